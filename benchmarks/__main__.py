@@ -1,8 +1,8 @@
-"""`make bench`: every benchmark against its floor, as one table, which is kept in benchmarks/results/latest.txt.
+"""`make bench`: runs every benchmark against its floor and writes one table, benchmarks/results/latest.txt.
 
 `python -m benchmarks [NAME …]` runs some of them; their names are those of the scripts. Each runs on databases of its own,
 which are made for it and dropped after it: SQLite with the embedded service, PostgreSQL and a Redis of its own with the
-split one. `--smallest` runs each once, at a size that says nothing about speed, to see that it still runs.
+split one. `--smallest` runs each once, at a size that says nothing about speed, to test that it still runs.
 `--set generation.texts=300` changes one size; `--help` lists them.
 """
 
@@ -30,7 +30,7 @@ import psycopg
 from psycopg import sql
 
 from benchmarks.service import ROOT, Session, redis_server
-from benchmarks.table import Row, render
+from benchmarks.table import Row, render_table
 from tools.suite import commit_described, find_postgres
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ SCRIPTS: Final = {
 }
 DATABASES: Final = ("sqlite", "postgres")
 RESULTS: Final = ROOT / "benchmarks" / "results"
-NOT_RUN: Final = "NOT RUN"
-"""How a failure begins that says which service is missing."""
-OURS: Final = {
+NOT_RUN_PREFIX: Final = "NOT RUN"
+"""The beginning of a failure that says which service is missing."""
+OWN_VARIABLES: Final = {
     "DATABASE_URL",
     "REDIS_URL",
     "MODE",
@@ -80,21 +80,23 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, help=f"where the table is kept (default: {RESULTS.name}/latest.txt)"
     )
-    # The process of one session, which this command starts itself.
+    # The file of a session's rows, for the process that this command starts.
     parser.add_argument("--rows", help=argparse.SUPPRESS)
-    parser.epilog = "Scripts:\n" + "\n".join(f"  {name:12} {about}" for name, about in SCRIPTS.items())
-    found = parser.parse_args(arguments)
-    unknown = set(found.names) - set(SCRIPTS)
+    parser.epilog = "Scripts:\n" + "\n".join(
+        f"  {name:12} {description}" for name, description in SCRIPTS.items()
+    )
+    parsed = parser.parse_args(arguments)
+    unknown = set(parsed.names) - set(SCRIPTS)
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SCRIPTS)}")
-    return found
+    return parsed
 
 
 # --- The process of a session ----------------------------------------------------------------------------------------
 
 
 def run_session(arguments: argparse.Namespace) -> int:
-    """Run the named scripts on the database of the environment, and append each row to a file as it comes."""
+    """Run the named scripts on the environment's database, and append each row to a file as it comes."""
     import django  # noqa: PLC0415  the environment comes first
 
     django.setup()
@@ -111,18 +113,18 @@ def run_session(arguments: argparse.Namespace) -> int:
                 script = importlib.import_module(f"benchmarks.{name}")
                 if session.database not in script.ON:
                     continue
-                session.size = sizes(script, name, arguments)
-                began = time.monotonic()
+                session.size = script_sizes(script, name, arguments)
+                started = time.monotonic()
                 try:
                     for row in script.measure(session):
                         rows.write(json.dumps(row.as_json()) + "\n")
                         rows.flush()
-                # The others are measured all the same.
+                # The other scripts are measured all the same.
                 except Exception:  # noqa: BLE001
                     traceback.print_exc()
                     failed = 1
                 print(
-                    f"{name} on {session.database}: {time.monotonic() - began:.1f} s",
+                    f"{name} on {session.database}: {time.monotonic() - started:.1f} s",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -132,37 +134,38 @@ def run_session(arguments: argparse.Namespace) -> int:
     return failed
 
 
-def sizes(script: Any, name: str, arguments: argparse.Namespace) -> SimpleNamespace:
-    chosen = {size: values[arguments.smallest] for size, values in script.SIZES.items()}
-    for given in arguments.set:
-        key, _, number = given.partition("=")
+def script_sizes(script: Any, name: str, arguments: argparse.Namespace) -> SimpleNamespace:
+    """Return the script's sizes, with those of `--set`."""
+    sizes = {size: values[arguments.smallest] for size, values in script.SIZES.items()}
+    for option in arguments.set:
+        key, _, number = option.partition("=")
         owner, _, size = key.partition(".")
         if owner == name:
-            if size not in chosen:
-                raise SystemExit(f"{name} has no size {size}; it has {', '.join(chosen)}.")
-            chosen[size] = type(chosen[size])(float(number))
-    return SimpleNamespace(**chosen, fresh_clone=arguments.fresh_clone)
+            if size not in sizes:
+                raise SystemExit(f"{name} has no size {size}; it has {', '.join(sizes)}.")
+            sizes[size] = type(sizes[size])(float(number))
+    return SimpleNamespace(**sizes, fresh_clone=arguments.fresh_clone)
 
 
-# --- What starts it --------------------------------------------------------------------------------------------------
+# --- The command -----------------------------------------------------------------------------------------------------
 
 
-class NotRun(Exception):
-    """A service is missing; the text says which."""
+class ServiceMissing(Exception):
+    """A service is missing; the message says which."""
 
 
 @contextmanager
 def session_environment(database: str, migrated: str | None) -> Iterator[dict[str, str]]:
-    """The environment of a session on a database of its own."""
+    """Yield the environment of a session on a database of its own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
-        environment = {name: value for name, value in os.environ.items() if name not in OURS} | {
+        environment = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES} | {
             "ENV_FILE": "tests/settings.env",
             "DJANGO_SETTINGS_MODULE": "config.settings",
             "LOG_LEVEL": "ERROR",
             "DATA_DIR": str(folder),
         }
-        # Hundreds of processes would spend most of their time in compiling the same modules.
+        # With it hundreds of processes would spend most of their time compiling the same modules.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if database == "sqlite":
             if migrated:
@@ -170,7 +173,7 @@ def session_environment(database: str, migrated: str | None) -> Iterator[dict[st
         else:
             address, reason = find_postgres()
             if not address or not shutil.which("redis-server"):
-                raise NotRun(reason or "there is no redis-server")
+                raise ServiceMissing(reason or "there is no redis-server")
             environment["DATABASE_URL"] = stack.enter_context(scratch_postgres(address, migrated))
             environment["REDIS_URL"] = stack.enter_context(redis_server(folder))
         yield environment
@@ -178,7 +181,7 @@ def session_environment(database: str, migrated: str | None) -> Iterator[dict[st
 
 @contextmanager
 def scratch_postgres(address: str, migrated: str | None = None) -> Iterator[str]:
-    """A database of its own beside the one that was named; dropped at the end."""
+    """Make a database beside the named one, yield its address, and drop it at the end."""
     head, _, _ = address.partition("?")[0].rpartition("/")
     name = f"benchmark_{token_hex(4)}"
     create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
@@ -192,11 +195,11 @@ def scratch_postgres(address: str, migrated: str | None = None) -> Iterator[str]
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def run(names: Sequence[str], database: str, arguments: argparse.Namespace) -> tuple[list[Row], bool]:
-    """The rows of these scripts in a session of their own, and whether all of them ran."""
+def run_scripts(names: Sequence[str], database: str, arguments: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Return the rows of these scripts in a session of their own, and whether all of them ran."""
     with session_environment(database, arguments.migrated) as environment:
         file = Path(environment["DATA_DIR"]) / "rows.jsonl"
-        options = [f"--set={given}" for given in arguments.set]
+        options = [f"--set={option}" for option in arguments.set]
         options += ["--smallest"] if arguments.smallest else []
         options += ["--fresh-clone"] if arguments.fresh_clone else []
         options += [f"--migrated={arguments.migrated}"] if arguments.migrated else []
@@ -215,7 +218,7 @@ def run(names: Sequence[str], database: str, arguments: argparse.Namespace) -> t
             try:
                 code = session.wait()
             except BaseException:
-                # It ends what it has started when it is asked to.
+                # The session ends what it has started when it is terminated.
                 session.terminate()
                 session.wait()
                 raise
@@ -223,7 +226,8 @@ def run(names: Sequence[str], database: str, arguments: argparse.Namespace) -> t
     return [Row(**json.loads(line)) for line in lines], code == 0
 
 
-def machine() -> str:
+def describe_machine() -> str:
+    """Return the machine's processors, system and Python."""
     model = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -232,33 +236,33 @@ def machine() -> str:
     return f"{os.cpu_count()} × {model}, {platform.system()}, Python {platform.python_version()}"
 
 
-def end(number: int, _frame: FrameType | None) -> None:
-    """What was made is ended and dropped too, however often it is asked for."""
+def exit_on_signal(number: int, _frame: FrameType | None) -> None:
+    """Exit so that databases and processes are removed too, however often the signal comes."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
-def table_of(head: str, rows: Sequence[Row], commit: str, failures: Sequence[str]) -> str:
-    return "\n".join([head, "", render(rows, commit), *dict.fromkeys(failures)])
+def table_text(head: str, rows: Sequence[Row], commit: str, failures: Sequence[str]) -> str:
+    return "\n".join([head, "", render_table(rows, commit), *dict.fromkeys(failures)])
 
 
-def keep_table(output: Path | None, text: str) -> None:
+def write_table(output: Path | None, text: str) -> None:
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(f"{text}\n")
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     arguments = read_arguments(sys.argv[1:])
     if arguments.rows:
         return run_session(arguments)
     names = arguments.names or list(SCRIPTS)
     databases = arguments.on or DATABASES
     commit = commit_described()
-    head = f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}\n{machine()}, load {os.getloadavg()[0]:.1f} at the start"
+    head = f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}\n{describe_machine()}, load {os.getloadavg()[0]:.1f} at the start"
     print(head, flush=True)
-    # Each has a database of its own, so that none is measured beside the rows of another.
+    # Each script has a database of its own, so that none is measured beside the rows of another.
     groups = [names] if arguments.smallest else [[name] for name in names]
     output = arguments.output or (None if arguments.smallest or arguments.names else RESULTS / "latest.txt")
     rows: list[Row] = []
@@ -266,24 +270,24 @@ def main() -> int:
     for group in groups:
         for database in databases:
             try:
-                found, is_whole = run(group, database, arguments)
-            except NotRun as error:
-                failures.append(f"{NOT_RUN} on {database}: {error}.")
+                script_rows, is_complete = run_scripts(group, database, arguments)
+            except ServiceMissing as error:
+                failures.append(f"{NOT_RUN_PREFIX} on {database}: {error}.")
                 continue
-            rows += found
-            if not is_whole:
+            rows += script_rows
+            if not is_complete:
                 failures.append(f"FAILED on {database}: {', '.join(group)}, as told above.")
-            # After each, so that an end in the middle loses one script's rows and no others.
-            keep_table(output, table_of(head, rows, commit, failures))
-    text = table_of(head, rows, commit, failures)
+            # After each script, so that an interruption loses no other script's rows.
+            write_table(output, table_text(head, rows, commit, failures))
+    text = table_text(head, rows, commit, failures)
     print(f"\n{text}", flush=True)
-    keep_table(output, text)
+    write_table(output, text)
     return exit_code(rows, failures)
 
 
 def exit_code(rows: Sequence[Row], failures: Sequence[str]) -> int:
-    """1 where a script failed or measured something unsound; a missing service counts only where services are required."""
-    missing = [failure for failure in failures if failure.startswith(NOT_RUN)]
+    """Return 1 where a script failed or was unsound; a missing service counts only where services are required."""
+    missing = [failure for failure in failures if failure.startswith(NOT_RUN_PREFIX)]
     is_broken = len(failures) > len(missing) or any(row.unsound for row in rows)
     return 1 if is_broken or (missing and os.environ.get("REQUIRE_SERVICES") == "1") else 0
 

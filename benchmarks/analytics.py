@@ -1,11 +1,11 @@
-"""What an answer of the analytics costs, on PostgreSQL.
+"""Measures what an answer of the analytics costs, on PostgreSQL.
 
-Measurements of three workspaces, each with 20 outlets, five kinds and 90 days; eight of each publication, at growing ages. Made
-by SQL with the checks of foreign keys off, so that they need no items. The service's workers add their days up.
+Measurements of three workspaces, each with 20 outlets, five kinds and 90 days; eight of each publication, at growing ages.
+They are made by SQL with the checks of foreign keys off, so that they need no items. The service's workers add the days up.
 
 Compared in turn: the rows of 90 days by day, outlet and kind as `GET /v1/analytics` sends them; the same sums by the best SQL
-over the rollups; the same groups by SQL over the measurements and outcomes alone. Then what adding a day up takes, from the
-moment at which 90 are due, while the table holds one workspace, and again when it holds three.
+over the rollups; the same groups by SQL over the measurements and outcomes alone. Then how long adding a day up takes, from
+the moment at which 90 are due, while the table holds one workspace, and again when it holds three.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SIZES: Final = {
 WORKSPACES: Final = 3
 OUTLETS: Final = 20
 KINDS: Final = ("video", "image", "text", "blog", "newsletter")
-AGES: Final = (1, 6, 12, 24, 48, 72, 168, 720)
-"""In hours, of the measurements of a publication."""
-EACH: Final = len(AGES)
+AGE_HOURS: Final = (1, 6, 12, 24, 48, 72, 168, 720)
+"""The ages of a publication's measurements."""
+MEASUREMENTS_EACH: Final = len(AGE_HOURS)
 START: Final = datetime(2026, 7, 1, tzinfo=UTC)
-OF_THE_ROLLUPS: Final = 1.5
-OF_THE_FACTS: Final = 100.0
-OF_A_DAY: Final = 1.5
-ADDED_UP_SECONDS: Final = 1800.0
+MAX_ROLLUP_RATIO: Final = 1.5
+MIN_FACT_RATIO: Final = 100.0
+MAX_DAY_RATIO: Final = 1.5
+ADD_UP_TIMEOUT_SECONDS: Final = 1800.0
 
 _PUBLICATIONS: Final = """
     SELECT md5(%(workspace)s::text || p)::uuid AS id, %(workspace)s::uuid AS workspace_id,
@@ -49,13 +49,13 @@ _PUBLICATIONS: Final = """
         %(start)s::timestamptz + make_interval(secs => %(days)s * 86400.0 * p / %(count)s) AS published_at, p
     FROM generate_series(0, %(count)s - 1) AS p
 """
-OUTCOMES: Final = f"""
+INSERT_OUTCOMES: Final = f"""
     INSERT INTO outcome (id, workspace_id, test, event_id, publication_id, is_published, at, outlet_id, content_type,
         engine_output)
     SELECT id, workspace_id, FALSE, gen_random_uuid(), id, TRUE, published_at, outlet_id, content_type, 'Short Post'
     FROM ({_PUBLICATIONS}) AS made
 """
-MEASURED: Final = f"""
+INSERT_MEASUREMENTS: Final = f"""
     INSERT INTO measurement (id, workspace_id, test, publication_id, number, at, published_at, outlet_id, content_type,
         engine_output, availability, impressions, views, likes, comments, shares, clicks, impressions_delta, views_delta,
         likes_delta, comments_delta, shares_delta, clicks_delta)
@@ -107,10 +107,10 @@ def measure(session: Session) -> Iterator[Row]:
     from django.db import connection  # noqa: PLC0415  Django is set up by then
 
     with connection.cursor() as cursor:
-        # What is made here and summed from the facts takes longer than any request may.
+        # Making these rows, and summing the facts, takes longer than any request may.
         cursor.execute("SET statement_timeout = 0")
     with session.service() as service:
-        bench = Bench(session, service)
+        bench = AnalyticsBench(session, service)
         first, *others = bench.outlets
         bench.fill(first)
         bench.add_up(None)
@@ -120,38 +120,38 @@ def measure(session: Session) -> Iterator[Row]:
             bench.fill(workspace)
         bench.add_up(None)
         beside = [bench.add_up(first) for _ in range(rounds)]
-        yield from answers(session, bench)
+        yield from measure_answers(session, bench)
     yield Row(
         f"a day of analytics added up, beside {WORKSPACES - 1} more workspaces (floor: alone)", "ms", beside, alone,
-        most_ratio=OF_A_DAY, note="what the wait for the next look takes is in it",
+        max_ratio=MAX_DAY_RATIO, note="what the wait for the next look takes is in it",
     )  # fmt: skip
 
 
-class Bench:
+class AnalyticsBench:
     def __init__(self, session: Session, service: Service) -> None:
         from pipeline.models import Outlet  # noqa: PLC0415
 
         self.service, self.days = service, session.size.days
-        # The smallest has fewer days to add up.
-        hours = range(1, EACH + 1) if session.is_smallest else AGES
-        self.ages = [timedelta(hours=each) for each in hours]
-        self.publications = session.size.measurements // (EACH * WORKSPACES)
+        # The smallest size has fewer days to add up.
+        hours = range(1, MEASUREMENTS_EACH + 1) if session.is_smallest else AGE_HOURS
+        self.ages = [timedelta(hours=hour) for hour in hours]
+        self.publications = session.size.measurements // (MEASUREMENTS_EACH * WORKSPACES)
         self.outlets: dict[UUID, list[UUID]] = {}
         self.token = ""
         for _ in range(WORKSPACES):
-            room = seed.newsroom(session.name("Analytics"))
+            room = seed.make_newsroom(session.name("Analytics"))
             self.token = self.token or room.token
             rows = [
-                Outlet(workspace=room.workspace, platform="mastodon", name=f"Outlet {place:02}")
-                for place in range(OUTLETS)
+                Outlet(workspace=room.workspace, platform="mastodon", name=f"Outlet {number:02}")
+                for number in range(OUTLETS)
             ]
             self.outlets[room.workspace.pk] = [row.pk for row in Outlet.everywhere.bulk_create(rows)]
-        self.first = next(iter(self.outlets))
+        self.first_workspace = next(iter(self.outlets))
 
     def fill(self, workspace: UUID) -> None:
         from django.db import connection, transaction  # noqa: PLC0415
 
-        given = {
+        parameters = {
             "workspace": workspace,
             "outlets": self.outlets[workspace],
             "kinds": list(KINDS),
@@ -162,14 +162,14 @@ class Bench:
         }
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
-            cursor.execute(OUTCOMES, given)
-            cursor.execute(MEASURED, given)
+            cursor.execute(INSERT_OUTCOMES, parameters)
+            cursor.execute(INSERT_MEASUREMENTS, parameters)
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE measurement")
             cursor.execute("VACUUM ANALYZE outcome")
 
     def add_up(self, workspace: UUID | None) -> float:
-        """Have the workers add up the days of one workspace again, or all that are marked; milliseconds of each."""
+        """Have the workers add up the days of one workspace again, or all marked ones; returns milliseconds of each."""
         from django.core.management import call_command  # noqa: PLC0415
         from django.db.models import F  # noqa: PLC0415
         from django.utils import timezone  # noqa: PLC0415
@@ -178,29 +178,32 @@ class Bench:
 
         rows = RollupDay.everywhere.all()
         if workspace is None:
-            with open(os.devnull, "w") as nowhere:  # noqa: PTH123
-                call_command("mark_analytics", stdout=nowhere)
+            with open(os.devnull, "w") as null_output:  # noqa: PTH123
+                call_command("mark_analytics", stdout=null_output)
         else:
             rows = rows.filter(workspace_id=workspace)
-        began, now = time.monotonic(), timezone.now()
-        # A day that is marked waits for a while for more facts; here there are none to come.
+        started, now = time.monotonic(), timezone.now()
+        # A marked day usually waits for a while for more facts; here none will come.
         rows.update(is_current=False, due_at=now, wake_at=now, lease_token=F("lease_token") + 1)
         wait_until(
-            lambda: not rows.filter(is_current=False).exists(), ADDED_UP_SECONDS, "the days", every=0.05
+            lambda: not rows.filter(is_current=False).exists(),
+            ADD_UP_TIMEOUT_SECONDS,
+            "the days",
+            interval=0.05,
         )
-        return 1000 * (time.monotonic() - began) / rows.count()
+        return 1000 * (time.monotonic() - started) / rows.count()
 
     def sql(self, statements: tuple[str, ...], *, in_seconds: bool) -> list[Any]:
         from django.db import connection  # noqa: PLC0415
 
         end = START + timedelta(days=self.days)
         span: list[Any] = [int(START.timestamp()), int(end.timestamp())] if in_seconds else [START, end]
-        found: list[Any] = []
+        results: list[Any] = []
         with connection.cursor() as cursor:
             for statement in statements:
-                cursor.execute(statement, [*[self.first] * (statement.count("%s") - 2), *span])
-                found.append(cursor.fetchall())
-        return found
+                cursor.execute(statement, [*[self.first_workspace] * (statement.count("%s") - 2), *span])
+                results.append(cursor.fetchall())
+        return results
 
     def get(self) -> bytes:
         end = START + timedelta(days=self.days)
@@ -215,36 +218,40 @@ class Bench:
         return response.content
 
 
-def answers(session: Session, bench: Bench) -> Iterator[Row]:
+def measure_answers(session: Session, bench: AnalyticsBench) -> Iterator[Row]:
     views = sum(row[5] for row in bench.sql(BY_ROLLUP, in_seconds=True)[0])
     facts = sum(row[5] for row in bench.sql(BY_FACT, in_seconds=False)[0])
     answer = json.loads(bench.get())
-    told = answer["totals"]["metrics"]["views"]
-    unsound = "" if facts == views == told else f"the sides say {facts}, {views} and {told} views"
+    answered_views = answer["totals"]["metrics"]["views"]
+    unsound = (
+        ""
+        if facts == views == answered_views
+        else f"the sides say {facts}, {views} and {answered_views} views"
+    )
     sides: dict[str, Callable[[], Any]] = {
         "rollups": lambda: bench.sql(BY_ROLLUP, in_seconds=True),
         "get": bench.get,
     }
     times: dict[str, list[float]] = {"rollups": [], "get": [], "facts": []}
 
-    def take(name: str, work: Callable[[], Any], *, counts: bool = True) -> None:
-        began = time.perf_counter()
-        work()
-        if counts:
-            times[name].append((time.perf_counter() - began) * 1000)
+    def time_call(name: str, call: Callable[[], Any], *, is_counted: bool = True) -> None:
+        started = time.perf_counter()
+        call()
+        if is_counted:
+            times[name].append((time.perf_counter() - started) * 1000)
 
-    for turn in range(-1, session.size.rounds):
-        for name in list(sides) if turn % 2 else list(reversed(sides)):
-            take(name, sides[name], counts=turn >= 0)
+    for round_number in range(-1, session.size.rounds):
+        for name in list(sides) if round_number % 2 else list(reversed(sides)):
+            time_call(name, sides[name], is_counted=round_number >= 0)
     for _ in range(session.size.fact_rounds):
-        take("facts", lambda: bench.sql(BY_FACT, in_seconds=False))
-    what = f"GET /v1/analytics of {bench.days} days"
+        time_call("facts", lambda: bench.sql(BY_FACT, in_seconds=False))
+    label = f"GET /v1/analytics of {bench.days} days"
     yield Row(
-        f"{what} (floor: SQL over the rollups)", "ms", times["get"], times["rollups"],
-        most_ratio=OF_THE_ROLLUPS, unsound=unsound, note=f"{len(answer['data']):,} rows",
+        f"{label} (floor: SQL over the rollups)", "ms", times["get"], times["rollups"],
+        max_ratio=MAX_ROLLUP_RATIO, unsound=unsound, note=f"{len(answer['data']):,} rows",
     )  # fmt: skip
     rounds = min(len(times["facts"]), len(times["get"]))
     yield Row(
-        f"SQL over the facts (floor: {what})", "ms", times["facts"][:rounds], times["get"][:rounds],
-        least_ratio=OF_THE_FACTS,
+        f"SQL over the facts (floor: {label})", "ms", times["facts"][:rounds], times["get"][:rounds],
+        min_ratio=MIN_FACT_RATIO,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A closed loop of keep-alive connections on one thread: as little work as can be beside the server's.
+"""A closed loop of keep-alive connections on one thread, with as little work as possible beside the server's.
 
 `python -m benchmarks.client URL SECRET THREADS` is one process of the webhooks' floor: it posts the bodies of standard input.
 """
@@ -28,12 +28,12 @@ _TIMEOUT_SECONDS: Final = 30
 
 
 class UnexpectedAnswer(RuntimeError):
-    """The server didn't answer as the benchmark needs it: nothing that was measured means anything."""
+    """The server didn't answer as the benchmark needs it, so that no measurement is valid."""
 
 
 @dataclass
-class Measured:
-    """What one stretch of one kind of request came to; latencies in milliseconds."""
+class MeasuredRequests:
+    """The requests of one stretch: `seconds` long, with a latency for each in milliseconds."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -51,6 +51,7 @@ class _Connection:
 
 
 def request_bytes(method: str, path: str, token: str, body: bytes = b"") -> bytes:
+    """Return an HTTP request as bytes; `body` is JSON."""
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n"
         "User-Agent: benchmarks\r\n"
@@ -60,95 +61,96 @@ def request_bytes(method: str, path: str, token: str, body: bytes = b"") -> byte
     return f"{head}\r\n".encode() + body
 
 
-def run(
+def run_requests(
     port: int,
     make_request: Callable[[int], bytes],
     *,
     seconds: float = math.inf,
     status: int,
     numbers: Iterator[int] | None = None,
-) -> Measured:
-    """Ask as fast as the answers come for that long, or until there are no more numbers.
+) -> MeasuredRequests:
+    """Send requests as fast as they are answered for `seconds`, or until there are no more numbers.
 
-    Raises `UnexpectedAnswer` for any other status.
+    `make_request` returns the request of each number. Raises `UnexpectedAnswer` for any other status.
     """
     numbers = numbers or count()
-    measured = Measured()
+    measured = MeasuredRequests()
     with selectors.DefaultSelector() as selector:
         for number in islice(numbers, CONNECTIONS):
             opened = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS)
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            one = _Connection(opened)
-            selector.register(opened, selectors.EVENT_READ, one)
-            _send(one, make_request(number))
+            connection = _Connection(opened)
+            selector.register(opened, selectors.EVENT_READ, connection)
+            _send_request(connection, make_request(number))
         started = perf_counter()
-        until = started + seconds
-        asking = len(selector.get_map())
-        while asking:
+        deadline = started + seconds
+        open_connections = len(selector.get_map())
+        while open_connections:
             ready = selector.select(_TIMEOUT_SECONDS)
             if not ready:
                 message = f"No answer came within {_TIMEOUT_SECONDS} s."
                 raise UnexpectedAnswer(message)
             for key, _ in ready:
-                one = key.data
-                one.received += one.socket.recv(262_144)
-                if not _is_whole(one.received, status):
+                connection = key.data
+                connection.received += connection.socket.recv(262_144)
+                if not _is_whole(connection.received, status):
                     continue
                 now = perf_counter()
-                measured.latencies.append((now - one.sent_at) * 1000)
-                following = next(numbers, None) if now < until else None
+                measured.latencies.append((now - connection.sent_at) * 1000)
+                following = next(numbers, None) if now < deadline else None
                 if following is not None:
-                    _send(one, make_request(following))
+                    _send_request(connection, make_request(following))
                 else:
-                    asking -= 1
-                    selector.unregister(one.socket)
-                    one.socket.close()
+                    open_connections -= 1
+                    selector.unregister(connection.socket)
+                    connection.socket.close()
         measured.seconds = perf_counter() - started
     return measured
 
 
 def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    """One request and its answer, whole."""
-    with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS) as one:
-        one.sendall(request)
+    """Send one request and return status, headers and body."""
+    with socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_SECONDS) as connection:
+        connection.sendall(request)
         received = b""
         while not _is_whole(received, None):
-            piece = one.recv(262_144)
-            if not piece:
+            chunk = connection.recv(262_144)
+            if not chunk:
                 message = "The server hung up."
                 raise UnexpectedAnswer(message)
-            received += piece
+            received += chunk
     head, _, body = received.partition(b"\r\n\r\n")
-    first, *lines = head.decode("latin-1").split("\r\n")
+    status_line, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return int(first.split()[1]), headers, body
+    return int(status_line.split()[1]), headers, body
 
 
-def _send(one: _Connection, request: bytes) -> None:
-    one.received = b""
-    one.sent_at = perf_counter()
-    one.socket.sendall(request)
+def _send_request(connection: _Connection, request: bytes) -> None:
+    connection.received = b""
+    connection.sent_at = perf_counter()
+    connection.socket.sendall(request)
 
 
 def _is_whole(received: bytes, status: int | None) -> bool:
+    """Return whether the response is complete. Raises `UnexpectedAnswer` for another status, or without a length."""
     head_end = received.find(b"\r\n\r\n")
     if head_end == -1:
         return False
     head = received[:head_end].lower()
     if status is not None and head[9:12] != b"%d" % status:
         raise UnexpectedAnswer(received[:2000].decode(errors="replace"))
-    at = head.find(b"content-length:")
-    if at == -1:
+    header_start = head.find(b"content-length:")
+    if header_start == -1:
         message = f"An answer without Content-Length: {head.decode('latin-1')}"
         raise UnexpectedAnswer(message)
-    end = head.find(b"\r\n", at)
-    length = int(head[at + 15 : end if end != -1 else len(head)])
+    end = head.find(b"\r\n", header_start)
+    length = int(head[header_start + 15 : end if end != -1 else len(head)])
     return len(received) >= head_end + 4 + length
 
 
-def post_for_ever(url: str, secret: str, bodies: Sequence[bytes], threads: int) -> None:
-    """One process of the floor: each thread has a session with its kept connection."""
-    now, signer, ready = datetime.now(UTC), Webhook(secret), []
+def post_forever(url: str, secret: str, bodies: Sequence[bytes], threads: int) -> None:
+    """Post the bodies again and again: one process of the floor, each of whose threads keeps a connection."""
+    now, signer, signed = datetime.now(UTC), Webhook(secret), []
     for body in bodies:
         event_id = json.loads(body)["id"]
         headers = {
@@ -157,18 +159,18 @@ def post_for_ever(url: str, secret: str, bodies: Sequence[bytes], threads: int) 
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": signer.sign(event_id, now, body.decode()),
         }
-        ready.append((body, headers))
+        signed.append((body, headers))
 
-    def run(start: int) -> None:
+    def post_in_turn(start: int) -> None:
         with requests.Session() as http:
             http.trust_env = False
-            for body, headers in cycle(ready[start:] + ready[:start]):
+            for body, headers in cycle(signed[start:] + signed[:start]):
                 http.post(url, data=body, headers=headers, timeout=30)
 
     for number in range(threads):
-        threading.Thread(target=run, args=(number * len(ready) // threads,), daemon=True).start()
+        threading.Thread(target=post_in_turn, args=(number * len(signed) // threads,), daemon=True).start()
     threading.Event().wait()
 
 
 if __name__ == "__main__":
-    post_for_ever(sys.argv[1], sys.argv[2], [one.encode() for one in json.load(sys.stdin)], int(sys.argv[3]))
+    post_forever(sys.argv[1], sys.argv[2], [body.encode() for body in json.load(sys.stdin)], int(sys.argv[3]))

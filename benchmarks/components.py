@@ -1,12 +1,12 @@
-"""Parts of generation by themselves: the proof of a draft, a picture, a film. CPU time, which other work hardly changes."""
+"""Measures parts of generation: the proof of a draft, a picture, a film. CPU time, which other work hardly changes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.component_parts.films import Film, films
-from benchmarks.component_parts.pictures import TEXTS, pictures
-from benchmarks.component_parts.proofs import proofs
+from benchmarks.component_parts.films import FilmSize, measure_films
+from benchmarks.component_parts.pictures import TEXTS, measure_pictures
+from benchmarks.component_parts.proofs import measure_proofs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from benchmarks.table import Row
 
 ON: Final = ("sqlite",)
-"""They ask no database."""
+"""SQLite alone: the parts use no database."""
 SIZES: Final = {
-    # Of each draft, and how many of the cases.
+    # Rounds of each draft, and the number of cases.
     "proofs": (5, 1),
     "cases": (100_000, 3),
-    # Of each picture; languages of its words.
+    # Rounds of each picture, and the number of languages.
     "pictures": (40, 1),
     "languages": (4, 1),
-    # Films, and seconds of each.
+    # Rounds of films, and the seconds of each.
     "films": (3, 1),
     "film_seconds": (30.0, 0.4),
     "stills": (5, 1),
@@ -32,6 +32,8 @@ SIZES: Final = {
 
 def measure(session: Session) -> Iterator[Row]:
     size = session.size
-    yield from proofs(size.proofs, size.cases)
-    yield from pictures(size.pictures, list(TEXTS)[: size.languages], is_smallest=session.is_smallest)
-    yield from films(size.films, Film(size.film_seconds, size.stills), is_smallest=session.is_smallest)
+    yield from measure_proofs(size.proofs, size.cases)
+    yield from measure_pictures(size.pictures, list(TEXTS)[: size.languages], is_smallest=session.is_smallest)
+    yield from measure_films(
+        size.films, FilmSize(size.film_seconds, size.stills), is_smallest=session.is_smallest
+    )

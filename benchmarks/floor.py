@@ -2,11 +2,11 @@
 
 Frozen: it shares no code with the project, so that what makes the project faster can't make the floor faster too.
 It authenticates by the token's hash, reads and writes the same rows, and answers the same bytes of `data`; it has no
-strict input, no filters, no other pages, no scopes, no entity tags, no rate headers and no errors in words.
+strict input, no filters, no other pages, no scopes, no entity tags, no rate headers and no error messages.
 
 gunicorn serves it under `/floor/`, beside the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text
-from push to webhook: it pushes COUNT times without a server, posts what was answered to URL over one kept connection, and
-prints the seconds that this took and the CPU time of it.
+from push to webhook: it pushes COUNT times without a server, posts each answer to URL over one kept connection, and
+prints the seconds and the CPU time that this took.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PostgresFloor(Floor):
                 cursor.execute(sql, values)
 
     def encode(self, prefix: str, key: UUID) -> str:
-        return f"{prefix}_{letters(key.int)}"
+        return f"{prefix}_{public_letters(key.int)}"
 
     hex_out = staticmethod(lambda key: key.hex)
     key_in = staticmethod(lambda key: key)
@@ -73,7 +73,7 @@ class SqliteFloor(Floor):
 
     def connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=20, isolation_level=None)
-        # A trigger of the items calls it.
+        # A trigger on the items calls it.
         connection.create_function("search_words", 1, search_words, deterministic=True)
         connection.executescript(self._pragmas)
         return connection
@@ -89,7 +89,7 @@ class SqliteFloor(Floor):
         connection.execute("COMMIT")
 
     def encode(self, prefix: str, key: str) -> str:
-        return f"{prefix}_{letters(int(key, 16))}"
+        return f"{prefix}_{public_letters(int(key, 16))}"
 
     hex_out = staticmethod(lambda key: key)
     key_in = staticmethod(lambda key: key.hex)
@@ -103,8 +103,8 @@ class SqliteFloor(Floor):
     day_in = staticmethod(lambda moment: moment.strftime("%Y-%m-01"))
 
 
-def letters(number: int) -> str:
-    """A public id without its prefix."""
+def public_letters(number: int) -> str:
+    """Return the letters of a public id, which follow its prefix."""
     pairs = _PAIRS
     return (
         f"{pairs[number >> 120]}{pairs[number >> 110 & 1023]}{pairs[number >> 100 & 1023]}"
@@ -118,46 +118,46 @@ def letters(number: int) -> str:
 # --- How it is run ---------------------------------------------------------------------------------------------------
 
 
-def make() -> Floor:
-    """On the database of the settings."""
+def make_floor() -> Floor:
+    """Return the floor on the settings' database."""
     from django.conf import settings  # noqa: PLC0415  the address alone comes from the project
 
     database: dict[str, Any] = settings.DATABASES["default"]
     common = {"public_url": settings.PUBLIC_URL, "key": settings.SECRET_KEY}
     if not settings.IS_POSTGRES:
-        # The same settings of the same engine: only what runs above it is compared.
+        # The same settings of the same engine, so that only the code above it is compared.
         return SqliteFloor(database["NAME"], pragmas=database["OPTIONS"]["init_command"], **common)
     names = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
-    parts = {name: database[theirs] for name, theirs in names.items() if database[theirs]}
-    return PostgresFloor(" ".join(f"{name}={value}" for name, value in parts.items()), **common)
+    parameters = {name: database[setting] for name, setting in names.items() if database[setting]}
+    return PostgresFloor(" ".join(f"{name}={value}" for name, value in parameters.items()), **common)
 
 
 _served: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def application(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    """The project, and the floor beside it."""
+    """Serve the project, and the floor beside it."""
     if not _served:
         from config.wsgi import application as project  # noqa: PLC0415
 
-        _served.update(project=project, floor=make())
+        _served.update(project=project, floor=make_floor())
     name = "floor" if environ["PATH_INFO"].startswith("/floor/") else "project"
     answer: Iterable[bytes] = _served[name](environ, start_response)
     return answer
 
 
 def push_and_post(token: str, url: str, numbers: Iterable[int]) -> tuple[float, float]:
-    """Seconds, and CPU seconds."""
+    """Push and post each number; returns seconds, and CPU seconds."""
     import requests  # noqa: PLC0415
 
-    floor = make()
+    floor = make_floor()
     floor.connection()
-    began, cpu = time.perf_counter(), time.process_time()
+    started, cpu = time.perf_counter(), time.process_time()
     with requests.Session() as session:
         session.trust_env = False
         for number in numbers:
-            pushed = {"external_id": f"floor-{number}", "url": f"https://news.example/{number}"}
-            body = dump(pushed | {"title": "Tram line approved", "body": "The council approved it. " * 20})
+            content = {"external_id": f"floor-{number}", "url": f"https://news.example/{number}"}
+            body = dump(content | {"title": "Tram line approved", "body": "The council approved it. " * 20})
             environ = {
                 "HTTP_AUTHORIZATION": f"Bearer {token}",
                 "REQUEST_METHOD": "POST",
@@ -166,7 +166,7 @@ def push_and_post(token: str, url: str, numbers: Iterable[int]) -> tuple[float, 
             }
             [answer] = floor(environ, lambda *_: None)
             session.post(url, data=answer, timeout=30)
-    return time.perf_counter() - began, time.process_time() - cpu
+    return time.perf_counter() - started, time.process_time() - cpu
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""How each layout of the service is started, as docs/running.md says: the only part that follows a change of it."""
+"""The commands that start each layout of the service, by docs/running.md; a change of it changes this file alone."""
 
 from __future__ import annotations
 
 import sys
 from typing import Final
 
-_WAITING: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
-"""Queues whose tasks mostly wait for others."""
+_WAITING_QUEUES: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
+"""Queues whose tasks mostly wait for other servers."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
 PUBLISH_SLOTS: Final = 24
-"""Calls to platforms that one worker makes at a time, with the settings' own defaults."""
+"""Calls to platforms that one worker makes at once, by the settings' defaults."""
 WEBHOOK_SLOTS: Final = 12
-"""The same of deliveries to healthy endpoints."""
+"""Deliveries to healthy endpoints that one worker makes at once, by the settings' defaults."""
 
 
-def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
-    """The commands of a layout by their role, in the order in which they are started."""
+def process_commands(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
+    """Return the commands of a layout by role, in the order in which they are started."""
     if layout == "embedded":
         return {"serve": [sys.executable, "manage.py", "serve"]}
     return {
@@ -29,7 +29,7 @@ def processes(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
                 "-n",
                 f"worker{number}@%h",
                 "-Q",
-                _WAITING,
+                _WAITING_QUEUES,
             ]
             for number in range(workers)
         },

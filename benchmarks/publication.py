@@ -1,8 +1,8 @@
-"""How late publications are that fall due together, on a simulated platform that takes 200 ms to answer.
+"""Measures how late publications are that fall due together, on a simulated platform that takes 200 ms to answer.
 
-Two workers. Lateness is from the promise to the moment at which the platform took the post, by its own ledger, which also
-says what came early, twice or never. The floor of what is due at one instant is arithmetic: rounds of as many calls as there
-are slots. `--set publication.kills=1` also kills a worker every five seconds.
+Two workers. Lateness is from the due time to the time at which the platform accepted the post, by its own ledger, which
+also tells what came early, twice or never. The floor of what is due at one instant is arithmetic: rounds of as many calls
+as there are slots. `--set publication.kills=1` also kills a worker every five seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from benchmarks import layouts, seed
-from benchmarks.floor import letters
+from benchmarks.floor import public_letters
 from benchmarks.table import Row, percentile
 
 if TYPE_CHECKING:
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 ON: Final = ("postgres",)
 SIZES: Final = {
     "rounds": (3, 1),
-    # Due at even distances over a minute.
+    # Posts due at even distances over a minute.
     "minute": (5000, 5),
     "minute_seconds": (60.0, 1.0),
-    # Due at one instant.
+    # Posts due at one instant.
     "few": (200, 5),
     "more": (500, 0),
     "most": (10_000, 0),
-    # 3,000 over a minute while workers are killed.
+    # With 1, 3,000 posts over a minute while workers are killed.
     "kills": (0, 0),
-    # Due at one instant on a platform that takes 300 ms, for each number of workers.
+    # Posts due at one instant on a platform that takes 300 ms, for each number of workers.
     "scale": (1000, 0),
     "workspaces": (10, 2),
     "starts_after": (12.0, 1.0),
@@ -45,38 +45,38 @@ SIZES: Final = {
 LATENCY_SECONDS: Final = 0.2
 SLOW_SECONDS: Final = 0.3
 WORKERS: Final = 2
-KILL_EVERY_SECONDS: Final = 5.0
-P99_MOST_SECONDS: Final = 1.0
-LAST_MOST_SECONDS: Final = 120.0
-GIVE_UP_SECONDS: Final = 400.0
+KILL_INTERVAL_SECONDS: Final = 5.0
+MAX_P99_SECONDS: Final = 1.0
+MAX_LAST_SECONDS: Final = 120.0
+TIMEOUT_SECONDS: Final = 400.0
 BODY: Final = "The city council approved the new tram line on Monday evening after six hours of debate. " * 3
 
 
 def measure(session: Session) -> Iterator[Row]:
     size = session.size
-    yield from due(session, size.minute, size.minute_seconds, rounds=1, p99=P99_MOST_SECONDS)
-    # A platform that takes 200 ms is asked for 500 posts 11 times by 48 slots.
-    yield from due(session, size.few, 0.0, rounds=size.rounds, p99=P99_MOST_SECONDS)
-    yield from due(session, size.more, 0.0, rounds=size.rounds)
-    yield from due(session, size.most, 0.0, rounds=1, last=LAST_MOST_SECONDS)
-    yield from scale(session, size.scale)
+    yield from measure_lateness(session, size.minute, size.minute_seconds, rounds=1, p99=MAX_P99_SECONDS)
+    # For 500 posts, 48 slots call a platform that takes 200 ms 11 times.
+    yield from measure_lateness(session, size.few, 0.0, rounds=size.rounds, p99=MAX_P99_SECONDS)
+    yield from measure_lateness(session, size.more, 0.0, rounds=size.rounds)
+    yield from measure_lateness(session, size.most, 0.0, rounds=1, last=MAX_LAST_SECONDS)
+    yield from measure_scaling(session, size.scale)
     if size.kills:
-        yield from due(session, 3000, 60.0, rounds=1, is_killing=True)
+        yield from measure_lateness(session, 3000, 60.0, rounds=1, is_killing=True)
 
 
-def scale(session: Session, count: int) -> Iterator[Row]:
-    """Posts a second by 1, 2 and 4 workers; the floor is as many as their slots would send with no work beside."""
+def measure_scaling(session: Session, count: int) -> Iterator[Row]:
+    """Yield the posts a second by 1, 2 and 4 workers; the floor is what their slots would send without other work."""
     for workers in (1, 2, 4) if count else ():
         latency = f"{SLOW_SECONDS * 1000:.0f}"
         with session.service(workers=workers, SIMULATED_LATENCY_MS=latency) as service:
-            late, wrong = run(session, service, count, 0.0, is_killing=False)
-            rate = count / max(late, default=math.inf)
+            lateness, faults = publish(session, service, count, 0.0, is_killing=False)
+            rate = count / max(lateness, default=math.inf)
         floor = workers * layouts.PUBLISH_SLOTS / SLOW_SECONDS
-        what = f"{count:,} posts due at one instant, {latency} ms each, {workers} workers"
-        yield Row(what, "/s", [rate], [floor], unsound="; ".join(wrong))
+        label = f"{count:,} posts due at one instant, {latency} ms each, {workers} workers"
+        yield Row(label, "/s", [rate], [floor], unsound="; ".join(faults))
 
 
-def due(
+def measure_lateness(
     session: Session,
     count: int,
     spread: float,
@@ -86,79 +86,79 @@ def due(
     last: float | None = None,
     is_killing: bool = False,
 ) -> Iterator[Row]:
-    """The rows of so many that are due over so many seconds."""
+    """Yield the rows of `count` posts that are due over `spread` seconds."""
     if not count:
         return
     # A killed worker's row is due again after its lease.
     lease = {"LEASE_SECONDS": "10"} if is_killing else {}
-    halves, lates, lasts, faults = [], [], [], []
+    medians, p99s, lasts, faults = [], [], [], []
     with session.service(workers=WORKERS, **lease) as service:
         for _ in range(rounds):
-            late, wrong = run(session, service, count, spread, is_killing=is_killing)
-            halves.append(percentile(late, 0.5))
-            lates.append(percentile(late, 0.99))
-            lasts.append(max(late, default=math.inf))
-            faults += wrong
-    over = f"over {spread:.0f} s" if spread else "at one instant"
-    what = f"{count:,} posts due {over}{', a worker killed every 5 s' if is_killing else ''}:"
+            lateness, round_faults = publish(session, service, count, spread, is_killing=is_killing)
+            medians.append(percentile(lateness, 0.5))
+            p99s.append(percentile(lateness, 0.99))
+            lasts.append(max(lateness, default=math.inf))
+            faults += round_faults
+    period = f"over {spread:.0f} s" if spread else "at one instant"
+    label = f"{count:,} posts due {period}{', a worker killed every 5 s' if is_killing else ''}:"
     unsound = "; ".join(faults)
     if spread:
-        yield Row(f"{what} lateness p50", "s", halves, [LATENCY_SECONDS] * rounds, unsound=unsound)
-        yield Row(f"{what} lateness p99", "s", lates, [LATENCY_SECONDS] * rounds, most=p99)
+        yield Row(f"{label} lateness p50", "s", medians, [LATENCY_SECONDS] * rounds, unsound=unsound)
+        yield Row(f"{label} lateness p99", "s", p99s, [LATENCY_SECONDS] * rounds, maximum=p99)
     else:
         slots = WORKERS * layouts.PUBLISH_SLOTS
         floor = [math.ceil(count / slots) * LATENCY_SECONDS] * rounds
-        yield Row(f"{what} p99", "s", lates, floor, most=p99, unsound=unsound, note=f"{slots} slots")
-        yield Row(f"{what} last", "s", lasts, floor, most=last)
+        yield Row(f"{label} p99", "s", p99s, floor, maximum=p99, unsound=unsound, note=f"{slots} slots")
+        yield Row(f"{label} last", "s", lasts, floor, maximum=last)
 
 
-def run(
+def publish(
     session: Session, service: Service, count: int, spread: float, *, is_killing: bool
 ) -> tuple[list[float], list[str]]:
-    """How late each was, in seconds, and what the platform's ledger finds wrong."""
+    """Publish the posts and return each one's lateness in seconds, and the faults by the platform's ledger."""
     from django.db import connection  # noqa: PLC0415  Django is set up by then
     from django.utils import timezone  # noqa: PLC0415
 
     from pipeline.models import Publication  # noqa: PLC0415
 
-    promised = schedule(session, count, spread)
-    owners = Publication.everywhere.filter(pk__in=promised).values_list("workspace", flat=True).distinct()
-    # Rows of other scripts may be due in years.
-    mine = Publication.everywhere.filter(workspace__in=list(owners))
-    start = min(promised.values())
-    next_kill, eldest = start, 0
-    until = start + timedelta(seconds=spread + GIVE_UP_SECONDS)
-    while timezone.now() < until:
+    due_times = schedule_posts(session, count, spread)
+    owners = Publication.everywhere.filter(pk__in=due_times).values_list("workspace", flat=True).distinct()
+    # Other scripts' rows may be due in years.
+    publications = Publication.everywhere.filter(workspace__in=list(owners))
+    start = min(due_times.values())
+    next_kill, kill_count = start, 0
+    deadline = start + timedelta(seconds=spread + TIMEOUT_SECONDS)
+    while timezone.now() < deadline:
         time.sleep(0.2)
         connection.close()
-        if not mine.filter(status__in=["scheduled", "publishing", "unknown"]).exists():
+        if not publications.filter(status__in=["scheduled", "publishing", "unknown"]).exists():
             break
         if is_killing and timezone.now() >= next_kill:
-            role = f"worker{eldest % WORKERS}"
+            role = f"worker{kill_count % WORKERS}"
             service.kill(role)
             service.start_part(role)
-            eldest, next_kill = eldest + 1, timezone.now() + timedelta(seconds=KILL_EVERY_SECONDS)
-    return judge(promised)
+            kill_count, next_kill = kill_count + 1, timezone.now() + timedelta(seconds=KILL_INTERVAL_SECONDS)
+    return check_ledger(due_times)
 
 
-def judge(promised: dict[UUID, datetime]) -> tuple[list[float], list[str]]:
+def check_ledger(due_times: dict[UUID, datetime]) -> tuple[list[float], list[str]]:
     from pipeline.models import SimulatedPost  # noqa: PLC0415
 
-    by_ref = {f"pub_{letters(key.int)}": at for key, at in promised.items()}
+    by_ref = {f"pub_{public_letters(key.int)}": time for key, time in due_times.items()}
     ledger = SimulatedPost.everywhere.filter(is_accepted=True).values_list("ref", "created_at")
-    taken = [(ref, at) for ref, at in ledger if ref in by_ref]
-    late = [(at - by_ref[ref]).total_seconds() for ref, at in taken]
-    times = Counter(ref for ref, _ in taken)
-    wrong = {
-        "early": sum(seconds < 0 for seconds in late),
+    accepted = [(ref, time) for ref, time in ledger if ref in by_ref]
+    lateness = [(time - by_ref[ref]).total_seconds() for ref, time in accepted]
+    times = Counter(ref for ref, _ in accepted)
+    fault_counts = {
+        "early": sum(seconds < 0 for seconds in lateness),
         "twice": sum(count > 1 for count in times.values()),
         "never": len(by_ref) - len(times),
     }
-    return late, [f"{count} came {how}" for how, count in wrong.items() if count]
+    return lateness, [f"{count} came {fault}" for fault, count in fault_counts.items() if count]
 
 
-def schedule(session: Session, count: int, spread: float) -> dict[UUID, datetime]:
-    """Scheduled items in several workspaces; when each of their publications is due."""
+def schedule_posts(session: Session, count: int, spread: float) -> dict[UUID, datetime]:
+    """Schedule items in several workspaces; returns when each of their publications is due."""
     from django.utils import timezone  # noqa: PLC0415
 
     from pipeline.models import GeneratedItem, Generation, Outlet, Publication, Revision  # noqa: PLC0415
@@ -195,6 +195,6 @@ def schedule(session: Session, count: int, spread: float) -> dict[UUID, datetime
                 **common, outlet=outlet, platform="simulated", revision=1, due_at=due_at, wake_at=due_at
             )
         )
-    for model, made in ((GeneratedItem, items), (Revision, revisions), (Publication, rows)):
-        model.everywhere.bulk_create(made, batch_size=1000)
+    for model, rows_made in ((GeneratedItem, items), (Revision, revisions), (Publication, rows)):
+        model.everywhere.bulk_create(rows_made, batch_size=1000)
     return {row.pk: row.due_at for row in rows if row.due_at}

@@ -1,9 +1,9 @@
-"""The other machines' side, in a process of its own: a receiver of webhooks, and sites with feeds. It counts what came.
+"""The other servers of a benchmark, in one process: a receiver of webhooks, and sites with feeds. It counts its requests.
 
 POST `/in/…` answers 200, `/hang…` takes the event and never answers, `/drip/head` and `/drip/body` answer a byte a second.
-Signatures are verified. GET `/304/…` says "not modified" after 200 ms, `/feed/N` gives document N at once.
-GET `/counts` gives the counts; `/arrivals` when each event came first, by its id and path and, for `/in/…`, by the ids of
-the raw items in it too; POST `/forget` begins again. Moments are `time.time()`.
+Signatures are verified. GET `/304/…` answers "not modified" after 200 ms, `/feed/N` document N at once.
+GET `/counts` returns the counts; `/arrivals` when each event first came, by its id and path and, for `/in/…`, also by the
+ids of the raw items in it; POST `/forget` clears them. Times are `time.time()`.
 It listens at all of 127.0.0.0/8, each address of which is a host of its own.
 """
 
@@ -20,23 +20,23 @@ from typing import Any, Final
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
-HEAD_ENDS: Final = b"\r\n\r\n"
-DRIPS: Final = {
+HEAD_END: Final = b"\r\n\r\n"
+DRIPPING_ANSWERS: Final = {
     "/drip/head": (b"HTTP/1.1 200 OK\r\nx-slow: ", b"a"),
     "/drip/body": (b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", b"b"),
 }
-SITE_SECONDS: Final = 0.2
+POLL_ANSWER_SECONDS: Final = 0.2
 RAW_ID: Final = re.compile(rb"raw_[0-9a-z]+")
 ENTRIES: Final = 100
-"""Of each document of a feed."""
+"""Entries of each feed document."""
 SENTENCE: Final = (
     "The city <b>council</b> approved the <a href='https://news.example/tram'>new tram line</a> on Monday evening "
     "after six hours of debate &amp; two of silence. "
 )
 
 
-def document(number: int) -> bytes:
-    """A feed whose entries nobody has seen, about 2 kB each, as a blog gives them."""
+def feed_document(number: int) -> bytes:
+    """Return a feed whose entries are new, about 2 kB each, like a blog's."""
     items = "".join(
         f"<item><guid isPermaLink='false'>{number}-{entry}</guid><title>Story {entry} of round {number}</title>"
         f"<link>https://news.example/{number}/{entry}</link><dc:creator>Ada</dc:creator><category>City</category>"
@@ -52,8 +52,8 @@ def document(number: int) -> bytes:
     ).encode()
 
 
-class Ledger:
-    """What was received since the last `/forget`."""
+class ReceivedEvents:
+    """The events and polls that were received since the last `/forget`."""
 
     def __init__(self, secret: str) -> None:
         self.webhook = Webhook(secret)
@@ -61,15 +61,15 @@ class Ledger:
 
     def forget(self) -> None:
         self.refused = self.polls = 0
-        self.hanging = self.most_hanging = 0
+        self.hanging = self.max_hanging = 0
         self.times: Counter[str] = Counter()
         self.first: dict[str, float] = {}
         self.seconds: Counter[int] = Counter()
         self.dripped: dict[str, float] = {}
         self.open: Counter[str] = Counter()
-        self.most_open = 0
+        self.max_open = 0
 
-    def take(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def record(self, path: str, headers: dict[str, str], body: bytes) -> None:
         now = time.time()
         try:
             self.webhook.verify(body, headers)
@@ -89,17 +89,19 @@ class Ledger:
             "verified": self.times.total(),
             "unique": len(self.times),
             "refused": self.refused,
-            "most_hanging": self.most_hanging,
+            "most_hanging": self.max_hanging,
             "hung": sum(count for key, count in self.times.items() if "/hang" in key),
             "seconds": {str(second): count for second, count in self.seconds.items()},
             "dripped": self.dripped,
             "polls": self.polls,
-            "most_open": self.most_open,
+            "most_open": self.max_open,
         }
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, ledger: Ledger) -> None:
+    """One connection: it reads requests and answers them by their path."""
+
+    def __init__(self, ledger: ReceivedEvents) -> None:
         self.ledger = ledger
         self.buffer = b""
         self.is_hanging = False
@@ -116,64 +118,64 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
-        while (request := self._take_request()) is not None:
+        while (request := self._next_request()) is not None:
             self._answer(*request)
 
-    def _take_request(self) -> tuple[str, str, dict[str, str], bytes] | None:
-        head, found, rest = self.buffer.partition(HEAD_ENDS)
-        if not found:
+    def _next_request(self) -> tuple[str, str, dict[str, str], bytes] | None:
+        head, separator, rest = self.buffer.partition(HEAD_END)
+        if not separator:
             return None
-        first, *lines = head.decode("latin-1").split("\r\n")
+        request_line, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         length = int(headers.get("content-length", 0))
         if len(rest) < length:
             return None
         self.buffer = rest[length:]
-        method, path, _ = first.split(" ")
+        method, path, _ = request_line.split(" ")
         return method, path, headers, rest[:length]
 
     def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
-        ledger = self.ledger
+        received = self.ledger
         if path == "/counts":
-            self._send(json.dumps(ledger.counts()).encode(), headers)
+            self._send(json.dumps(received.counts()).encode(), headers)
         elif path == "/arrivals":
-            self._send(json.dumps(ledger.first).encode(), headers)
+            self._send(json.dumps(received.first).encode(), headers)
         elif path == "/forget":
-            ledger.forget()
+            received.forget()
             self._send(b"{}", headers)
         elif path.startswith("/feed/"):
-            self._send(document(int(path.rpartition("/")[2])), headers, kind="application/rss+xml")
+            self._send(feed_document(int(path.rpartition("/")[2])), headers, kind="application/rss+xml")
         elif path.startswith("/304/"):
             self._poll(headers)
         elif method == "POST":
-            ledger.take(path, headers, body)
+            received.record(path, headers, body)
             if path.startswith("/hang"):
                 self.is_hanging = True
-                ledger.hanging += 1
-                ledger.most_hanging = max(ledger.most_hanging, ledger.hanging)
-            elif path in DRIPS:
+                received.hanging += 1
+                received.max_hanging = max(received.max_hanging, received.hanging)
+            elif path in DRIPPING_ANSWERS:
                 self.dripping = path, time.monotonic()
-                start, drop = DRIPS[path]
+                start, drop = DRIPPING_ANSWERS[path]
                 self.transport.write(start)
                 self._drip(drop)
             else:
                 self._send(b"", headers)
         else:
-            # robots.txt and the like.
+            # Paths that a reader tries by itself, such as robots.txt.
             self._send(b"", headers, status="404 Not Found")
 
     def _poll(self, headers: dict[str, str]) -> None:
-        """A slow site; how many its host has open at once is counted."""
-        ledger, host = self.ledger, headers.get("host", "")
-        ledger.polls += 1
-        ledger.open[host] += 1
-        ledger.most_open = max(ledger.most_open, ledger.open[host])
+        """Answer like a slow site, and count how many requests its host has open at once."""
+        received, host = self.ledger, headers.get("host", "")
+        received.polls += 1
+        received.open[host] += 1
+        received.max_open = max(received.max_open, received.open[host])
 
-        def end() -> None:
-            ledger.open[host] -= 1
+        def answer() -> None:
+            received.open[host] -= 1
             self._send(b"", headers, status="304 Not Modified")
 
-        asyncio.get_running_loop().call_later(SITE_SECONDS, end)
+        asyncio.get_running_loop().call_later(POLL_ANSWER_SECONDS, answer)
 
     def _drip(self, drop: bytes) -> None:
         if not self.transport.is_closing():
@@ -191,11 +193,11 @@ class Connection(asyncio.Protocol):
 
 async def serve() -> None:
     secret = f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
-    ledger = Ledger(secret)
+    received = ReceivedEvents(secret)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(ledger), "0.0.0.0", 0, backlog=512
+        lambda: Connection(received), "0.0.0.0", 0, backlog=512
     )
-    # The parent reads where it listens, and with what to sign.
+    # The parent reads the port, and the secret to sign with.
     print(server.sockets[0].getsockname()[1], secret, flush=True)
     await server.serve_forever()
 

@@ -1,4 +1,4 @@
-"""A workspace without limits and 200,000 generated items in it, made by SQL out of a few template rows."""
+"""Seeds a workspace without limits with 200,000 generated items, made by SQL from a few template rows."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from benchmarks.service import Receiver
 
-TEMPLATES: Final = 40
-"""Rows that differ in status, bucket, files and publications; the others are copies of them under ids of their own."""
-SHARE: Final = 4
-"""One more item in so many is another workspace's and lies between them: what must not be read."""
+TEMPLATE_COUNT: Final = 40
+"""Rows that differ in status, bucket, files and publications; the others are copies of them with ids of their own."""
+OWN_PER_FOREIGN: Final = 4
+"""For so many items one more belongs to another workspace and lies between them: it must not be read."""
 _ACTOR: Final = "benchmarks"
-_AT_ONCE: Final = 5_000
+_BATCH_SIZE: Final = 5_000
 
 
 @dataclass(frozen=True)
-class Seeded:
+class SeededList:
     workspace: Workspace
     token: str
     push_token: str
-    """Of another workspace, so that what is pushed doesn't change what is listed."""
+    """The token of another workspace, so that pushes don't change the list."""
     rows: dict[str, int]
 
 
@@ -126,71 +126,74 @@ PLACES: Final = (
 )
 
 
-def story(name: str) -> dict[str, str]:
-    """What is pushed: new each time, of a usual length."""
+def make_story(name: str) -> dict[str, str]:
+    """Return the fields of a push: new each time, of a usual length."""
     body = f"{STORY}{name} is the first stop. " + STORY.replace("tram", "ferry") * 2
     return {"external_id": name, "title": f"Tram line approved, {name}", "body": body}
 
 
-def unlike_story(name: str) -> dict[str, str]:
-    """A story whose first sentence begins as no other does: a draft that is like a former one fails its checks."""
+def make_distinct_story(name: str) -> dict[str, str]:
+    """Return a story with a first sentence of its own: a draft too similar to an earlier one fails its checks."""
     stops = ", ".join(Random(name).sample(PLACES, 8))
-    pushed = story(name)
-    return {**pushed, "body": f"{stops} get a stop of the tram. {pushed['body']}"}
+    story = make_story(name)
+    return {**story, "body": f"{stops} get a stop of the tram. {story['body']}"}
 
 
-def newsroom(name: str) -> Newsroom:
+def make_newsroom(name: str) -> Newsroom:
     workspace = unlimited_workspace(name)
     return Newsroom(workspace, tokens.mint(workspace, name="benchmark", actor=_ACTOR).secret)
 
 
 def add_endpoint(workspace: Workspace, receiver: Receiver, path: str, **fields: Any) -> None:
-    """An endpoint at the receiver."""
+    """Add an endpoint at the receiver."""
     Endpoint.everywhere.create(
         workspace=workspace, url=f"{receiver.url}{path}", secret=receiver.secret, rate=100, **fields
     )
 
 
-def seed(items: int) -> Seeded:
+def seed_list(items: int) -> SeededList:
     workspace = unlimited_workspace("Benchmark")
-    stranger = unlimited_workspace("Stranger")
+    foreign_workspace = unlimited_workspace("Stranger")
     minted = tokens.mint(workspace, name="benchmark", actor=_ACTOR)
-    pushing = tokens.mint(stranger, name="benchmark", actor=_ACTOR)
+    push_token = tokens.mint(foreign_workspace, name="benchmark", actor=_ACTOR)
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # One statement makes them all, with the words under which each is found.
+            # A single statement makes all rows, with their search words.
             cursor.execute("SET LOCAL statement_timeout = 0")
-        own, others = _make_templates(workspace), _make_templates(stranger)
-        _make_copies([*own * SHARE, *others], items * (SHARE + 1) // SHARE)
+        own_templates, foreign_templates = _make_templates(workspace), _make_templates(foreign_workspace)
+        _make_copies(
+            [*own_templates * OWN_PER_FOREIGN, *foreign_templates],
+            items * (OWN_PER_FOREIGN + 1) // OWN_PER_FOREIGN,
+        )
     _refresh_statistics()
     models = (GeneratedItem, Publication, Asset)
     rows = {model._meta.db_table: model.everywhere.count() for model in models}
-    return Seeded(workspace, minted.secret, pushing.secret, rows)
+    return SeededList(workspace, minted.secret, push_token.secret, rows)
 
 
 def make_lively(workspace: Workspace, now: datetime) -> User:
-    """Everything that the first page counts happened lately, in thousands; returns an owner to look at it.
+    """Make everything that the first page counts recent, in thousands; returns an owner to look at it.
 
-    Half as many raw items as there are items, and a fortieth of them failed, are late and are scheduled each.
+    There are half as many raw items as items; a fortieth of the items each have failed, are late, and are scheduled.
     """
     items = GeneratedItem.everywhere.filter(workspace=workspace).count()
-    each = max(items // 40, 1)
+    items_each = max(items // 40, 1)
     owner = User.objects.create_user(email="benchmark@example.test")
     Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
     templates = list(RawItem.everywhere.filter(workspace=workspace).values_list("pk", flat=True))
     with transaction.atomic(), connection.cursor() as cursor:
-        _write_fresh(cursor, templates, items // 2)
-        _copy(cursor, RawItem, by="id", changed={"id": "fresh.item", "dedup_key": "fresh.secret"})
+        _write_new_keys(cursor, templates, items // 2)
+        _copy_rows(cursor, RawItem, by="id", changed={"id": "fresh.item", "dedup_key": "fresh.secret"})
         cursor.execute("DROP TABLE fresh")
         rows = Publication.everywhere.filter(workspace=workspace)
-        # Ids rise with time, so that the newest thousands can be cut off one after the other.
-        ends = list(rows.order_by("-id").values_list("pk", flat=True)[: 4 * each : each])
+        # Ids rise with time, so that the newest thousands can be taken one after the other.
+        last_keys = list(rows.order_by("-id").values_list("pk", flat=True)[: 4 * items_each : items_each])
         rows.update(published_at=now - timedelta(hours=2), updated_at=now)
         hour = timedelta(hours=1)
-        for place, (status, due_at) in enumerate(
+        for index, (status, due_at) in enumerate(
             (("failed", now), ("scheduled", now - hour), ("scheduled", now + hour))
         ):
-            rows.filter(pk__lte=ends[place], pk__gt=ends[place + 1]).update(
+            rows.filter(pk__lte=last_keys[index], pk__gt=last_keys[index + 1]).update(
                 status=status, due_at=due_at, published_at=None, error={"message": "The server answered 503."}
             )
     _refresh_statistics()
@@ -198,18 +201,18 @@ def make_lively(workspace: Workspace, now: datetime) -> User:
 
 
 def write_texts(workspace: Workspace, count: int, random: Random) -> list[str]:
-    """Title and body of so many items of the workspace, the newest; returns the words, the most frequent first."""
+    """Set title and body of the workspace's newest `count` items; returns the words, the most frequent first."""
     words = ["".join(random.choices("abdegiklmnorstu", k=random.randint(4, 9))) for _ in range(5_000)]
-    shares = [1 / place for place in range(1, len(words) + 1)]
+    shares = [1 / rank for rank in range(1, len(words) + 1)]
     rows = GeneratedItem.everywhere.filter(workspace=workspace).order_by("-id")
     keys = list(rows.values_list("pk", flat=True)[:count])
-    for begin in range(0, len(keys), _AT_ONCE):
-        told = (random.choices(words, shares, k=128) for _ in keys[begin : begin + _AT_ONCE])
-        pairs = zip(keys[begin : begin + _AT_ONCE], told, strict=True)
+    for start in range(0, len(keys), _BATCH_SIZE):
+        texts = (random.choices(words, shares, k=128) for _ in keys[start : start + _BATCH_SIZE])
+        pairs = zip(keys[start : start + _BATCH_SIZE], texts, strict=True)
         with transaction.atomic():
             changes = [
-                ({"pk": key}, {"title": " ".join(said[:8]), "body": " ".join(said[8:])})
-                for key, said in pairs
+                ({"pk": key}, {"title": " ".join(text_words[:8]), "body": " ".join(text_words[8:])})
+                for key, text_words in pairs
             ]
             update_each(GeneratedItem, changes)
     _refresh_statistics()
@@ -219,9 +222,9 @@ def write_texts(workspace: Workspace, count: int, random: Random) -> list[str]:
 def unlimited_workspace(name: str) -> Workspace:
     workspace = workspaces.create(name, actor=_ACTOR)
     workspaces.whitelist(workspace, _ACTOR)
-    # The limiter must not refuse, and no push may end for want of credits.
+    # The rate limiter must not refuse, and no push may fail for want of credits.
     workspaces.lift_limits(workspace, _ACTOR)
-    # What the floor makes too: one engine's item for each push.
+    # The floor makes the same: one engine's item for each push.
     WorkspaceDefaults.everywhere.filter(workspace=workspace).update(engines=["Short Post"])
     CreditBalance.everywhere.filter(workspace=workspace).update(available=F("available") + 10**9)
     return workspace
@@ -230,11 +233,11 @@ def unlimited_workspace(name: str) -> Workspace:
 def _make_templates(workspace: Workspace) -> list[UUID]:
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     feed = Outlet.everywhere.get(workspace=workspace, platform="feed")
-    made_at = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
-    made = []
-    for number in range(TEMPLATES):
-        # No two moments are alike, and some have no fraction of a second.
-        at = made_at + timedelta(minutes=7 * number, microseconds=123_457 * (number % 5))
+    first_time = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
+    item_ids = []
+    for number in range(TEMPLATE_COUNT):
+        # All times differ, and some have no fraction of a second.
+        at = first_time + timedelta(minutes=7 * number, microseconds=123_457 * (number % 5))
         raw = RawItem.everywhere.create(
             workspace=workspace,
             source_id=defaults.push_source_id,
@@ -333,8 +336,8 @@ def _make_templates(workspace: Workspace) -> list[UUID]:
                 alt_text=f"A quotation on a plain ground, number {number}.",
                 created_at=at,
             )
-        made.append(item.pk)
-    return made
+        item_ids.append(item.pk)
+    return item_ids
 
 
 def _title(number: int) -> str:
@@ -350,46 +353,48 @@ def _body(number: int) -> str:
 
 
 def _make_copies(templates: list[UUID], count: int) -> None:
-    """Copies of the templates in turn, with all that hangs on them, statement by statement instead of row by row."""
+    """Copy the templates in turn, with all rows that belong to them, statement by statement instead of row by row."""
     with connection.cursor() as cursor:
-        _write_fresh(cursor, templates, count)
-        _copy(cursor, GeneratedItem, by="id", changed={"id": "fresh.item"})
-        _copy(cursor, Publication, by="item_id", changed={"id": "fresh.further", "item_id": "fresh.item"})
+        _write_new_keys(cursor, templates, count)
+        _copy_rows(cursor, GeneratedItem, by="id", changed={"id": "fresh.item"})
+        _copy_rows(
+            cursor, Publication, by="item_id", changed={"id": "fresh.further", "item_id": "fresh.item"}
+        )
         changed = {"id": "fresh.further", "item_id": "fresh.item", "secret": "fresh.secret"}
-        _copy(cursor, Asset, by="item_id", changed=changed)
+        _copy_rows(cursor, Asset, by="item_id", changed=changed)
         cursor.execute("DROP TABLE fresh")
 
 
-def _write_fresh(cursor: Any, templates: list[UUID], count: int) -> None:
-    """A table of so many new keys, each with the row that it is a copy of."""
+def _write_new_keys(cursor: Any, templates: list[UUID], count: int) -> None:
+    """Write a table of so many new keys, each with the key of the row to be copied."""
     keys = cycle(templates)
     kind = "uuid" if connection.vendor == "postgresql" else "char(32)"
     cursor.execute(
         f"CREATE TEMPORARY TABLE fresh (template {kind}, item {kind}, further {kind}, secret text)"
     )
-    for start in range(0, count, _AT_ONCE):
+    for start in range(0, count, _BATCH_SIZE):
         rows = [
-            (_stored(key), _stored(uuid7()), _stored(uuid7()), uuid7().hex[6:])
-            for key in islice(keys, min(_AT_ONCE, count - start))
+            (_to_column(key), _to_column(uuid7()), _to_column(uuid7()), uuid7().hex[6:])
+            for key in islice(keys, min(_BATCH_SIZE, count - start))
         ]
         cursor.executemany("INSERT INTO fresh VALUES (%s, %s, %s, %s)", rows)
 
 
-def _copy(cursor: Any, model: type[Model], *, by: str, changed: dict[str, str]) -> None:
+def _copy_rows(cursor: Any, model: type[Model], *, by: str, changed: dict[str, str]) -> None:
     columns = [str(field.column) for field in model._meta.concrete_fields]
     table = model._meta.db_table
-    chosen = ", ".join(changed.get(column, f"{table}.{column}") for column in columns)
+    selected = ", ".join(changed.get(column, f"{table}.{column}") for column in columns)
     cursor.execute(
         f"INSERT INTO {table} ({', '.join(columns)}) "
-        f"SELECT {chosen} FROM fresh JOIN {table} ON {table}.{by} = fresh.template ORDER BY fresh.item"
+        f"SELECT {selected} FROM fresh JOIN {table} ON {table}.{by} = fresh.template ORDER BY fresh.item"
     )
 
 
-def _stored(key: UUID) -> UUID | str:
+def _to_column(key: UUID) -> UUID | str:
     return key if connection.vendor == "postgresql" else key.hex
 
 
 def _refresh_statistics() -> None:
     with connection.cursor() as cursor:
-        # As autovacuum leaves a table that has been there for a while.
+        # As autovacuum leaves a table that has existed for a while.
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

@@ -1,4 +1,4 @@
-"""A service under measurement: its processes, their CPU and memory by /proc, and what its API answers."""
+"""Starts a service to be measured, and reads its CPU time and memory from /proc, and what its API answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 READY_SECONDS: Final = 120.0
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:
@@ -33,18 +33,18 @@ def free_port() -> int:
         return port
 
 
-def wait_until(is_true: Callable[[], Any], seconds: float, what: str, *, every: float = 0.02) -> float:
-    """Seconds until it was true; raises `TimeoutError`."""
-    began = time.monotonic()
+def wait_until(is_true: Callable[[], Any], seconds: float, label: str, *, interval: float = 0.02) -> float:
+    """Wait until `is_true` and return the seconds that took. Raises `TimeoutError`."""
+    started = time.monotonic()
     while not is_true():
-        if time.monotonic() - began > seconds:
-            raise TimeoutError(f"{what}: not within {seconds:.0f} s")
-        time.sleep(every)
-    return time.monotonic() - began
+        if time.monotonic() - started > seconds:
+            raise TimeoutError(f"{label}: not within {seconds:.0f} s")
+        time.sleep(interval)
+    return time.monotonic() - started
 
 
-def plain_session() -> requests.Session:
-    """One that asks no proxy of the environment."""
+def session_without_proxy() -> requests.Session:
+    """Return a session that ignores the environment's proxy."""
     session = requests.Session()
     session.trust_env = False
     return session
@@ -54,17 +54,17 @@ def plain_session() -> requests.Session:
 
 
 def cpu_seconds(pids: Sequence[int]) -> float:
-    """User and system time of these processes and of the children that they have waited for."""
+    """Return the CPU seconds, user and system, of these processes and of the children that they have waited for."""
     ticks = 0
     for pid in pids:
         with suppress(OSError):
             stat = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
             ticks += sum(map(int, stat[11:15]))
-    return ticks / _TICKS
+    return ticks / _TICKS_PER_SECOND
 
 
-def memory(pids: Sequence[int]) -> dict[str, float]:
-    """RSS and PSS of these processes together, in MB; PSS counts what they share once."""
+def memory_usage(pids: Sequence[int]) -> dict[str, float]:
+    """Return RSS and PSS of these processes together, in MB; PSS counts shared memory once."""
     sums = {"Rss": 0, "Pss": 0}
     for pid in pids:
         with suppress(OSError):
@@ -75,31 +75,31 @@ def memory(pids: Sequence[int]) -> dict[str, float]:
     return {name: kilobytes / 1024 for name, kilobytes in sums.items()}
 
 
-def _members(leaders: set[int]) -> list[int]:
-    """All processes of these sessions."""
-    found = []
+def _pids_of_sessions(leaders: set[int]) -> list[int]:
+    """Return the ids of all processes of these sessions."""
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 if int((entry / "stat").read_text().rpartition(") ")[2].split()[3]) in leaders:
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids
 
 
 # --- The service -----------------------------------------------------------------------------------------------------
 
 
 class Service:
-    """Each part is the leader of a session of its own, so that a kill takes all of it."""
+    """A running service. Each part leads a session of its own, so that a kill takes all of the part."""
 
     def __init__(self, layout: str, *, log: Path, environment: Mapping[str, str], workers: int = 1) -> None:
         self.layout, self.port, self.log = layout, free_port(), log
         self.url = f"http://127.0.0.1:{self.port}"
-        self.commands = layouts.processes(layout, workers=workers)
+        self.commands = layouts.process_commands(layout, workers=workers)
         self.environment = {**os.environ, "PORT": str(self.port), "PUBLIC_URL": self.url}
         self.environment |= {"WEB_PROCESSES": "1", **environment}
         self.parts: dict[str, subprocess.Popen[bytes]] = {}
-        self.http = plain_session()
+        self.http = session_without_proxy()
 
     def __enter__(self) -> Self:
         try:
@@ -113,14 +113,15 @@ class Service:
         self.kill()
 
     def start(self) -> float:
-        """Seconds until it is ready."""
-        began = time.monotonic()
+        """Start all parts and return the seconds until the service is ready."""
+        started = time.monotonic()
         for role in self.commands:
             self.start_part(role)
         self.wait_until_ready()
-        return time.monotonic() - began
+        return time.monotonic() - started
 
     def start_part(self, role: str) -> None:
+        """Start one part of the layout."""
         with self.log.open("ab") as output:
             self.parts[role] = subprocess.Popen(
                 self.commands[role], cwd=ROOT, env=self.environment, start_new_session=True,
@@ -128,6 +129,8 @@ class Service:
             )  # fmt: skip
 
     def wait_until_ready(self) -> None:
+        """Wait for `/readyz`. Raises `RuntimeError` where a part ends, `TimeoutError`."""
+
         def is_ready() -> bool:
             ended = [role for role, part in self.parts.items() if part.poll() is not None]
             if ended:
@@ -141,26 +144,26 @@ class Service:
         wait_until(is_ready, READY_SECONDS, "/readyz")
 
     def kill(self, *roles: str) -> None:
-        """As `kill -9` does, to the named parts, or of all."""
-        chosen = roles or tuple(self.parts)
-        for role in chosen:
+        """Kill the named parts, or all, as `kill -9` does."""
+        chosen_roles = roles or tuple(self.parts)
+        for role in chosen_roles:
             with suppress(ProcessLookupError):
                 os.killpg(self.parts[role].pid, signal.SIGKILL)
-        for role in chosen:
+        for role in chosen_roles:
             self.parts.pop(role).wait()
 
     def pids(self) -> list[int]:
-        return _members({part.pid for part in self.parts.values()})
+        return _pids_of_sessions({part.pid for part in self.parts.values()})
 
     def cpu(self) -> float:
         return cpu_seconds(self.pids())
 
     def push(self, token: str, **fields: Any) -> str:
-        """The raw item's id."""
-        answer = self.http.post(f"{self.url}/v1/raw", json=fields, headers=bearer(token), timeout=60)
-        if answer.status_code != 202:
-            raise RuntimeError(f"A push was answered {answer.status_code}: {answer.text[:500]}")
-        return str(answer.json()["id"])
+        """Push a raw item and return its id."""
+        response = self.http.post(f"{self.url}/v1/raw", json=fields, headers=bearer(token), timeout=60)
+        if response.status_code != 202:
+            raise RuntimeError(f"A push was answered {response.status_code}: {response.text[:500]}")
+        return str(response.json()["id"])
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -168,7 +171,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 class Receiver:
-    """The receiver's process (`benchmarks.receiver`), and what it has counted."""
+    """The receiver's process (`benchmarks.receiver`), and access to what it has counted."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "benchmarks.receiver"]
@@ -176,16 +179,16 @@ class Receiver:
         assert self.process.stdout is not None
         self.port, self.secret = self.process.stdout.readline().split()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._http = plain_session()
+        self._http = session_without_proxy()
 
     def counts(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._http.get(f"{self.url}/counts", timeout=30).json()
-        return found
+        counts: dict[str, Any] = self._http.get(f"{self.url}/counts", timeout=30).json()
+        return counts
 
     def arrivals(self) -> dict[str, float]:
-        """When each was first received, by the receiver's clock."""
-        found: dict[str, float] = self._http.get(f"{self.url}/arrivals", timeout=30).json()
-        return found
+        """Return when each event was first received, by the receiver's clock and the keys of `benchmarks.receiver`."""
+        arrivals: dict[str, float] = self._http.get(f"{self.url}/arrivals", timeout=30).json()
+        return arrivals
 
     def forget(self) -> None:
         self._http.post(f"{self.url}/forget", timeout=30)
@@ -200,15 +203,15 @@ class Receiver:
 
 @dataclass
 class Session:
-    """What a script measures with. Django is set up on the session's own database."""
+    """The means with which a script measures. Django is set up on the session's own database."""
 
     database: str
     """`sqlite` or `postgres`."""
     is_smallest: bool
     folder: Path
     size: SimpleNamespace
-    """The numbers of the script that runs, by its `SIZES`."""
-    _kept: Service | None = None
+    """The sizes of the script that runs, from its `SIZES`."""
+    _shared_service: Service | None = None
     _receiver: Receiver | None = None
     _names: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
 
@@ -222,34 +225,34 @@ class Session:
             self._receiver = Receiver()
         return self._receiver
 
-    def name(self, of: str) -> str:
-        """One that no other row of the session has."""
-        return f"{of} {next(self._names)}"
+    def name(self, prefix: str) -> str:
+        """Return a name that nothing else in the session has."""
+        return f"{prefix} {next(self._names)}"
 
     @contextmanager
     def service(self, *, workers: int = 1, **environment: str) -> Iterator[Service]:
-        """A fresh one with these variables; at the smallest size one for all scripts, which start fast that way."""
+        """Start a new service with these variables; at the smallest size all scripts share one, which is faster."""
         common = {"SIMULATED_LATENCY_MS": "200", "OUTBOUND_ALLOW_LOOPBACK": "1"}
         log = self.folder / "service.log"
         if not self.is_smallest:
             with Service(self.layout, log=log, environment=common | environment, workers=workers) as service:
                 yield service
             return
-        if self._kept is None:
-            self._kept = Service(self.layout, log=log, environment=common | {"LEASE_SECONDS": "2"})
-            self._kept.start()
-        yield self._kept
+        if self._shared_service is None:
+            self._shared_service = Service(self.layout, log=log, environment=common | {"LEASE_SECONDS": "2"})
+            self._shared_service.start()
+        yield self._shared_service
 
     def end(self) -> None:
-        if self._kept is not None:
-            self._kept.kill()
+        if self._shared_service is not None:
+            self._shared_service.kill()
         if self._receiver is not None:
             self._receiver.end()
 
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
-    """A Redis of its own that keeps nothing; its address."""
+    """Start a Redis that keeps nothing on disk, and yield its address."""
     port = free_port()
     command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     server = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""The rows of the one table, and how it is printed."""
+"""The rows of the benchmarks' table, and its text."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-HEAD: Final = ("", "figure", "floor", "ratio", "goal", "commit")
+COLUMN_HEADS: Final = ("", "figure", "floor", "ratio", "goal", "commit")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line. Each list has one number for each round; medians are shown, with the lowest and the highest.
+    """One line of the table. Each list has a number for each round; the table shows medians, lowest and highest.
 
-    `most` and `least` bound the figure, `most_ratio` and `least_ratio` bound figure ÷ floor. What is `unsound` (rows
-    lost, answers that differ) makes the run fail; a missed goal doesn't.
+    `maximum` and `minimum` bound the figure, `max_ratio` and `min_ratio` bound figure ÷ floor. A row that is `unsound`
+    (rows lost, answers that differ) makes the run fail; a missed goal doesn't.
     """
 
-    what: str
+    label: str
     unit: str
     figures: Sequence[float]
     floors: Sequence[float] = ()
-    most: float | None = None
-    least: float | None = None
-    most_ratio: float | None = None
-    least_ratio: float | None = None
+    maximum: float | None = None
+    minimum: float | None = None
+    max_ratio: float | None = None
+    min_ratio: float | None = None
     note: str = ""
     unsound: str = ""
     ratios: list[float] = field(init=False, default_factory=list)
@@ -39,14 +39,15 @@ class Row:
             )
 
     def goal(self) -> str:
+        """Return each bound with whether the median meets it; empty without a bound."""
         figure = statistics.median(self.figures)
         ratio = statistics.median(self.ratios) if self.ratios else None
         parts = []
         for sign, bound, value, unit in (
-            ("≤", self.most, figure, self.unit),
-            ("≥", self.least, figure, self.unit),
-            ("ratio ≤", self.most_ratio, ratio, ""),
-            ("ratio ≥", self.least_ratio, ratio, ""),
+            ("≤", self.maximum, figure, self.unit),
+            ("≥", self.minimum, figure, self.unit),
+            ("ratio ≤", self.max_ratio, ratio, ""),
+            ("ratio ≥", self.min_ratio, ratio, ""),
         ):
             if bound is None or value is None:
                 continue
@@ -55,30 +56,33 @@ class Row:
         return ", ".join(parts)
 
     def cells(self, commit: str) -> tuple[str, ...]:
+        """Return the texts of the row's columns."""
         return (
-            self.what,
-            _spread(self.figures, self.unit),
-            _spread(self.floors, self.unit),
-            _spread(self.ratios, ""),
+            self.label,
+            _format_spread(self.figures, self.unit),
+            _format_spread(self.floors, self.unit),
+            _format_spread(self.ratios, ""),
             self.goal(),
             commit,
         )
 
     def as_json(self) -> dict[str, Any]:
+        """Return the row's fields for JSON, from which `Row` can be made again."""
         return {name: value for name, value in asdict(self).items() if name != "ratios"}
 
 
 def percentile(numbers: Iterable[float], share: float) -> float:
-    """The nearest rank; infinite where there are no numbers."""
+    """Return the number at a share of the ordered ones, by nearest rank; infinite where there are none."""
     ordered = sorted(numbers)
     if not ordered:
         return float("inf")
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
-def render(rows: Sequence[Row], commit: str) -> str:
-    lines = [HEAD, *(row.cells(commit) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+def render_table(rows: Sequence[Row], commit: str) -> str:
+    """Return the table as text, with each row's notes below it."""
+    lines = [COLUMN_HEADS, *(row.cells(commit) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(COLUMN_HEADS))]
     text = []
     for line, row in zip(lines, (None, *rows), strict=True):
         text.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -87,16 +91,17 @@ def render(rows: Sequence[Row], commit: str) -> str:
     return "\n".join(text)
 
 
-def _spread(numbers: Sequence[float], unit: str) -> str:
+def _format_spread(numbers: Sequence[float], unit: str) -> str:
+    """Return the median with unit, and the lowest and highest where there are several numbers."""
     if not numbers:
         return "–"
-    middle = f"{_short(statistics.median(numbers))} {unit}".rstrip()
+    median_text = f"{_format_number(statistics.median(numbers))} {unit}".rstrip()
     if len(numbers) == 1:
-        return middle
-    return f"{middle} ({_short(min(numbers))}–{_short(max(numbers))})"
+        return median_text
+    return f"{median_text} ({_format_number(min(numbers))}–{_format_number(max(numbers))})"
 
 
-def _short(number: float) -> str:
+def _format_number(number: float) -> str:
     return (
         f"{number:.0f}" if abs(number) >= 100 else f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"
     )

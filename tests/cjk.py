@@ -13,7 +13,7 @@ SYSTEM = Path("/usr/share/fonts/opentype/noto")
 
 
 def forget():
-    for one in (fonts.in_order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text):
+    for one in (fonts.search_order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text):
         one.cache_clear()
 
 

@@ -1,7 +1,7 @@
-"""Samples of every engine that draws, to be looked at: `python -m tools.gallery <folder>` writes them and an index.
+"""Samples of every engine that draws, to be examined: `python -m tools.gallery <folder>` writes them and an index.
 
-They hold what usually breaks a picture: long and short words, long compounds, other directions of writing, emoji, light
-and dark and grey brands, with and without portrait and handle.
+They hold what usually breaks a picture: long and short words, long compounds, other writing directions, emoji, light,
+dark and grey brands, with and without portrait and handle.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.draw_layout import render_layout
 from pipeline.render.picture_plan import AvailableMedia
-from pipeline.render.video.film import as_jpeg
+from pipeline.render.video.film import to_jpeg
 from pipeline.render.video.frame_composer import Composer
-from pipeline.render.video.ycbcr import blank, to_rgb
+from pipeline.render.video.ycbcr import new_planes, to_rgb
 from tools import gallery_footage
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
+    """One example: an engine's `kind`, a persona, and the content that is drawn."""
+
     name: str
     kind: str
     persona: PersonaCard
@@ -38,7 +40,7 @@ class Sample(NamedTuple):
     slides: tuple[tuple[str, str, str], ...] = ()
     has_portrait: bool = True
     clips: tuple[Mapping[str, Any], ...] = ()
-    """What of the harbour's footage a film shows."""
+    """The parts of the harbour's footage that a film shows."""
 
 
 ANN = PersonaCard("Ann Whitfield", "annwhitfield", brand={"primary": "#1d3557", "accent": "#e63946"})
@@ -134,28 +136,28 @@ FILMS = (
         {"upload": gallery_footage.VIDEO, "start": 8.0, "end": 13.6},
         {"upload": gallery_footage.VIDEO, "start": 16.0, "end": 21.6},
     )),
-    Sample("clip", "clipped_short", ANN, "en", gallery_footage.SAID, clips=(
+    Sample("clip", "clipped_short", ANN, "en", gallery_footage.SPOKEN_TEXT, clips=(
         {"upload": gallery_footage.VIDEO, "start": 0.85, "end": 18.0},
     )),
 )  # fmt: skip
-"""Read in silence; shown by a frame of each scene, at half the size."""
+"""Films without a voice; each is shown by a frame of each scene, at half the size."""
 _SHRINK = 2
 
 
-def portrait() -> bytes:
-    """Somebody, drawn."""
+def draw_portrait() -> bytes:
+    """Draw a portrait of nobody, as a PNG."""
     image = Image.new("RGB", (600, 600), "#c9a27e")
     pen = ImageDraw.Draw(image)
     pen.ellipse((165, 90, 435, 405), fill="#f0cfae")
     pen.ellipse((90, 390, 510, 840), fill="#2c3e50")
     pen.pieslice((157, 60, 443, 390), 180, 360, fill="#3b2a1e")
-    out = BytesIO()
-    image.save(out, "PNG")
-    return out.getvalue()
+    buffer = BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
 
 
-def draw(sample: Sample, face: bytes) -> Iterator[RenderedAsset]:
-    """All files of a sample, in each of its engine's sizes."""
+def render_sample(sample: Sample, portrait_bytes: bytes) -> Iterator[RenderedAsset]:
+    """Yield all files of a sample, in each of its engine's sizes."""
     engine = plugins.get("engines", sample.kind, Engine)
     slides: list[dict[str, Any]] = [
         dict(zip(("kind", "title", "text"), slide, strict=True)) for slide in sample.slides
@@ -165,11 +167,11 @@ def draw(sample: Sample, face: bytes) -> Iterator[RenderedAsset]:
     for size in engine.sizes:
         layout = engine.plan(draft, sample.persona, AvailableMedia(sample.has_portrait, size))
         if layout is not None:
-            yield from render_layout(layout, portrait=face if sample.has_portrait else None)
+            yield from render_layout(layout, portrait=portrait_bytes if sample.has_portrait else None)
 
 
-def frames(sample: Sample, face: bytes) -> Iterator[bytes]:
-    """A frame of each scene of a film, from where everything in it has come, as JPEG."""
+def render_frames(sample: Sample, portrait_bytes: bytes) -> Iterator[bytes]:
+    """Yield a frame of each scene of a film as JPEG, at a moment when everything in it has come."""
     engine = plugins.get("engines", sample.kind, Engine)
     title = sample.body.splitlines()[0][:60].rpartition(" ")[0] if sample.clips else "Sample"
     draft = Draft(title, sample.body, "text", {"clips": list(sample.clips)}, (), sample.language)
@@ -186,41 +188,41 @@ def frames(sample: Sample, face: bytes) -> Iterator[bytes]:
         board,
         files.__getitem__,
         shrink=_SHRINK,
-        portrait=face if sample.has_portrait else None,
+        portrait=portrait_bytes if sample.has_portrait else None,
         watch=lambda name: BytesIO(files[name]),
     )
     for scene in board.scenes:
-        target = blank(*composer.size)
+        target = new_planes(*composer.size)
         composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
-        yield as_jpeg(Image.fromarray(to_rgb(target)))
+        yield to_jpeg(Image.fromarray(to_rgb(target)))
     composer.close()
 
 
-def write(folder: Path) -> int:
-    """The number of files that were written beside the index."""
+def write_gallery(folder: Path) -> int:
+    """Write the samples and the index, and return the number of files beside the index."""
     folder.mkdir(parents=True, exist_ok=True)
-    face = portrait()
+    portrait_bytes = draw_portrait()
     rows = []
     count = 0
     for sample in SAMPLES:
-        shown = []
-        for asset in draw(sample, face):
+        links = []
+        for asset in render_sample(sample, portrait_bytes):
             name = f"{sample.kind}-{sample.name}-{asset.name}"
             (folder / name).write_bytes(asset.bytes)
             count += 1
             alt = html.escape(asset.alt_text)
             is_picture = asset.mime_type.startswith("image/")
-            inside = f'<img src="{name}" alt="{alt}" height="480">' if is_picture else asset.name
-            shown.append(f'<a href="{name}">{inside}</a>')
-        rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(shown)}</p>")
+            content = f'<img src="{name}" alt="{alt}" height="480">' if is_picture else asset.name
+            links.append(f'<a href="{name}">{content}</a>')
+        rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(links)}</p>")
     for sample in FILMS:
-        shown = []
-        for place, picture in enumerate(frames(sample, face), start=1):
-            name = f"{sample.kind}-{sample.name}-scene-{place}.jpg"
+        links = []
+        for number, picture in enumerate(render_frames(sample, portrait_bytes), start=1):
+            name = f"{sample.kind}-{sample.name}-scene-{number}.jpg"
             (folder / name).write_bytes(picture)
             count += 1
-            shown.append(f'<a href="{name}"><img src="{name}" alt="Scene {place}" height="480"></a>')
-        rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(shown)}</p>")
+            links.append(f'<a href="{name}"><img src="{name}" alt="Scene {number}" height="480"></a>')
+        rows.append(f"<h2>{sample.kind}: {sample.name}</h2><p>{' '.join(links)}</p>")
     page = f'<!doctype html><meta charset="utf-8"><title>Samples</title>{"".join(rows)}'
     (folder / "index.html").write_text(page, encoding="utf-8")
     return count
@@ -229,4 +231,4 @@ def write(folder: Path) -> int:
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("Give the folder into which the samples are written.")
-    print(f"{write(Path(sys.argv[1]))} files")
+    print(f"{write_gallery(Path(sys.argv[1]))} files")

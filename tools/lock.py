@@ -1,5 +1,5 @@
-"""The lock files: `write` makes them from pyproject.toml, `upgrade` with the newest versions that it allows, `check` says
-whether they still belong to it.
+"""The lock files: `write` makes them from pyproject.toml, `upgrade` uses the newest versions that it allows, and `check`
+tells whether they still match it.
 """
 
 from __future__ import annotations
@@ -24,83 +24,88 @@ UV_REQUIREMENT = "uv>=0.13.8,<0.14"
 
 
 @dataclass(frozen=True)
-class Lock:
-    """What a lock file pins: extras of pyproject.toml, with the project's own dependencies or without."""
+class LockFile:
+    """The content of a lock file: extras of pyproject.toml, with the project's own dependencies or without them."""
 
     extras: tuple[str, ...] = ()
-    is_whole: bool = True
+    has_own_dependencies: bool = True
 
     def declared(self) -> list[str]:
+        """Return the requirements of pyproject.toml that this file pins, sorted."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        chosen: list[str] = list(project["dependencies"]) if self.is_whole else []
+        requirements: list[str] = list(project["dependencies"]) if self.has_own_dependencies else []
         for extra in self.extras:
-            chosen += project["optional-dependencies"][extra]
-        return sorted(chosen)
+            requirements += project["optional-dependencies"][extra]
+        return sorted(requirements)
 
     def header(self) -> str:
+        """Return the file's first line, which holds a hash of its requirements."""
         digest = hashlib.sha256(json.dumps(self.declared()).encode()).hexdigest()
         return f"# Written by `make lock` for the dependencies of pyproject.toml with sha256 {digest}.\n"
 
 
-# In this order: each file takes its versions from those before it.
-LOCKS = {
-    "requirements.lock": Lock(),
-    "requirements-dev.lock": Lock(("dev",)),
-    "requirements-extras.lock": Lock(("video", "voice"), is_whole=False),
+# In this order: each file takes its versions from the files before it.
+LOCK_FILES = {
+    "requirements.lock": LockFile(),
+    "requirements-dev.lock": LockFile(("dev",)),
+    "requirements-extras.lock": LockFile(("video", "voice"), has_own_dependencies=False),
 }
-PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ ;\\]+)", re.MULTILINE)
+PINNED_PACKAGE = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^ ;\\]+)", re.MULTILINE)
 
 
-def pins(text: str) -> dict[str, set[str]]:
-    """One package may have several versions, each under its own marker."""
-    found: dict[str, set[str]] = {}
-    for name, version in PINNED.findall(text):
-        found.setdefault(canonicalize_name(name), set()).add(version)
-    return found
+def pinned_versions(text: str) -> dict[str, set[str]]:
+    """Return the pinned versions by package; a package may have several, each under its own marker."""
+    versions_by_name: dict[str, set[str]] = {}
+    for name, version in PINNED_PACKAGE.findall(text):
+        versions_by_name.setdefault(canonicalize_name(name), set()).add(version)
+    return versions_by_name
 
 
-def faults(name: str, lock: Lock) -> list[str]:
+def find_faults(name: str, lock: LockFile) -> list[str]:
+    """Return how the file differs from pyproject.toml, or isn't safe to install from."""
     text = (ROOT / name).read_text()
-    held = pins(text)
-    found = []
+    pinned = pinned_versions(text)
+    faults = []
     if not text.startswith(lock.header()):
-        found.append("it was not written for these dependencies of pyproject.toml")
+        faults.append("it was not written for these dependencies of pyproject.toml")
     for line in lock.declared():
-        wanted = Requirement(line)
-        versions = held.get(canonicalize_name(wanted.name), set())
-        if not any(wanted.specifier.contains(version) for version in versions):
-            found.append(f"{line} is not what it pins ({', '.join(sorted(versions)) or 'nothing'})")
-    blocks = [block for block in re.split(r"\n(?=[A-Za-z0-9])", text) if PINNED.match(block)]
-    found += [f"{block.split()[0]} has no hash" for block in blocks if "--hash=sha256:" not in block]
+        requirement = Requirement(line)
+        versions = pinned.get(canonicalize_name(requirement.name), set())
+        if not any(requirement.specifier.contains(version) for version in versions):
+            faults.append(f"{line} is not what it pins ({', '.join(sorted(versions)) or 'nothing'})")
+    blocks = [block for block in re.split(r"\n(?=[A-Za-z0-9])", text) if PINNED_PACKAGE.match(block)]
+    faults += [f"{block.split()[0]} has no hash" for block in blocks if "--hash=sha256:" not in block]
     if "://" in text or "--index-url" in text or "--extra-index-url" in text:
-        found.append("it names a package index")
-    return [f"{name}: {fault}" for fault in found]
+        faults.append("it names a package index")
+    return [f"{name}: {fault}" for fault in faults]
 
 
 def check() -> int:
-    found = [fault for name, lock in LOCKS.items() for fault in faults(name, lock)]
-    held = {name: pins((ROOT / name).read_text()) for name in LOCKS}
-    found += [
+    """Print the faults of all lock files and return the exit code."""
+    faults = [fault for name, lock in LOCK_FILES.items() for fault in find_faults(name, lock)]
+    pinned = {name: pinned_versions((ROOT / name).read_text()) for name in LOCK_FILES}
+    faults += [
         f"requirements-dev.lock: {name} of requirements.lock is missing"
-        for name in held["requirements.lock"]
-        if name not in held["requirements-dev.lock"]
+        for name in pinned["requirements.lock"]
+        if name not in pinned["requirements-dev.lock"]
     ]
-    found += [
+    faults += [
         f"{second}: {name} differs from {first}"
-        for first, second in combinations(LOCKS, 2)
-        for name in held[first].keys() & held[second].keys()
-        if held[first][name] != held[second][name]
+        for first, second in combinations(LOCK_FILES, 2)
+        for name in pinned[first].keys() & pinned[second].keys()
+        if pinned[first][name] != pinned[second][name]
     ]
-    for fault in found:
+    for fault in faults:
         print(fault)
-    if found:
+    if faults:
         print("Write them anew: make lock")
         return 1
     print("The lock files belong to pyproject.toml.")
     return 0
 
 
-def uv() -> str:
+def find_uv() -> str:
+    """Return the path of uv, which is installed into a folder of its own where it isn't on PATH."""
     on_path = shutil.which("uv")
     if on_path:
         return on_path
@@ -111,18 +116,31 @@ def uv() -> str:
 
 
 def write(*, upgrade: bool = False) -> int:
-    before = {name: pins((ROOT / name).read_text()) for name in LOCKS if (ROOT / name).exists()}
-    command = [uv(), "pip", "compile", "--quiet", "--generate-hashes", "--universal", "--no-emit-index-url"]
+    """Write the lock files, print what changed, and return the exit code of `check`."""
+    before = {
+        name: pinned_versions((ROOT / name).read_text()) for name in LOCK_FILES if (ROOT / name).exists()
+    }
+    command = [
+        find_uv(),
+        "pip",
+        "compile",
+        "--quiet",
+        "--generate-hashes",
+        "--universal",
+        "--no-emit-index-url",
+    ]
     command += ["--no-header", "--python-version", "3.11"]
-    # Without it, what a lock file pins already stays where it can.
+    # Without `--upgrade`, versions that a lock file pins already stay where they can.
     command += ["--upgrade"] if upgrade else []
     constraints: list[str] = []
-    for name, lock in LOCKS.items():
-        chosen = (
-            ["pyproject.toml", *(f"--extra={extra}" for extra in lock.extras)] if lock.is_whole else ["-"]
+    for name, lock in LOCK_FILES.items():
+        inputs = (
+            ["pyproject.toml", *(f"--extra={extra}" for extra in lock.extras)]
+            if lock.has_own_dependencies
+            else ["-"]
         )
         subprocess.run(
-            [*command, *constraints, *chosen, "--output-file", name],
+            [*command, *constraints, *inputs, "--output-file", name],
             cwd=ROOT,
             input="\n".join(lock.declared()),
             text=True,
@@ -134,21 +152,21 @@ def write(*, upgrade: bool = False) -> int:
             line for line in path.read_text().splitlines(keepends=True) if not line.startswith("# Written by")
         )
         path.write_text(lock.header() + body)
-        for line in moved(before.get(name, {}), pins(path.read_text())):
+        for line in describe_changes(before.get(name, {}), pinned_versions(path.read_text())):
             print(f"{name}: {line}")
     return check()
 
 
-def moved(before: dict[str, set[str]], after: dict[str, set[str]]) -> list[str]:
-    """What differs, a line for each package."""
+def describe_changes(before: dict[str, set[str]], after: dict[str, set[str]]) -> list[str]:
+    """Return the changed versions, a line for each package."""
     return [
-        f"{name} {said(before.get(name, set()))} -> {said(after.get(name, set()))}"
+        f"{name} {join_versions(before.get(name, set()))} -> {join_versions(after.get(name, set()))}"
         for name in sorted(before.keys() | after.keys())
         if before.get(name) != after.get(name)
     ]
 
 
-def said(versions: set[str]) -> str:
+def join_versions(versions: set[str]) -> str:
     return ", ".join(sorted(versions)) or "nothing"
 
 

@@ -1,4 +1,4 @@
-"""Mutants: the small faults that the source of a module can have."""
+"""Makes mutants: the small faults that the source of a module can have."""
 
 from __future__ import annotations
 
@@ -12,36 +12,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OPPOSITES = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
-OPPOSITES |= {other: one for one, other in OPPOSITES.items()}
+OPPOSITES |= {opposite: name for name, opposite in OPPOSITES.items()}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-# Logs and crash points are no behaviour; the call for the present time differs between commits that are compared.
-LEFT_ALONE = frozenset({"log", "crash_point", "utc_now", ".now"})
-SHOWN = 90
+# Logs and crash points are no behaviour; calls for the present time differ between the commits that are compared.
+IGNORED_NAMES = frozenset({"log", "crash_point", "utc_now", ".now"})
+MAX_CHARACTERS_SHOWN = 90
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """It is found again where lines have moved: it knows its statement by the text."""
+    """A fault in a statement, which is known by its text, so that it is found again where lines have moved."""
 
     file: str
     function: str
     statement: str
     nth: int
-    """Which of the statements of this text in the function."""
+    """The position of the statement among those with the same text in the function."""
     number: int
-    """Which of the changes that the statement can have."""
+    """The position of the change among those that the statement can have."""
     after: str
 
     def __str__(self) -> str:
         before, after = " ".join(self.statement.split()), " ".join(self.after.split())
         different = (index for index, (old, new) in enumerate(zip(before, after, strict=False)) if old != new)
-        # Of a long statement the part around the change.
-        start = max(next(different, 0) - SHOWN // 2, 0)
-        return f"{self.function or 'module'}: {before[start:][:SHOWN]} => {after[start:][:SHOWN]}"
+        # For a long statement, the part around the change.
+        start = max(next(different, 0) - MAX_CHARACTERS_SHOWN // 2, 0)
+        return f"{self.function or 'module'}: {before[start:][:MAX_CHARACTERS_SHOWN]} => {after[start:][:MAX_CHARACTERS_SHOWN]}"
 
 
 @dataclass(frozen=True)
 class Change:
+    """A mutant, the line of its statement, and the nodes that are exchanged for it."""
+
     mutant: Mutant
     line: int
     old: ast.AST
@@ -49,39 +51,39 @@ class Change:
 
 
 def changes_of(file: str, tree: ast.Module) -> Iterator[Change]:
-    """Every mutant of a file: a node of its tree, and what stands in its place then."""
-    seen: Counter[tuple[str, str]] = Counter()
+    """Yield every mutant of a file, with the node of its tree and the replacement."""
+    statement_counts: Counter[tuple[str, str]] = Counter()
     for statement, function, is_last in _statements(tree):
-        text = ast.unparse(_head(statement))
+        text = ast.unparse(_without_blocks(statement))
         for number, (old, new) in enumerate(list(_replacements(statement, is_last=is_last))):
-            _Replace(old, new).visit(statement)
-            after = "deleted" if old is statement else ast.unparse(_head(statement))
-            _Replace(new, old).visit(statement)
-            mutant = Mutant(file, function, text, seen[function, text], number, after)
+            _ReplaceNode(old, new).visit(statement)
+            after = "deleted" if old is statement else ast.unparse(_without_blocks(statement))
+            _ReplaceNode(new, old).visit(statement)
+            mutant = Mutant(file, function, text, statement_counts[function, text], number, after)
             yield Change(mutant, statement.lineno, old, new)
-        seen[function, text] += 1
+        statement_counts[function, text] += 1
 
 
 def apply(mutant: Mutant, source: str) -> tuple[int, str] | None:
-    """The line of the mutant and the file with it; None where the file lacks the statement."""
+    """Return the mutant's line and the file with it; None where the file lacks the statement."""
     tree = ast.parse(source)
     for change in changes_of(mutant.file, tree):
         if change.mutant == mutant:
-            return change.line, ast.unparse(_Replace(change.old, change.new).visit(tree))
+            return change.line, ast.unparse(_ReplaceNode(change.old, change.new).visit(tree))
     return None
 
 
 def _statements(block: ast.AST, function: str = "") -> Iterator[tuple[ast.stmt, str, bool]]:
-    """The statements that can be changed, each with its function and whether it is the last of it."""
+    """Yield the statements that can be changed, each with its function, and whether it is the function's last."""
     for child in [child for field in BLOCKS for child in _block(block, field)]:
         name = function
         if isinstance(child, ast.stmt):
-            nodes = list(ast.walk(_head(child)))
+            nodes = list(ast.walk(_without_blocks(child)))
             names = {node.id for node in nodes if isinstance(node, ast.Name)}
             names |= {f".{node.attr}" for node in nodes if isinstance(node, ast.Attribute)}
             if "TYPE_CHECKING" in names:
                 continue
-            if not names & LEFT_ALONE:
+            if not names & IGNORED_NAMES:
                 yield child, function, isinstance(block, ast.FunctionDef) and child is block.body[-1]
             if isinstance(child, ast.FunctionDef | ast.ClassDef):
                 name = f"{function}.{child.name}".removeprefix(".")
@@ -89,13 +91,13 @@ def _statements(block: ast.AST, function: str = "") -> Iterator[tuple[ast.stmt, 
 
 
 def _block(node: ast.AST, field: str) -> list[ast.AST]:
-    """Statements below a node; the body of a lambda is an expression."""
+    """Return the statements below a node; none for a lambda, whose body is an expression."""
     value = getattr(node, field, None)
     return value if isinstance(value, list) else []
 
 
-def _head(statement: ast.stmt) -> ast.stmt:
-    """The statement without the blocks below it and without decorators."""
+def _without_blocks(statement: ast.stmt) -> ast.stmt:
+    """Return the statement without the blocks below it and without decorators."""
     head = copy.copy(statement)
     for field in (*BLOCKS, "decorator_list"):
         if _block(head, field):
@@ -104,10 +106,11 @@ def _head(statement: ast.stmt) -> ast.stmt:
 
 
 def _replacements(statement: ast.stmt, *, is_last: bool) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield each node of a statement that can be changed, with its replacement."""
     is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     if is_call or (isinstance(statement, ast.Return | ast.Raise | ast.Continue) and not is_last):
         yield statement, ast.Pass()
-    for node in _expressions(_head(statement)):
+    for node in _expressions(_without_blocks(statement)):
         match node:
             case ast.Compare(ops=[operator]):
                 yield node, ast.Compare(node.left, [_opposite(operator)], node.comparators)
@@ -128,6 +131,7 @@ def _opposite(operator: Any) -> Any:
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all expressions below a node, without annotations."""
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and field not in {"annotation", "returns"}:
@@ -135,7 +139,9 @@ def _expressions(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _expressions(child)
 
 
-class _Replace(ast.NodeTransformer):
+class _ReplaceNode(ast.NodeTransformer):
+    """Exchanges one node of a tree."""
+
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self.old, self.new = old, new
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = {
+SOURCES_BY_PACKAGE = {
     "publish": "pipeline/publish/*.py",
     "generate": "pipeline/generate/*.py",
     "review": """pipeline/review/decisions.py pipeline/review/regenerate.py pipeline/review/bulk_review.py pipeline/review/undo.py
@@ -38,7 +38,7 @@ SOURCES = {
     "tokens": "accounts/access/tokens.py accounts/access/authentication.py accounts/access/ratelimit.py",
 }
 # The tests of each package, below tests/.
-TESTS = {
+TESTS_BY_PACKAGE = {
     "publish": """states contracts/test_publi*.py contracts/test_on_time.py contracts/test_order_of_checks.py
         pipeline/publish/test_p*.py pipeline/publish/test_queue_slots.py pipeline/publish/test_rate_caps.py pipeline/publish/test_removal.py pipeline/review/test_explanation.py
         pipeline/publish/test_manual_publish.py pipeline/outlets/test_short_links.py pipeline/switches/test_kill_switch.py pipeline/review/test_decisions.py
@@ -55,8 +55,8 @@ TESTS = {
     "tokens": """accounts contracts/test_rate_headers.py contracts/test_strict_input.py contracts/test_statements.py
         pages/test_keys.py""",
 }
-# What whole histories look at, for --simulate.
-SIMULATED = {
+# Modules that simulated histories exercise, for --simulate.
+SIMULATED_SOURCES = {
     "publish": """pipeline/publish/blockers.py pipeline/publish/item_status.py pipeline/publish/publish_http_client.py
         pipeline/publish/reconciliation.py pipeline/publish/removal.py pipeline/publish/requests.py
         pipeline/publish/results.py pipeline/publish/send.py pipeline/publish/steps.py
@@ -67,32 +67,37 @@ SIMULATED = {
     "deliveries": """webhooks/deliver.py webhooks/results.py webhooks/fan_out.py webhooks/endpoint_rate.py webhooks/signing.py
         webhooks/recovery.py webhooks/endpoints.py""",
 }
-SIMULATION = {"SEEDS": "1-200", "DAYS": "3", "STOP": "1"}
+SIMULATION_ENVIRONMENT = {"SEEDS": "1-200", "DAYS": "3", "STOP": "1"}
 PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow and not real"]
 PYTEST += ["--hypothesis-seed=0", "-p", "no:cacheprovider"]
 
 
-def choose(
-    root: Path, package: str, count: int, seed: int, sources: Mapping[str, str] = SOURCES
+def choose_mutants(
+    root: Path, package: str, count: int, seed: int, sources: Mapping[str, str] = SOURCES_BY_PACKAGE
 ) -> list[Mutant]:
-    """At most one mutant of a statement, so that each statement is as likely as another, however long it is."""
+    """Choose mutants, at most one of a statement, so that each statement is equally likely, however long it is."""
     by_statement = defaultdict(list)
     for path in find_files(root, sources[package]):
         for change in changes_of(str(path.relative_to(root)), ast.parse(path.read_text())):
-            one = change.mutant
-            if sources is SIMULATED and not one.function:
+            mutant = change.mutant
+            if sources is SIMULATED_SOURCES and not mutant.function:
                 # Sizes and limits, which no history reaches.
                 continue
-            by_statement[one.file, change.line, one.statement].append(one)
-    chance = random.Random(f"{package} {seed}")  # noqa: S311 - it is to be the same again
-    return [chance.choice(by_statement[one]) for one in sorted(chance.sample(list(by_statement), count))]
+            by_statement[mutant.file, change.line, mutant.statement].append(mutant)
+    generator = random.Random(f"{package} {seed}")  # noqa: S311 - it is to be the same again
+    return [
+        generator.choice(by_statement[statement])
+        for statement in sorted(generator.sample(list(by_statement), count))
+    ]
 
 
 def find_files(root: Path, patterns: str) -> list[Path]:
+    """Return the files of the patterns, which are separated by blanks."""
     return [path for pattern in patterns.split() for path in sorted(root.glob(pattern))]
 
 
 def extract(commit: str, folder: Path) -> Path:
+    """Write the files of a commit into the folder, and return that."""
     archive = subprocess.run(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
         opened.extractall(folder, filter="data")
@@ -100,7 +105,7 @@ def extract(commit: str, folder: Path) -> Path:
 
 
 def migrate(root: Path) -> dict[str, str]:
-    """The environment of a copy's tests: SQLite without services, and a database that theirs are copied from."""
+    """Migrate a database in the copy and return the environment of its tests: SQLite, without services."""
     environment = {
         name: os.environ[name] for name in ("PATH", "HOME", "LANG", "CHROMIUM") if name in os.environ
     }
@@ -111,8 +116,8 @@ def migrate(root: Path) -> dict[str, str]:
 
 
 def run_tests(root: Path, environment: dict[str, str], *arguments: str, limit: float | None = None) -> str:
-    """The first test that failed, or nothing. A run without an end fails."""
-    # Examples that one mutant left would be tried first at the next.
+    """Return the first test that failed, or ""; a run beyond the limit counts as failed."""
+    # Hypothesis would try the failing examples of one mutant first at the next.
     shutil.rmtree(root / ".hypothesis", ignore_errors=True)
     with subprocess.Popen(
         [*PYTEST, *arguments],
@@ -136,12 +141,12 @@ def run_tests(root: Path, environment: dict[str, str], *arguments: str, limit: f
 
 
 def simulate(root: Path, environment: dict[str, str], *, limit: float | None = None) -> str:
-    """The first promise that a history saw broken, or nothing. Histories without an end break one too."""
+    """Return the first invariant that a simulated history broke, or ""; a run beyond the limit counts as broken."""
     command = [sys.executable, "-m", "tests.simulation"]
     with subprocess.Popen(
         command,
         cwd=root,
-        env=environment | SIMULATION,
+        env=environment | SIMULATION_ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -162,7 +167,7 @@ def simulate(root: Path, environment: dict[str, str], *, limit: float | None = N
 
 
 def kill(file: Path, mutated: str, run: Callable[..., str], *tests: str, limit: float) -> str:
-    """The test that fails with the mutant, both among all and alone: others may fail because the machine is busy."""
+    """Return the test that fails with the mutant, among all and alone: others may fail because the machine is busy."""
     source = file.read_text()
     try:
         write_module(file, mutated)
@@ -178,13 +183,14 @@ def kill(file: Path, mutated: str, run: Callable[..., str], *tests: str, limit: 
 
 
 def write_module(file: Path, source: str) -> None:
-    """Its compiled form is known by second and size, which a mutant may share with the original."""
+    """Write the source, and delete its compiled form, which is known by second and size and could be the original's."""
     file.write_text(source)
     for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):
         compiled.unlink()
 
 
-def report(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+def report_lines(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, each as soon as it is known."""
     at, chosen_at = (
         subprocess.check_output(["git", "rev-parse", "--short=7", commit], cwd=ROOT, text=True).strip()
         for commit in (options.at, options.chosen_at)
@@ -192,40 +198,42 @@ def report(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     yield f"{datetime.now(UTC):%Y-%m-%d}, commit {at}: {options.count} mutants of commit {chosen_at}, seed {options.seed}"
     root = extract(at, folder / "code")
     environment = migrate(root)
-    sources = SIMULATED if options.simulate else SOURCES
+    sources = SIMULATED_SOURCES if options.simulate else SOURCES_BY_PACKAGE
     chosen_from = extract(chosen_at, folder / "chosen")
     run = partial(simulate if options.simulate else run_tests, root, environment)
-    took = 0.0
+    seconds_without_mutant = 0.0
     for index, package in enumerate(sources):
         tests = [] if options.simulate else find_tests(root, package)
-        if not (options.simulate and took):
-            # Histories are the same for each package.
+        if not (options.simulate and seconds_without_mutant):
+            # Simulated histories are the same for each package.
             started = time.monotonic()
-            if failed := run(*(("-n", "2", *tests) if tests else ())):
-                sys.exit(f"{failed} fails without a mutant.")
-            took = time.monotonic() - started
-        yield f"\n{package}: {took:.0f} s without a mutant"
-        sums: Counter[str] = Counter()
-        # What doesn't divide goes to the first packages.
+            if failure := run(*(("-n", "2", *tests) if tests else ())):
+                sys.exit(f"{failure} fails without a mutant.")
+            seconds_without_mutant = time.monotonic() - started
+        yield f"\n{package}: {seconds_without_mutant:.0f} s without a mutant"
+        counts: Counter[str] = Counter()
+        # The remainder of the division goes to the first packages.
         count = (options.count + len(sources) - 1 - index) // len(sources)
-        for mutant in choose(chosen_from, package, count, options.seed, sources):
+        for mutant in choose_mutants(chosen_from, package, count, options.seed, sources):
             started = time.monotonic()
             file = root / mutant.file
-            found = apply(mutant, file.read_text()) if file.exists() else None
-            if found is None:
+            mutated = apply(mutant, file.read_text()) if file.exists() else None
+            if mutated is None:
                 line, result = "?", "not found again"
             else:
-                line = str(found[0])
-                killer = kill(file, found[1], run, *tests, limit=3 * took + 120)
+                line = str(mutated[0])
+                killer = kill(file, mutated[1], run, *tests, limit=3 * seconds_without_mutant + 120)
                 result = f"killed by {killer}" if killer else "survived"
-            sums[result.partition(" by ")[0]] += 1
+            counts[result.partition(" by ")[0]] += 1
             yield f"{mutant.file}:{line} {mutant}\n  {result}, {time.monotonic() - started:.0f} s"
-        yield f"{package}: " + ", ".join(f"{number} {result}" for result, number in sorted(sums.items()))
+        yield f"{package}: " + ", ".join(f"{number} {result}" for result, number in sorted(counts.items()))
 
 
 def find_tests(root: Path, package: str) -> list[str]:
+    """Return the tests of a package, as arguments of pytest."""
     return [
-        f"tests/{path.relative_to(root / 'tests')}" for path in find_files(root / "tests", TESTS[package])
+        f"tests/{path.relative_to(root / 'tests')}"
+        for path in find_files(root / "tests", TESTS_BY_PACKAGE[package])
     ]
 
 
@@ -246,7 +254,7 @@ def main() -> None:
     options = parser.parse_args()
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for line in report(options, Path(folder)):
+        for line in report_lines(options, Path(folder)):
             print(line, flush=True)
             lines.append(f"{line}\n")
     if options.into:

@@ -1,7 +1,7 @@
-"""Make a source of each of the six types against the real network, and write down what each brought.
+"""Makes a source of each of the six types against the real network, and records what each brought.
 
 `make prove-live` writes docs/proofs/live.txt. A new demo starts without a key for a model; each source is given one
-address or nothing beside its type, and has WITHIN_SECONDS to bring an item. Other addresses:
+address or nothing beside its type, and has TIMEOUT_SECONDS to bring an item. Other addresses:
 `python -m tools.prove_sources rss=https://… tiktok=name`.
 """
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
     from tools.screenshots import Demo
 
-WITHIN_SECONDS = 120.0
-"""How long a source is waited for."""
-EVERY_SECONDS = 3.0
-"""Six sources are asked for in turn, and a key has 60 calls a minute."""
+TIMEOUT_SECONDS = 120.0
+"""How long the tool waits for a source."""
+POLL_SECONDS = 3.0
+"""Seconds between two calls: six sources are polled in turn, and a key has 60 calls a minute."""
 PUSHED_TEXT = (
     "Python 3.14 was released on 7 October 2025. It has template strings, annotations that are evaluated when they are "
     "asked for, and a build without the global lock that is supported officially. The release took twelve months."
 )
-"""What the types without an address are given: a webhook as its delivery, a brand as the notes of its topic."""
+"""The content for the types without an address: a webhook gets it as its delivery, a brand as its topic's notes."""
 TARGETS = {
     "rss": "https://blog.python.org/feeds/posts/default",
     "scraper": "https://www.python.org/blogs/",
     "youtube": "https://www.youtube.com/@NASA",
     "tiktok": "nasa",
 }
-"""The address that each of the polled types is given; TikTok's is the name of an account."""
+"""The address for each of the polled types; TikTok's is an account's name."""
 
 
 class SourceResult(NamedTuple):
-    """What one source was sent and brought; `told` is what it said of failures, `seconds` until the first item."""
+    """The input and the yield of one source; `told` is its error messages, `seconds` the time until the first item."""
 
     kind: str
     sent: str
@@ -53,7 +53,7 @@ class SourceResult(NamedTuple):
 
 
 def config_of(kind: str, address: str) -> dict[str, Any]:
-    """The settings of a source: nothing but what it can't do without."""
+    """Return the least settings with which a source works."""
     if kind == "brand":
         return {"topics": [{"title": "Python 3.14", "notes": PUSHED_TEXT}]}
     if kind == "webhook":
@@ -62,22 +62,22 @@ def config_of(kind: str, address: str) -> dict[str, Any]:
 
 
 def api_call(demo: Demo, method: str, path: str, body: Any = None) -> Any:
-    """The answer of the demo's API at a path below /v1, or at a whole address; raises `Failed` with its error."""
+    """Return the answer of the demo's API at a path below /v1, or at a full address. Raises `Failed` with its error."""
     url = path if path.startswith("http") else f"{demo.url}/v1{path}"
     with requests.Session() as session:
-        # A proxy of the environment has no business on loopback.
+        # The environment's proxy would send the call away from this machine.
         session.trust_env = False
-        answer = session.request(
+        response = session.request(
             method, url, json=body, headers={"Authorization": f"Bearer {demo.token}"}, timeout=60
         )
-    if answer.status_code >= 400:
-        told = answer.json()
-        raise Failed(" ".join([told["error"], *(one["message"] for one in told["detail"])]))
-    return answer.json()
+    if response.status_code >= 400:
+        error = response.json()
+        raise Failed(" ".join([error["error"], *(detail["message"] for detail in error["detail"])]))
+    return response.json()
 
 
 def try_source(demo: Demo, kind: str, address: str) -> SourceResult:
-    """Make the source and wait for its first item, ready or failed."""
+    """Make the source and wait for its first item that is ready, or for the timeout."""
     sent = address or "nothing"
     started = time.monotonic()
     body: dict[str, Any] = {"type": kind, "config": config_of(kind, address)}
@@ -93,21 +93,21 @@ def try_source(demo: Demo, kind: str, address: str) -> SourceResult:
         raw_items = api_call(demo, "GET", f"/raw?source={source['id']}")["data"]
         items = api_call(demo, "GET", f"/generated?source={source['id']}")["data"]
         ready = [item for item in items if item["status"] not in {"queued", "generating", "failed"}]
-        took = time.monotonic() - started
-        if ready or took > WITHIN_SECONDS:
+        seconds = time.monotonic() - started
+        if ready or seconds > TIMEOUT_SECONDS:
             health = api_call(demo, "GET", f"/sources/{source['id']}")["health"]
-            told = " ".join(
+            message = " ".join(
                 [
                     *([health["error"]["message"]] if health["error"] else []),
                     *(item["error"]["message"] for item in items if item["error"]),
                 ]
             )
-            return SourceResult(kind, sent, len(raw_items), len(ready), took, told)
-        time.sleep(EVERY_SECONDS)
+            return SourceResult(kind, sent, len(raw_items), len(ready), seconds, message)
+        time.sleep(POLL_SECONDS)
 
 
 def report(addresses: dict[str, str]) -> Iterator[str]:
-    """The lines of the proof, each as soon as it is known."""
+    """Yield the lines of the proof, each as soon as it is known."""
     yield f"{datetime.now(UTC):%Y-%m-%d}, commit {commit_described()}: the real network, no key for a model"
     yield ""
     with running_demo() as demo:
@@ -120,7 +120,7 @@ def report(addresses: dict[str, str]) -> Iterator[str]:
 
 
 def target(text: str) -> tuple[str, str]:
-    """The type and its address of an argument such as `rss=https://…`."""
+    """Return type and address of an argument such as `rss=https://…`."""
     kind, separator, address = text.partition("=")
     if not separator or kind not in TARGETS:
         message = f"{text!r} is not one of {', '.join(TARGETS)}, an equals sign and an address"

@@ -2,9 +2,9 @@
 
     sudo python3 tools/replay_dockerfile.py [--base FOLDER]
 
-It needs root, debootstrap and a kernel with overlayfs. What differs from a build by Docker: the base is Debian's own
-minimal system with Debian's Python 3.11 in the place of the image that FROM names, and the network is this machine's.
-Everything else is taken from the Dockerfile; an instruction that it doesn't know ends the replay. The service then runs
+It needs root, debootstrap and a kernel with overlayfs. It differs from a build by Docker in two ways: the base is
+Debian's own minimal system with Debian's Python 3.11 in the place of the image that FROM names, and the network is this
+machine's. Everything else is taken from the Dockerfile; an unknown instruction ends the replay. The service then runs
 as compose.yaml would run it: root file system read only, volumes and /tmp writable.
 """
 
@@ -30,82 +30,88 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "var" / "tools" / "base-bookworm"
-INSIDE = "REPLAY_INSIDE"
+INSIDE_VARIABLE = "REPLAY_INSIDE"
 HEALTHY_SECONDS = 120
 HOST = "pipeline.example"
-# What a container would be given by its operator.
-GIVEN = {
+# The settings that an operator would give a container.
+OPERATOR_ENVIRONMENT = {
     "PUBLIC_URL": f"https://{HOST}",
     "OPERATOR_CONTACT": f"operator@{HOST}",
     "SECRET_KEY": "s" * 40,
     "FIELD_KEYS": f"k1:{'A' * 43}=",
     "LOG_LEVEL": "WARNING",
 }
-FIRST_PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
-# How this machine reaches its package index; Docker would take the same from the operator's build settings.
-WAY_OUT = re.compile(r"PIP_.*|(https?|no)_proxy|(HTTPS?|NO)_PROXY")
+DEFAULT_PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+# The variables by which this machine reaches its package index; Docker would take them from its build settings.
+PACKAGE_INDEX_VARIABLE = re.compile(r"PIP_.*|(https?|no)_proxy|(HTTPS?|NO)_PROXY")
 
 
 class Failed(Exception):
-    pass
+    """The replay can't go on; the message says why."""
 
 
 @dataclass
 class Stage:
-    """One FROM: its root, and what the steps so far have said."""
+    """One FROM: its root, and what the steps so far have set."""
 
     name: str
     root: Path
     workdir: str = "/"
     user: str = ""
-    env: dict[str, str] = field(default_factory=lambda: {"PATH": FIRST_PATH})
+    env: dict[str, str] = field(default_factory=lambda: {"PATH": DEFAULT_PATH})
     volumes: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=list)
     health: list[str] = field(default_factory=list)
     health_options: dict[str, str] = field(default_factory=dict)
 
-    def path(self, inside: str) -> Path:
-        """As the steps name it; relative to the working folder."""
-        return self.root / (Path(self.workdir) / inside).as_posix().lstrip("/")
+    def path(self, replay_inside: str) -> Path:
+        """Return the path outside of the root for one inside, which may be relative to the working folder."""
+        return self.root / (Path(self.workdir) / replay_inside).as_posix().lstrip("/")
 
-    def argv(self, command: list[str], **more: str) -> list[str]:
-        who = [f"--userspec={self.user}:{self.user}"] if self.user else []
+    def argv(self, command: list[str], **extra: str) -> list[str]:
+        """Return the command line that runs a command in the root, as the stage's user and environment."""
+        user_option = [f"--userspec={self.user}:{self.user}"] if self.user else []
         home = f"/home/{self.user}" if self.user else "/root"
-        given = {**self.env, "HOME": home, **more}
-        pairs = [f"{name}={value}" for name, value in given.items()]
+        environment = {**self.env, "HOME": home, **extra}
+        pairs = [f"{name}={value}" for name, value in environment.items()]
         cd = f'cd {shlex.quote(self.workdir)} && exec "$@"'
-        return ["chroot", *who, str(self.root), "env", "-i", *pairs, "sh", "-c", cd, "sh", *command]
+        return ["chroot", *user_option, str(self.root), "env", "-i", *pairs, "sh", "-c", cd, "sh", *command]
 
-    def run(self, command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.argv(command, **more), capture_output=True, text=True, check=False)
+    def run(self, command: list[str], **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.argv(command, **extra), capture_output=True, text=True, check=False)
 
 
-def steps(text: str) -> list[tuple[str, str]]:
+def parse_steps(text: str) -> list[tuple[str, str]]:
+    """Return the Dockerfile's instructions, each as its word and the rest."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n", " ", "\n".join(lines))
     split = [line.strip().partition(" ") for line in joined.splitlines() if line.strip()]
     return [(word.upper(), rest.strip()) for word, _, rest in split]
 
 
-def say(text: str) -> None:
+def print_now(text: str) -> None:
     print(text, flush=True)
 
 
-def must(done: subprocess.CompletedProcess[str], what: str) -> None:
-    if done.returncode:
-        message = f"{what} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}"
+def raise_if_failed(completed: subprocess.CompletedProcess[str], label: str) -> None:
+    if completed.returncode:
+        message = (
+            f"{label} ended with {completed.returncode}:\n{(completed.stdout + completed.stderr)[-3000:]}"
+        )
         raise Failed(message)
 
 
 def mount(*words: str) -> None:
-    must(subprocess.run(["mount", *words], capture_output=True, text=True, check=False), f"mount {words}")
+    raise_if_failed(
+        subprocess.run(["mount", *words], capture_output=True, text=True, check=False), f"mount {words}"
+    )
 
 
 def make_base(base: Path) -> None:
-    """Debian's minimal system, made once and kept."""
+    """Make Debian's minimal system, which is kept for the next replay."""
     if (base / "replay-base").exists():
         return
-    say(f"Making the base in {base}; that takes a minute or two, once.")
+    print_now(f"Making the base in {base}; that takes a minute or two, once.")
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir(parents=True)
     include = "--include=python3,python3-venv,ca-certificates"
@@ -115,15 +121,15 @@ def make_base(base: Path) -> None:
         text=True,
         check=False,
     )
-    must(done, "debootstrap")
-    # The official image calls it so.
+    raise_if_failed(done, "debootstrap")
+    # The name of Python in the official image.
     for name in ("python", "python3"):
         (base / "usr/local/bin" / name).symlink_to("/usr/bin/python3.11")
     (base / "replay-base").touch()
 
 
 def make_devices(folder: Path) -> None:
-    """Of its own: nothing that happens to this root can reach the machine's."""
+    """Make device files of the root's own, so that nothing in it can reach the machine's."""
     mount("-t", "tmpfs", "tmpfs", str(folder))
     for name, minor in (("null", 3), ("zero", 5), ("random", 8), ("urandom", 9)):
         os.mknod(folder / name, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
@@ -147,14 +153,14 @@ class Replay:
         return self.stage
 
     def build(self) -> Stage:
-        for word, rest in steps((ROOT / "Dockerfile").read_text()):
+        for word, rest in parse_steps((ROOT / "Dockerfile").read_text()):
             step = getattr(self, f"do_{word.lower()}", None)
             if step is None:
                 message = f"{word} can't be replayed; teach tools/replay_dockerfile.py to."
                 raise Failed(message)
             started = time.monotonic()
             step(rest)
-            say(f"  {word} {rest[:90]} ({time.monotonic() - started:.1f} s)")
+            print_now(f"  {word} {rest[:90]} ({time.monotonic() - started:.1f} s)")
         return self.now
 
     def do_from(self, rest: str) -> None:
@@ -164,16 +170,16 @@ class Replay:
             raise Failed(message)
         folder = self.work / f"stage-{len(self.stages)}"
         upper, scratch, root = (folder / part for part in ("upper", "scratch", "root"))
-        for one in (upper, scratch, root):
-            one.mkdir(parents=True)
+        for folder_part in (upper, scratch, root):
+            folder_part.mkdir(parents=True)
         options = f"lowerdir={self.base},upperdir={upper},workdir={scratch}"
         mount("-t", "overlay", "overlay", "-o", options, str(root))
         mount("-t", "proc", "proc", str(root / "proc"))
         make_devices(root / "dev")
-        # The ways to the package registries are this machine's.
-        for given in ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt"):
-            if Path(given).exists():
-                shutil.copyfile(given, root / given.lstrip("/"))
+        # Packages are fetched in this machine's way.
+        for path in ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt"):
+            if Path(path).exists():
+                shutil.copyfile(path, root / path.lstrip("/"))
         self.stage = Stage(name or str(len(self.stages)), root)
         self.stages[self.stage.name] = self.stage
 
@@ -187,8 +193,10 @@ class Replay:
             self.now.env[name] = re.sub(r"\$(\w+)", lambda match: self.now.env.get(match[1], ""), value)
 
     def do_run(self, rest: str) -> None:
-        ways = {name: value for name, value in os.environ.items() if WAY_OUT.fullmatch(name)}
-        must(self.now.run(["sh", "-c", rest], **ways), f"RUN {rest}")
+        index_settings = {
+            name: value for name, value in os.environ.items() if PACKAGE_INDEX_VARIABLE.fullmatch(name)
+        }
+        raise_if_failed(self.now.run(["sh", "-c", rest], **index_settings), f"RUN {rest}")
 
     def do_copy(self, rest: str) -> None:
         words = shlex.split(rest)
@@ -196,19 +204,19 @@ class Replay:
         if words[0].startswith("--from="):
             origin = self.stages[words.pop(0).removeprefix("--from=")].root
         *sources, target = words
-        to = self.now.path(target)
+        destination = self.now.path(target)
         for source in sources:
-            there = origin / source.lstrip("/")
-            if not there.exists():
+            path = origin / source.lstrip("/")
+            if not path.exists():
                 message = f"COPY {source}: there is no such file."
                 raise Failed(message)
-            if there.is_dir():
-                # As Docker does: the content of the folder.
+            if path.is_dir():
+                # Docker copies a folder's content, not the folder.
                 ignored = shutil.ignore_patterns("__pycache__") if origin == ROOT else None
-                shutil.copytree(there, to, symlinks=True, dirs_exist_ok=True, ignore=ignored)
+                shutil.copytree(path, destination, symlinks=True, dirs_exist_ok=True, ignore=ignored)
             else:
-                to.mkdir(parents=True, exist_ok=True) if target.endswith(("/", ".")) else None
-                shutil.copy2(there, to)
+                destination.mkdir(parents=True, exist_ok=True) if target.endswith(("/", ".")) else None
+                shutil.copy2(path, destination)
 
     def do_user(self, rest: str) -> None:
         self.now.user = rest
@@ -231,22 +239,22 @@ class Replay:
 # --- The service in it ------------------------------------------------------------------------------------------------
 
 
-def close_up(stage: Stage) -> None:
-    """As compose.yaml has it: only volumes and /tmp can be written to."""
-    inside = str(stage.root)
+def make_read_only(stage: Stage) -> None:
+    """Make the root read only, except volumes and /tmp, as compose.yaml does."""
+    replay_inside = str(stage.root)
     for volume in [*stage.volumes, "/tmp"]:  # noqa: S108  the container's own
         folder = stage.root / volume.lstrip("/")
         owner = folder.stat()
         mount("-t", "tmpfs", "tmpfs", str(folder))
         os.chown(folder, owner.st_uid, owner.st_gid)
         folder.chmod(owner.st_mode & 0o7777)
-    mount("-o", "remount,ro", inside)
+    mount("-o", "remount,ro", replay_inside)
 
 
 def wait_until_healthy(stage: Stage, port: int, process: subprocess.Popen[bytes], log: Path) -> float:
     started = time.monotonic()
     while True:
-        done = stage.run(stage.health, PORT=str(port), **GIVEN)
+        done = stage.run(stage.health, PORT=str(port), **OPERATOR_ENVIRONMENT)
         if done.returncode == 0:
             return time.monotonic() - started
         if process.poll() is not None or time.monotonic() - started > HEALTHY_SECONDS:
@@ -255,18 +263,20 @@ def wait_until_healthy(stage: Stage, port: int, process: subprocess.Popen[bytes]
         time.sleep(0.5)
 
 
-def owners(leader: int) -> set[int]:
-    """The user ids of a process and of all that it started."""
-    found: set[int] = set()
-    left = [leader]
-    while left:
-        pid = left.pop()
-        # A short child, or a thread, may have ended meanwhile.
+def user_ids_of(leader: int) -> set[int]:
+    """Return the user ids of a process and of all that it started."""
+    user_ids: set[int] = set()
+    pending = [leader]
+    while pending:
+        pid = pending.pop()
+        # A child or thread may have ended meanwhile.
         with suppress(FileNotFoundError, ProcessLookupError):
-            said = Path(f"/proc/{pid}/status").read_text()
-            found |= {int(one) for one in re.search(r"^Uid:\s+(.*)$", said, re.MULTILINE)[1].split()}  # type: ignore[index]
-            left += [child for task in Path(f"/proc/{pid}/task").iterdir() for child in children_of(task)]
-    return found
+            status = Path(f"/proc/{pid}/status").read_text()
+            user_ids |= {
+                int(user_id) for user_id in re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE)[1].split()
+            }  # type: ignore[index]
+            pending += [child for task in Path(f"/proc/{pid}/task").iterdir() for child in children_of(task)]
+    return user_ids
 
 
 def children_of(task: Path) -> list[int]:
@@ -288,25 +298,26 @@ def status_of(port: int, path: str) -> int:
         return int(error.code)
 
 
-def try_out(stage: Stage, log: Path) -> dict[str, object]:
+def try_service(stage: Stage, log: Path) -> dict[str, object]:
+    """Run the service in the stage and return what was found out about it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    close_up(stage)
+    make_read_only(stage)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            stage.argv(stage.command, PORT=str(port), **GIVEN), stdout=output, stderr=output
+            stage.argv(stage.command, PORT=str(port), **OPERATOR_ENVIRONMENT), stdout=output, stderr=output
         )
     try:
-        healthy = wait_until_healthy(stage, port, process, log)
-        migrations = stage.run(["python", "manage.py", "migrate", "--check"], **GIVEN)
+        healthy_seconds = wait_until_healthy(stage, port, process, log)
+        migrations = stage.run(["python", "manage.py", "migrate", "--check"], **OPERATOR_ENVIRONMENT)
         clients = stage.run(["sh", "-c", "pg_dump --version && pg_restore --version && psql --version"])
         video_tool = stage.run(["sh", "-c", "$VIDEO_TOOL --version"])
         voice = stage.run(["python", "-c", "import espeakng_loader"])
         write = stage.run(["touch", "/app/written"])
-        told: dict[str, object] = {
-            "healthy_seconds": round(healthy, 1),
-            "user_ids": sorted(owners(process.pid)),
+        results: dict[str, object] = {
+            "healthy_seconds": round(healthy_seconds, 1),
+            "user_ids": sorted(user_ids_of(process.pid)),
             "readyz": status_of(port, "/readyz"),
             "login": status_of(port, "/admin/login/"),
             "static": status_of(port, "/static/admin/css/base.css"),
@@ -318,15 +329,15 @@ def try_out(stage: Stage, log: Path) -> dict[str, object]:
         }
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        told["exit_code"] = process.wait(timeout=60)
-        told["ended_seconds"] = round(time.monotonic() - started, 1)
+        results["exit_code"] = process.wait(timeout=60)
+        results["ended_seconds"] = round(time.monotonic() - started, 1)
     finally:
         if process.poll() is None:
             process.kill()
-    return told
+    return results
 
 
-WANTED = {
+EXPECTED_RESULTS = {
     "readyz": 200,
     "login": 200,
     "static": 200,
@@ -338,15 +349,17 @@ WANTED = {
 }
 
 
-def faults(told: dict[str, object]) -> list[str]:
-    wrong = [
-        f"{name} is {told[name]!r}, not {value!r}" for name, value in WANTED.items() if told[name] != value
+def find_faults(results: dict[str, object]) -> list[str]:
+    faults = [
+        f"{name} is {results[name]!r}, not {value!r}"
+        for name, value in EXPECTED_RESULTS.items()
+        if results[name] != value
     ]
-    if told["user_ids"] != [10001]:
-        wrong.append(f"it runs as {told['user_ids']}, not as 10001 alone")
-    if not str(told["client_programs"]).startswith("pg_dump (PostgreSQL) 15."):
-        wrong.append(f"pg_dump is not of version 15: {told['client_programs']!r}")
-    return wrong
+    if results["user_ids"] != [10001]:
+        faults.append(f"it runs as {results['user_ids']}, not as 10001 alone")
+    if not str(results["client_programs"]).startswith("pg_dump (PostgreSQL) 15."):
+        faults.append(f"pg_dump is not of version 15: {results['client_programs']!r}")
+    return faults
 
 
 def main() -> int:
@@ -357,30 +370,30 @@ def main() -> int:
     base: Path = parser.parse_args().base.absolute()
     missing = [name for name in ("debootstrap", "unshare", "chroot", "mount") if shutil.which(name) is None]
     if os.geteuid() != 0 or missing:
-        say(f"It needs root{' and ' + ', '.join(missing) if missing else ''}.")
+        print_now(f"It needs root{' and ' + ', '.join(missing) if missing else ''}.")
         return 2
-    if INSIDE in os.environ:
-        return inside(Path(os.environ[INSIDE]), base)
+    if INSIDE_VARIABLE in os.environ:
+        return replay_inside(Path(os.environ[INSIDE_VARIABLE]), base)
     make_base(base)
-    # Namespaces of their own: every mount and every process ends with them, and only then is the folder deleted.
+    # Own namespaces: every mount and every process ends with them, and only then is the folder deleted.
     with tempfile.TemporaryDirectory(prefix="replay-") as folder:
         words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words += [sys.executable, *sys.argv]
-        return subprocess.run(words, env={**os.environ, INSIDE: folder}, check=False).returncode
+        return subprocess.run(words, env={**os.environ, INSIDE_VARIABLE: folder}, check=False).returncode
 
 
-def inside(work: Path, base: Path) -> int:
+def replay_inside(work: Path, base: Path) -> int:
     try:
         stage = Replay(work, base).build()
-        told = try_out(stage, work / "service.log")
+        results = try_service(stage, work / "service.log")
     except Failed as error:
-        say(str(error))
+        print_now(str(error))
         return 1
-    say(json.dumps(told))
-    found = faults(told)
-    for fault in found:
-        say(f"WRONG: {fault}")
-    return 1 if found else 0
+    print_now(json.dumps(results))
+    faults = find_faults(results)
+    for fault in faults:
+        print_now(f"WRONG: {fault}")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The README's pictures, taken of a new demo workspace: `python tools/screenshots.py [folder]`.
+"""Takes the README's pictures of a new demo workspace: `python tools/screenshots.py [folder]`.
 
 The service starts as `make up` starts it, on a port and in a folder of its own, and ends with the tool. The browser is
 Chromium, named by CHROMIUM or found on PATH.
@@ -32,31 +32,34 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 PAGES = ("Review", "Calendar", "Analytics")
-"""As the menu names them."""
-SIZE = {"width": 1280, "height": 800}
-BYTES_MOST = 200_000
+"""The pages' names in the menu."""
+WINDOW_SIZE = {"width": 1280, "height": 800}
+MAX_PICTURE_BYTES = 200_000
 START_SECONDS = 600.0
 """The demo's history may take minutes on a small machine."""
 SETTLED_SECONDS = 5.0
-"""For so long nothing may be under way before it counts as filled."""
-NOT_OF_THIS_MACHINE = ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "ANTHROPIC_API_KEY")
+"""Seconds without new or unfinished items after which the demo counts as filled."""
+CLEARED_SETTINGS = ("DATABASE_URL", "REDIS_URL", "PUBLIC_URL", "ANTHROPIC_API_KEY")
 """Settings that would show other data, or cost money."""
 END_OF_GUIDE = "Ctrl-C stops everything"
 
 
 class Failed(Exception):
-    """The sentence that the person at the terminal reads."""
+    """The tool can't go on; the message is for the person at the terminal."""
 
 
 class Demo(NamedTuple):
+    """A running demo: its address, its log-in, and an API key."""
+
     url: str
     email: str
     password: str
     token: str
 
     def get(self, path: str) -> Any:
+        """Return the API's answer at a path below /v1."""
         with requests.Session() as session:
-            # A proxy of the environment has no business on loopback.
+            # The environment's proxy would send the call away from this machine.
             session.trust_env = False
             answer = session.get(
                 f"{self.url}/v1{path}", headers={"Authorization": f"Bearer {self.token}"}, timeout=30
@@ -74,13 +77,13 @@ def free_port() -> int:
 
 @contextmanager
 def running_demo() -> Iterator[Demo]:
-    """A demo workspace in a temporary folder, filled; stopped and removed at the end."""
+    """Run a filled demo workspace in a temporary folder; it is stopped and removed at the end."""
     with tempfile.TemporaryDirectory(prefix="screenshots-") as folder:
         port = os.environ.get("PORT") or str(free_port())
         log = Path(folder) / "up.log"
         environment = {
             **os.environ,
-            **dict.fromkeys(NOT_OF_THIS_MACHINE, ""),
+            **dict.fromkeys(CLEARED_SETTINGS, ""),
             "MODE": "development",
             "DATA_DIR": f"{folder}/data",
             "PORT": port,
@@ -93,7 +96,7 @@ def running_demo() -> Iterator[Demo]:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                # The service and what fills it are one group, which is ended as one.
+                # The service and the program that fills it are one group, which is ended together.
                 start_new_session=True,
             )
         try:
@@ -105,51 +108,52 @@ def running_demo() -> Iterator[Demo]:
 
 
 def wait_for_guide(process: subprocess.Popen[bytes], log: Path, url: str) -> Demo:
-    """What the demo prints once it is filled: the log-in and the API key."""
-    until = time.monotonic() + START_SECONDS
+    """Wait for the guide that the demo prints once it is filled, and return its log-in and API key."""
+    deadline = time.monotonic() + START_SECONDS
     while END_OF_GUIDE not in (text := log.read_text(errors="replace")).partition("Log in as")[2]:
-        if process.poll() is not None or time.monotonic() > until:
+        if process.poll() is not None or time.monotonic() > deadline:
             tail = "\n".join(text.splitlines()[-12:])
             raise Failed(f"The demo did not start. The end of what it said:\n\n{tail}")
         time.sleep(0.5)
-    said = {}
+    values = {}
     for label in ("Log in as", "Password", "API key"):
-        found = re.search(rf"^ *{label} +(\S+)", text, re.MULTILINE)
-        if found is None:
+        match = re.search(rf"^ *{label} +(\S+)", text, re.MULTILINE)
+        if match is None:
             raise Failed(f"The demo did not say its {label!r}:\n\n{text}")
-        said[label] = found[1]
-    return Demo(url, said["Log in as"], said["Password"], said["API key"])
+        values[label] = match[1]
+    return Demo(url, values["Log in as"], values["Password"], values["API key"])
 
 
 def wait_until_settled(demo: Demo) -> None:
-    """Until items are no longer made."""
-    until = time.monotonic() + START_SECONDS
-    before, since = None, time.monotonic()
-    while time.monotonic() - since < SETTLED_SECONDS:
-        if time.monotonic() > until:
+    """Wait until no more items are made."""
+    deadline = time.monotonic() + START_SECONDS
+    previous, unchanged_since = None, time.monotonic()
+    while time.monotonic() - unchanged_since < SETTLED_SECONDS:
+        if time.monotonic() > deadline:
             raise Failed("The demo goes on making items.")
-        # Films take minutes, and a key has so many calls a minute.
+        # A slow interval: films take minutes, and a key has a limited number of calls a minute.
         time.sleep(2.0)
         newest = [item["id"] for item in demo.get("/generated?limit=1")["data"]]
         under_way = demo.get("/generated?status=queued&status=generating&limit=1")["data"]
-        if under_way or newest != before:
-            before, since = newest, time.monotonic()
+        if under_way or newest != previous:
+            previous, unchanged_since = newest, time.monotonic()
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does; what doesn't end in time is killed."""
-    for number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 10)):
+    """Stop the demo as Ctrl-C does; it is killed where it doesn't end in time."""
+    for signal_number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 10)):
         if process.poll() is None:
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, signal_number)
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
                 continue
 
 
-def take(browser: Browser, demo: Demo, folder: Path) -> None:
+def take_screenshots(browser: Browser, demo: Demo, folder: Path) -> None:
+    """Log in and write a picture of each page and of one item."""
     context = browser.new_context(
-        base_url=demo.url, viewport=SIZE, color_scheme="light", reduced_motion="reduce", locale="en-GB"
+        base_url=demo.url, viewport=WINDOW_SIZE, color_scheme="light", reduced_motion="reduce", locale="en-GB"
     )
     page = context.new_page()
     page.goto("/account/login/?next=/")
@@ -163,21 +167,22 @@ def take(browser: Browser, demo: Demo, folder: Path) -> None:
         for name in PAGES
     }
     for name, address in addresses.items():
-        show(page, address)
+        open_page(page, address)
         scroll_past_filters(page)
-        write(page.screenshot(), folder / f"{name.lower()}.png")
-    show_item(page, demo, workspace)
-    write(page.screenshot(), folder / "item.png")
+        write_picture(page.screenshot(), folder / f"{name.lower()}.png")
+    open_item(page, demo, workspace)
+    write_picture(page.screenshot(), folder / "item.png")
 
 
-def show(page: Page, address: str) -> None:
-    answer = page.goto(address, wait_until="networkidle")
-    if answer is None or not answer.ok:
+def open_page(page: Page, address: str) -> None:
+    """Open a page and wait until it has loaded."""
+    response = page.goto(address, wait_until="networkidle")
+    if response is None or not response.ok:
         raise Failed(f"{address} could not be shown.")
 
 
 def scroll_past_filters(page: Page) -> None:
-    """Where charts stand below a form that fills half the window, to the charts."""
+    """Scroll to the charts, where they stand below a form that fills half the window."""
     if page.locator("main canvas").count():
         page.evaluate("""() => {
             const numbers = document.querySelector("main form").closest("section").nextElementSibling;
@@ -185,25 +190,25 @@ def scroll_past_filters(page: Page) -> None:
         }""")
 
 
-def show_item(page: Page, demo: Demo, workspace: str) -> None:
-    """The post to review that rests on the most claims, of those whose claims are seen without scrolling."""
+def open_item(page: Page, demo: Demo, workspace: str) -> None:
+    """Open the post to review with the most claims, of those whose claims are visible without scrolling."""
     items = demo.get("/generated?status=ready&bucket=text&include=claims&limit=100")["data"]
     for item in sorted(items, key=lambda item: len(item["claims"]), reverse=True):
-        show(page, f"{workspace}/items/{item['id']}")
+        open_page(page, f"{workspace}/items/{item['id']}")
         claims = page.locator("#claims").bounding_box() if page.locator("#claims").count() else None
-        if claims and claims["y"] < SIZE["height"] * 0.6:
+        if claims and claims["y"] < WINDOW_SIZE["height"] * 0.6:
             return
     raise Failed("The demo has no post to review whose claims are seen at once.")
 
 
-def write(taken: bytes, file: Path) -> None:
-    """A PNG of 256 colours, which are enough for pages and a third of the bytes."""
-    picture = Image.open(BytesIO(taken)).convert("RGB")
-    picture.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
-    size = file.stat().st_size
-    print(f"{file}: {size / 1000:.0f} kB", flush=True)
-    if size > BYTES_MOST:
-        raise Failed(f"{file} has {size} bytes; a README's picture has {BYTES_MOST} at most.")
+def write_picture(png: bytes, path: Path) -> None:
+    """Write the picture as a PNG of 256 colours, which are enough for pages and take a third of the bytes."""
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path}: {size / 1000:.0f} kB", flush=True)
+    if size > MAX_PICTURE_BYTES:
+        raise Failed(f"{path} has {size} bytes; a README's picture has {MAX_PICTURE_BYTES} at most.")
 
 
 def main() -> None:
@@ -221,7 +226,7 @@ def main() -> None:
             browser = playwright.chromium.launch(
                 executable_path=program, args=["--no-sandbox", "--disable-gpu"]
             )
-            take(browser, demo, folder)
+            take_screenshots(browser, demo, folder)
             browser.close()
     except Failed as failure:
         sys.exit(str(failure))

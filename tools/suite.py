@@ -1,6 +1,6 @@
-"""Runs the test suite in its two surroundings: SQLite with nothing else, then PostgreSQL and Redis.
+"""Runs the test suite in its two environments: SQLite with nothing else, then PostgreSQL and Redis.
 
-Services are looked for in TEST_DATABASE_URL and TEST_REDIS_URL, then DATABASE_URL and REDIS_URL, then at the standard
+Services are looked up in TEST_DATABASE_URL and TEST_REDIS_URL, then DATABASE_URL and REDIS_URL, then at the standard
 local ports. Where they don't answer it says so; with REQUIRE_SERVICES=1 that is a failure.
 """
 
@@ -31,22 +31,22 @@ ROOT = Path(__file__).resolve().parent.parent
 DATABASE = f"suite_{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
 RINGS = {
     "fast": [["-m", "not slow and not real", "-n", "3"]],
-    # Each of these starts processes of its own, and waits for them as often as it works; some of them measure time.
+    # Each of these starts processes of its own, and waits as much as it works; some of them measure time.
     "slow": [
         ["-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"],
         ["-m", "alone", "tests/faults"],
     ],
-    # Servers that the world runs: WordPress and a PDS of Bluesky's, on this machine.
+    # Real servers on this machine: WordPress, and a PDS of Bluesky's.
     "real": [["-m", "real", "-n", "2", "--dist", "loadfile"]],
     "postgres": [["-m", "not slow and not real", "-n", "3"]],
     "coverage": [
         ["-m", "not slow and not real", "-n", "2", "--cov", "--cov-report=term-missing:skip-covered"]
     ],
 }
-# What others' servers answer is the same on every database.
+# Rings that don't depend on the database.
 ON_ONE_DATABASE = {"real", "coverage"}
-NO_TEST_WAS_CHOSEN = 5
-# What takes too long for each run, at its full size (tests/sizes.py): `make prove-NAME`.
+NO_TESTS_COLLECTED = 5
+# Proofs that take too long for each run, at their full size (tests/sizes.py): `make prove-NAME`.
 PROOFS = {
     "kills": ["tests/faults", "tests/operations/test_backup.py", "-m", "not alone"],
     "fairness": ["tests/faults/test_fairness.py"],
@@ -70,11 +70,11 @@ PROOFS = {
         "tests/pipeline/schedule/planning",
     ],
 }
-TOLD = re.compile(r"^(tests/\S+: |PASSED|FAILED|ERROR|\d+ passed|\d+ failed)")
-NAMED_MOST = 500
-# Compiled modules are kept: hundreds of processes would spend most of their time in compiling the same ones.
-NOT_HERE = ("PYTHONDONTWRITEBYTECODE",)
-OURS = (
+REPORTED_LINE = re.compile(r"^(tests/\S+: |PASSED|FAILED|ERROR|\d+ passed|\d+ failed)")
+MAX_TESTS_NAMED = 500
+# Without this variable compiled modules are kept: hundreds of processes would otherwise compile the same ones.
+DROPPED_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
+OWN_VARIABLES = (
     "DATABASE_URL",
     "REDIS_URL",
     "MODE",
@@ -91,10 +91,12 @@ OURS = (
 
 
 def find_postgres() -> tuple[str | None, str]:
-    """An address that answers, or None; and what was tried."""
-    given = os.environ.get("TEST_DATABASE_URL") or os.environ.get("DATABASE_URL")
+    """Return an address that answers, or None, and the reason."""
+    configured = os.environ.get("TEST_DATABASE_URL") or os.environ.get("DATABASE_URL")
     users = dict.fromkeys([os.environ.get("PGUSER") or getpass.getuser(), "postgres", "postgres:postgres"])
-    candidates = [given] if given else [f"postgres://{user}@127.0.0.1:5432/{DATABASE}" for user in users]
+    candidates = (
+        [configured] if configured else [f"postgres://{user}@127.0.0.1:5432/{DATABASE}" for user in users]
+    )
     reason = ""
     for candidate in candidates:
         head, _, _name = candidate.rpartition("/")
@@ -109,8 +111,9 @@ def find_postgres() -> tuple[str | None, str]:
 
 
 def find_redis() -> tuple[str | None, str]:
-    given = os.environ.get("TEST_REDIS_URL") or os.environ.get("REDIS_URL")
-    candidate = given or "redis://127.0.0.1:6379/15"
+    """Return an address that answers, or None, and the reason."""
+    configured = os.environ.get("TEST_REDIS_URL") or os.environ.get("REDIS_URL")
+    candidate = configured or "redis://127.0.0.1:6379/15"
     try:
         redis.Redis.from_url(candidate, socket_connect_timeout=3, socket_timeout=3).ping()
     except redis.RedisError as error:
@@ -118,16 +121,17 @@ def find_redis() -> tuple[str | None, str]:
     return candidate, ""
 
 
-def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
+def run_ring(title: str, ring: str, surroundings: dict[str, str]) -> bool:
+    """Run a ring in one environment, print its result, and return whether it passed."""
     data_dir = ROOT / "var" / "test" / title.split(maxsplit=1)[0].lower()
     data_dir.mkdir(parents=True, exist_ok=True)
     environment = environment_with({"DATA_DIR": str(data_dir), **surroundings})
     print(f"\n== {ring}: {title}", flush=True)
     started = time.monotonic()
-    with migrated(data_dir, environment) as environment["MIGRATED"]:
-        codes = [pytest(options, environment) for options in RINGS[ring]]
-    # A part that was named on the command line may have tests for one pass only.
-    passed = 0 in codes and set(codes) <= {0, NO_TEST_WAS_CHOSEN}
+    with migrated_database(data_dir, environment) as environment["MIGRATED"]:
+        codes = [run_pytest(options, environment) for options in RINGS[ring]]
+    # A part named on the command line may have tests for one environment only.
+    passed = 0 in codes and set(codes) <= {0, NO_TESTS_COLLECTED}
     print(
         f"== {ring}: {title}: {'passed' if passed else 'FAILED'} in {time.monotonic() - started:.0f} s",
         flush=True,
@@ -136,8 +140,8 @@ def run(title: str, ring: str, surroundings: dict[str, str]) -> bool:
 
 
 @contextmanager
-def migrated(data_dir: Path, environment: dict[str, str]) -> Iterator[str]:
-    """A database that every other one of the ring is copied from (tests/migrated.py): its name, or its file's path."""
+def migrated_database(data_dir: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Make the database that all others of the ring are copied from (tests/migrated.py): its name, or its file's path."""
     folder = data_dir / "migrated"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -145,7 +149,7 @@ def migrated(data_dir: Path, environment: dict[str, str]) -> Iterator[str]:
     if "DATABASE_URL" not in environment:
         migrate(environment)
         file = folder / "db.sqlite3"
-        # The last one to leave writes the journal into the file, and only the file is copied.
+        # The last connection to close writes the journal into the file, and only the file is copied.
         sqlite3.connect(file).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
         yield str(file)
         return
@@ -167,14 +171,14 @@ def migrate(environment: dict[str, str]) -> None:
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
-def pytest(options: list[str], environment: dict[str, str]) -> int:
-    """The exit code of one pass. A test that passes only at its second try has a fault: there is no second try."""
+def run_pytest(options: list[str], environment: dict[str, str]) -> int:
+    """Return the exit code of one pass. There is no second try, since a test that needs one is at fault."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *sys.argv[2:]]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
 def commit_described() -> str:
-    """The commit that is run, with `-dirty` where something isn't committed."""
+    """Return the commit that is run, with `-dirty` where something isn't committed."""
     return subprocess.check_output(["git", "describe", "--always", "--dirty"], cwd=ROOT, text=True).strip()
 
 
@@ -197,15 +201,15 @@ def prove(name: str) -> int:
         environment = environment_with({"PROOF": "1", "DATA_DIR": str(data_dir), **surroundings})
         if database and broker and not surroundings:
             environment["POSTGRES_FOLLOWS"] = "1"
-        began = time.monotonic()
-        with migrated(data_dir, environment) as environment["MIGRATED"]:
+        started = time.monotonic()
+        with migrated_database(data_dir, environment) as environment["MIGRATED"]:
             command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rA", *PROOFS[name]]
-            done = subprocess.run(
+            completed = subprocess.run(
                 command, cwd=ROOT, env=environment, check=False, stdout=subprocess.PIPE, text=True
             )
-        print(done.stdout, flush=True)
-        passed &= done.returncode in {0, NO_TEST_WAS_CHOSEN}
-        lines += [f"== {title}, {time.monotonic() - began:.0f} s", *kept_of(done.stdout), ""]
+        print(completed.stdout, flush=True)
+        passed &= completed.returncode in {0, NO_TESTS_COLLECTED}
+        lines += [f"== {title}, {time.monotonic() - started:.0f} s", *reported_lines(completed.stdout), ""]
     path = ROOT / "docs" / "proofs" / f"{name}.txt"
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(lines))
@@ -213,43 +217,52 @@ def prove(name: str) -> int:
     return 0 if passed else 1
 
 
-def kept_of(output: str) -> list[str]:
-    """What a proof tells; of more than `NAMED_MOST` tests that passed, how many of each file."""
-    lines = [line for line in output.splitlines() if TOLD.match(line)]
+def reported_lines(output: str) -> list[str]:
+    """Return what a proof reports; of more than `MAX_TESTS_NAMED` passed tests, how many of each file."""
+    lines = [line for line in output.splitlines() if REPORTED_LINE.match(line)]
     passed = [line for line in lines if line.startswith("PASSED ")]
-    if len(passed) <= NAMED_MOST:
+    if len(passed) <= MAX_TESTS_NAMED:
         return lines
     counts = Counter(line.removeprefix("PASSED ").partition("::")[0] for line in passed)
     others = [line for line in lines if not line.startswith("PASSED ")]
     return [*others, *(f"{count} passed in {file}" for file, count in sorted(counts.items()))]
 
 
-def environment_with(own: dict[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in OURS + NOT_HERE}
-    return {**kept, "ENV_FILE": "tests/settings.env", **own}
+def environment_with(overrides: dict[str, str]) -> dict[str, str]:
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in OWN_VARIABLES + DROPPED_VARIABLES
+    }
+    return {**inherited, "ENV_FILE": "tests/settings.env", **overrides}
 
 
 def main() -> int:
     if sys.argv[1] == "prove":
         return prove(sys.argv[2])
     ring = sys.argv[1]
+    """Return the environment without the service's own variables, with the overrides."""
     database, database_reason = find_postgres()
     broker, broker_reason = find_redis()
-    follows = bool(database and broker) and ring not in ON_ONE_DATABASE
+    has_second_pass = bool(database and broker) and ring not in ON_ONE_DATABASE
     # The second pass of the fast ring asks PostgreSQL each statement that the first asked SQLite; that of the others
     # runs what is marked for it: tests/conftest.py.
     statements = ROOT / "var" / "test" / "statements"
     shutil.rmtree(statements, ignore_errors=True)
     recording = {"STATEMENTS": str(statements)} if ring == "fast" else {}
-    second = recording or {"MARKED_ONLY": "1"}
+    second_environment = recording or {"MARKED_ONLY": "1"}
     if ring == "postgres":
-        passed, second = True, {}
+        passed, second_environment = True, {}
     else:
-        passed = run("SQLite alone", ring, {"POSTGRES_FOLLOWS": "1", **recording} if follows else {})
+        passed = run_ring(
+            "SQLite alone", ring, {"POSTGRES_FOLLOWS": "1", **recording} if has_second_pass else {}
+        )
     if ring in ON_ONE_DATABASE:
         return 0 if passed else 1
     if database and broker:
-        passed &= run("PostgreSQL and Redis", ring, {"DATABASE_URL": database, "REDIS_URL": broker, **second})
+        passed &= run_ring(
+            "PostgreSQL and Redis",
+            ring,
+            {"DATABASE_URL": database, "REDIS_URL": broker, **second_environment},
+        )
     else:
         missing = " and ".join(reason for reason in (database_reason, broker_reason) if reason)
         print(f"\n== {ring}: NOT RUN on PostgreSQL and Redis: {missing}.", flush=True)

@@ -1,9 +1,9 @@
-"""make up: from a fresh clone to a running service. Needs Python 3.11 and nothing else."""
+"""`make up`: from a fresh clone to a running service. It needs Python 3.11 and nothing else."""
 
 import sys
 
-OLDEST = (3, 11)
-if sys.version_info < OLDEST:
+MIN_PYTHON = (3, 11)
+if sys.version_info < MIN_PYTHON:
     # Written so that an old Python can read it.
     sys.exit(
         "This needs Python 3.11 or newer, not "
@@ -32,38 +32,39 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 ENV_FILE = ROOT / (os.environ.get("ENV_FILE") or ".env")
-HEAD = """\
+ENV_FILE_HEAD = """\
 # Settings for development in this checkout, written once by `make install`. docs/settings.md lists the others, such as
 # PORT, DATA_DIR and ANTHROPIC_API_KEY. A variable of the environment wins over its line here.
 """
 KEYS_HEAD = "# Keep these with the data: secrets in the database can't be read without FIELD_KEYS.\n"
 PROGRESS_SECONDS = 5.0
 EXTRAS_SECONDS = 120.0
-"""For what the service can do without; a network that is slow must not hold it up for longer."""
+"""The limit for packages that the service can do without, so that a slow network doesn't hold it up."""
 WITHOUT_EXTRAS = (
     "  Not installed, so films are silent with captions, and neither the videos of a TikTok account nor captions that "
     "YouTube refuses are read; the next `make up` tries again, and {log} says why."
 )
 WATCH_SECONDS = 0.3
-TOLD_AGAIN_SECONDS = 60.0
-"""A failure that repeats is told once in this time."""
-TOLD_CHARACTERS = 200
+REPEAT_SECONDS = 60.0
+"""A repeating failure is reported once in this time."""
+MAX_MESSAGE_CHARACTERS = 200
 FAILURE = re.compile(r"\S+ \[(?:error|critical) *\] (.+? \[[^]]+\])(.*)")
 PR_SET_PDEATHSIG = 1
 
 
 class Failed(Exception):
-    """The sentence that the person at the terminal reads."""
+    """The start can't go on; the message is for the person at the terminal."""
 
 
 def settings() -> dict[str, str]:
-    """From the environment, then from .env, as the service reads them."""
+    """Return the settings from .env and, before those, from the environment, as the service reads them."""
     lines = ENV_FILE.read_text().splitlines() if ENV_FILE.exists() else []
     pairs = [line.removeprefix("export ").partition("=") for line in lines]
     return {key: value.strip().strip("'\"") for key, equals, value in pairs if equals} | dict(os.environ)
 
 
 def setting(name: str, default: str) -> str:
+    """Return one setting; the default where it is empty."""
     return settings().get(name) or default
 
 
@@ -72,7 +73,7 @@ def data_dir() -> Path:
 
 
 def new_log(name: str) -> Path:
-    """The log of this start; that of the last one stays beside it, and none before."""
+    """Return the log's path for this start; the previous start's log is kept beside it, older ones aren't."""
     path = data_dir() / "log" / f"{name}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -81,40 +82,40 @@ def new_log(name: str) -> Path:
 
 
 def write_settings() -> None:
-    """Write .env with keys of its own where there is none; those of an earlier start move into it."""
+    """Write .env with new keys where there is none; the keys of an earlier start move into it."""
     if ENV_FILE.exists():
         return
     keys = {
         "secret_key": secrets.token_urlsafe(48),
         "field_keys": f"dev:{base64.urlsafe_b64encode(os.urandom(32)).decode()}",
     }
-    earlier = data_dir() / "development-keys.json"
-    if earlier.exists():
-        keys = json.loads(earlier.read_text())
+    earlier_keys = data_dir() / "development-keys.json"
+    if earlier_keys.exists():
+        keys = json.loads(earlier_keys.read_text())
     lines = f"MODE=development\n{KEYS_HEAD}SECRET_KEY={keys['secret_key']}\nFIELD_KEYS={keys['field_keys']}\n"
     partial = ENV_FILE.with_name(f"{ENV_FILE.name}.{os.getpid()}")
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(HEAD + lines)
+        file.write(ENV_FILE_HEAD + lines)
     try:
-        # A link fails where another process was first; its keys are then the ones to use.
+        # A link fails where another process was first; its keys are used then.
         with contextlib.suppress(FileExistsError):
             os.link(partial, ENV_FILE)
     finally:
         partial.unlink()
-    earlier.unlink(missing_ok=True)
+    earlier_keys.unlink(missing_ok=True)
     print(f"Wrote {ENV_FILE.name}: settings for development, with keys of its own.", flush=True)
 
 
-def step(
+def run_step(
     text: str,
     command: list[str],
     log: Path,
     environment: dict[str, str] | None = None,
-    most: float | None = None,
+    max_seconds: float | None = None,
 ) -> None:
-    """Run one command with its output in the log, and say every few seconds that it still runs.
+    """Run a command with its output in the log, and print every few seconds that it still runs.
 
-    It fails where it takes longer than `most` seconds.
+    Raises `Failed` where it fails, or takes longer than `max_seconds`.
     """
     print(f"{text} …", flush=True)
     started = time.monotonic()
@@ -129,7 +130,7 @@ def step(
                 code = process.wait(timeout=PROGRESS_SECONDS)
                 break
             except subprocess.TimeoutExpired:
-                if most is not None and time.monotonic() - started > most:
+                if max_seconds is not None and time.monotonic() - started > max_seconds:
                     process.kill()
                     continue
                 print(f"  still at it, {time.monotonic() - started:.0f} s", flush=True)
@@ -139,43 +140,54 @@ def step(
 
 
 def install(lock: Path) -> None:
-    """Bring `.venv` to what the lock file says; nothing where it is there already."""
+    """Bring `.venv` to what the lock file says; does nothing where it is there already."""
     if VENV_PYTHON.exists() and is_noted(lock, "installed-lock"):
         return
     log = new_log("install")
     if not VENV_PYTHON.exists():
         uv = shutil.which("uv")
         command = [uv, "venv", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
-        step("Making .venv", [*command, str(VENV)], log)
+        run_step("Making .venv", [*command, str(VENV)], log)
     count = lock.read_text().count("==")
-    step(f"Installing {count} packages of {lock.name}", [*installer(), "-r", str(lock)], log)
+    run_step(f"Installing {count} packages of {lock.name}", [*installer(), "-r", str(lock)], log)
     # The development lock holds all of the other one, at the same versions.
-    note(covered_by(lock), "installed-lock")
+    note_installed(covered_by(lock), "installed-lock")
 
 
 def install_extras() -> None:
-    """The system voice and yt-dlp; the service goes without them where they can't be had."""
+    """Install the system voice and yt-dlp; the service goes without them where they can't be installed."""
     lock = ROOT / "requirements-extras.lock"
     if is_noted(lock, "installed-extras"):
         return
     log = new_log("install-extras")
-    patience = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "15", "UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "15"}
-    # Made for this machine or not at all: nothing is compiled.
+    short_timeouts = {
+        "PIP_RETRIES": "1",
+        "PIP_TIMEOUT": "15",
+        "UV_HTTP_RETRIES": "1",
+        "UV_HTTP_TIMEOUT": "15",
+    }
+    # Built packages only: nothing is compiled.
     command = [*installer(), "--only-binary", ":all:", "-r", str(lock)]
     try:
-        step("Installing the system voice and yt-dlp", command, log, patience | os.environ, EXTRAS_SECONDS)
+        run_step(
+            "Installing the system voice and yt-dlp",
+            command,
+            log,
+            short_timeouts | os.environ,
+            EXTRAS_SECONDS,
+        )
     except Failed:
         print(WITHOUT_EXTRAS.format(log=log), flush=True)
     else:
-        note([lock], "installed-extras")
+        note_installed([lock], "installed-extras")
 
 
 def installer() -> list[str]:
-    """The command that installs into `.venv` from a lock file and nothing else."""
+    """Return the command that installs into `.venv` from a lock file and nothing else."""
     uv = shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", str(VENV_PYTHON), "--no-deps", "--require-hashes"]
-    # Compiling every module at once takes longer than to compile at the first start those that it needs.
+    # To compile every module at once takes longer than to compile at the first start those that are used.
     command = [str(VENV_PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     return [*command, "--no-compile", "--no-deps", "--require-hashes"]
 
@@ -185,21 +197,24 @@ def digest(lock: Path) -> str:
 
 
 def is_noted(lock: Path, marker: str) -> bool:
-    """Whether `.venv` was brought to this lock file."""
+    """Return whether `.venv` was brought to this lock file."""
     path = VENV / marker
     return path.exists() and digest(lock) in path.read_text().split()
 
 
-def note(locks: list[Path], marker: str) -> None:
+def note_installed(locks: list[Path], marker: str) -> None:
+    """Note the lock files to which `.venv` was brought."""
     (VENV / marker).write_text("\n".join(map(digest, locks)) + "\n")
 
 
 def covered_by(lock: Path) -> list[Path]:
+    """Return the lock files that an installation of this one fulfils."""
     runtime = ROOT / "requirements.lock"
     return [lock] if lock == runtime else [lock, runtime]
 
 
 def refuse_port_in_use(port: int) -> None:
+    """Raise `Failed` where another program listens at the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -209,36 +224,39 @@ def refuse_port_in_use(port: int) -> None:
 
 
 def up() -> None:
+    """Prepare settings, packages, database and demo, and run the service until it ends."""
     write_settings()
     port_text = setting("PORT", "8000")
     if not port_text.isdigit() or not 1 <= int(port_text) <= 65535:
         raise Failed(f"PORT must be a number from 1 to 65535, not {port_text!r}.")
     environment = {**os.environ, "PORT": port_text, "DATA_DIR": str(data_dir())}
     environment["MODE"] = setting("MODE", "development")
-    # Every start would compile all modules anew, which takes longer than everything else that it does.
+    # With it every start would compile all modules again, which takes longer than everything else.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     refuse_port_in_use(int(port_text))
     install(ROOT / "requirements.lock")
     install_extras()
     video_tool = VENV_PYTHON.with_name("yt-dlp")
-    # It goes out by itself, which only the one person of a development machine may decide by `make up` alone.
+    # yt-dlp calls other servers by itself; `make up` alone may decide that for the one person of a development machine.
     if environment["MODE"] == "development" and "VIDEO_TOOL" not in settings() and video_tool.exists():
         environment["VIDEO_TOOL"] = str(video_tool)
     manage = [str(VENV_PYTHON), str(ROOT / "manage.py")]
-    step("Preparing the database", [*manage, "migrate", "--no-input"], new_log("migrate"), environment)
+    run_step("Preparing the database", [*manage, "migrate", "--no-input"], new_log("migrate"), environment)
     if environment["MODE"] == "development":
-        # Before the service starts: it would take what is due in a past that is only lived through.
-        step("Preparing the demo workspace", [*manage, "demo", "--prepare"], new_log("prepare"), environment)
+        # Before the service starts: it would claim what is due in the demo's past, which is only simulated.
+        run_step(
+            "Preparing the demo workspace", [*manage, "demo", "--prepare"], new_log("prepare"), environment
+        )
     run(manage, environment)
 
 
 def run(manage: list[str], environment: dict[str, str]) -> None:
-    """The service until it ends, with what it says in its log; its end by itself is a failure."""
+    """Run the service until it ends, with its output in its log. Raises `Failed` where it ends by itself."""
     log = new_log("service")
     print("Starting. Ctrl-C stops everything.", flush=True)
     print(f"  its log is {log}", flush=True)
     with log.open("ab") as output:
-        # A group of its own: Ctrl-C reaches this process alone, which hands it on once.
+        # A group of its own: Ctrl-C reaches this process alone, which passes it on once.
         service = subprocess.Popen(
             [*manage, "serve"],
             cwd=ROOT,
@@ -249,19 +267,19 @@ def run(manage: list[str], environment: dict[str, str]) -> None:
             start_new_session=True,
             preexec_fn=end_with_parent,  # noqa: PLW1509  there are no threads here
         )
-    asked = hand_on_signals(service)
+    stop_signals = hand_on_signals(service)
     demo = None
     if environment["MODE"] == "development":
-        # It waits until the service answers, fills the demo workspace through it and prints what to open.
+        # It waits until the service answers, fills the demo workspace and prints what to open.
         with new_log("demo").open("ab") as output:
             demo = subprocess.Popen(
                 [*manage, "demo"], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stderr=output
             )
-    watch(service, demo, log, asked)
+    watch(service, demo, log, stop_signals)
     if demo is not None:
         demo.terminate()
         demo.wait()
-    if not asked:
+    if not stop_signals:
         raise Failed(f"The service ended by itself, with code {service.returncode}. {end_of(log)}")
     print("\nStopped.", flush=True)
 
@@ -273,55 +291,57 @@ def end_with_parent() -> None:
 
 
 def hand_on_signals(service: subprocess.Popen[bytes]) -> list[int]:
-    """The signals that asked for the end, as they come; a closed terminal asks for it too."""
-    asked: list[int] = []
+    """Pass signals on to the service and return the list of those received; a closed terminal ends it too."""
+    stop_signals: list[int] = []
 
     def hand_on(number: int, _frame: object) -> None:
-        asked.append(number)
+        stop_signals.append(number)
         service.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, hand_on)
-    return asked
+    return stop_signals
 
 
 def watch(
-    service: subprocess.Popen[bytes], demo: subprocess.Popen[bytes] | None, log: Path, asked: list[int]
+    service: subprocess.Popen[bytes], demo: subprocess.Popen[bytes] | None, log: Path, stop_signals: list[int]
 ) -> None:
-    """Until the service has ended: print one line for each thing that fails, but none into the demo's guide."""
-    told: dict[str, float] = {}
-    waiting: list[str] = []
+    """Wait for the service's end and print a line for each new failure, though none into the demo's guide."""
+    reported_at: dict[str, float] = {}
+    pending: list[str] = []
     with log.open(errors="replace") as lines:
         has_ended = False
         while not has_ended:
             time.sleep(WATCH_SECONDS)
-            # Asked before the log is read, so that its last lines are read too.
+            # Polled before the log is read, so that the service's last lines are read too.
             has_ended = service.poll() is not None
-            waiting += new_failures(lines, log, told)
+            pending += find_new_failures(lines, log, reported_at)
             if demo is not None and demo.poll() is not None:
-                if demo.returncode and not asked and not has_ended:
-                    its_log = log.with_name("demo.log")
-                    waiting.append(f"Failed: the demo workspace. {last_lines(its_log, 1)} More in {its_log}")
+                if demo.returncode and not stop_signals and not has_ended:
+                    demo_log = log.with_name("demo.log")
+                    pending.append(
+                        f"Failed: the demo workspace. {last_lines(demo_log, 1)} More in {demo_log}"
+                    )
                 demo = None
             if demo is None or has_ended:
-                print("".join(f"{line}\n" for line in waiting), end="", flush=True)
-                waiting.clear()
+                print("".join(f"{line}\n" for line in pending), end="", flush=True)
+                pending.clear()
 
 
-def new_failures(lines: Iterable[str], log: Path, told: dict[str, float]) -> list[str]:
-    """What the lines of the log say of failures, each that wasn't told a moment ago."""
-    found = []
+def find_new_failures(lines: Iterable[str], log: Path, reported_at: dict[str, float]) -> list[str]:
+    """Return a message for each failure in the log's lines that wasn't reported a moment ago."""
+    messages = []
     for line in lines:
-        what, about = failure_in(line)
-        if what and time.monotonic() - told.get(what, -TOLD_AGAIN_SECONDS) >= TOLD_AGAIN_SECONDS:
-            told[what] = time.monotonic()
-            said = textwrap.shorten(f"{what} {about}", TOLD_CHARACTERS, placeholder=" …")
-            found.append(f"Failed: {said}. More in {log}")
-    return found
+        event, details = failure_in(line)
+        if event and time.monotonic() - reported_at.get(event, -REPEAT_SECONDS) >= REPEAT_SECONDS:
+            reported_at[event] = time.monotonic()
+            summary = textwrap.shorten(f"{event} {details}", MAX_MESSAGE_CHARACTERS, placeholder=" …")
+            messages.append(f"Failed: {summary}. More in {log}")
+    return messages
 
 
 def failure_in(line: str) -> tuple[str, str]:
-    """The event with its logger, and its details, where the line is a record of the level ERROR; else nothing."""
+    """Return the event with its logger, and its details, where the line is a record of the level ERROR; else ""."""
     if line.startswith("{"):
         with contextlib.suppress(ValueError, KeyError):
             record = json.loads(line)
@@ -333,6 +353,7 @@ def failure_in(line: str) -> tuple[str, str]:
 
 
 def end_of(log: Path) -> str:
+    """Return the log's last lines, with a heading."""
     return f"The end of {log}:\n\n{last_lines(log, 12)}"
 
 

@@ -1,7 +1,7 @@
-"""What a film of thirty seconds of 1080 × 1920 costs: five stills under a slow camera, captions that mark each word, a chip.
+"""Measures a film of thirty seconds of 1080 × 1920: five stills under a slow camera, word-marked captions, a handle.
 
-The floor is x264 with the same settings on the very same frames, read from a file; what the reading costs is taken off.
-`python -m benchmarks.component_parts.films PART FOLDER SECONDS STILLS` is one process of it.
+The floor is x264 with the same settings on the very same frames, read from a file; the cost of reading is subtracted.
+`python -m benchmarks.component_parts.films PART FOLDER SECONDS STILLS` is one process of the benchmark.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from pipeline.render.video.storyboard import (
     Zoom,
 )
 from pipeline.render.video.verify import film_faults, probe_film
-from pipeline.render.video.ycbcr import Planes, blank, copy
+from pipeline.render.video.ycbcr import Planes, copy, new_planes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FILM_MOST_RATIO: Final = 1.5
-FILM_MOST_MB: Final = 400.0
-SAID: Final = (
+MAX_FILM_RATIO: Final = 1.5
+MAX_FILM_MB: Final = 400.0
+SPOKEN_TEXT: Final = (
     "The harbour ferries of Lindholm run on batteries from Monday on. Forty-two boats will carry nine million "
     "people a year without a litre of diesel. The city paid two hundred and fourteen million for them, a third of it "
     "from the state. Each boat charges for six minutes at the quay, while its passengers change. The old engines go "
@@ -56,8 +56,8 @@ SAID: Final = (
 )
 
 
-def still(seed: int) -> bytes:
-    """A JPEG with the detail of a photograph at every size: noise in octaves, and some edges."""
+def make_still(seed: int) -> bytes:
+    """Return a JPEG with the detail of a photograph at every size: noise in octaves, and some edges."""
     random = np.random.default_rng(seed)
     picture = np.zeros((2400, 1350, 3), np.float32)
     for octave in range(2, 10):
@@ -66,40 +66,42 @@ def still(seed: int) -> bytes:
         picture += detail * np.float32(150 / 1.75**octave)
     for _ in range(40):
         x, y = random.integers(0, 1350), random.integers(0, 2400)
-        colour = tuple(float(one) for one in random.normal(0, 45, 3))
+        colour = tuple(float(value) for value in random.normal(0, 45, 3))
         cv2.rectangle(picture, (int(x), int(y)), (int(x + 200), int(y + 260)), colour, -1)
-    out = BytesIO()
-    Image.fromarray(np.clip(picture + 118, 0, 255).astype(np.uint8)).save(out, "JPEG", quality=92)
-    return out.getvalue()
+    buffer = BytesIO()
+    Image.fromarray(np.clip(picture + 118, 0, 255).astype(np.uint8)).save(buffer, "JPEG", quality=92)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
-class Film:
+class FilmSize:
+    """The size of a measured film: its length in seconds, and its number of stills."""
+
     seconds: float
     stills: int
 
 
-def board(film: Film) -> Storyboard:
+def make_board(film: FilmSize) -> Storyboard:
     seconds = film.seconds
     length = seconds / film.stills
     scenes = tuple(
         Scene(
-            place * length,
-            (place + 1) * length,
+            index * length,
+            (index + 1) * length,
             Visual(
-                "picture", asset=f"{place}.jpg", zoom=Zoom(1.0, 1.12) if place % 2 == 0 else Zoom(1.12, 1.0)
+                "picture", asset=f"{index}.jpg", zoom=Zoom(1.0, 1.12) if index % 2 == 0 else Zoom(1.12, 1.0)
             ),
-            Transition("fade", min(0.3, length / 2)) if place else Transition(),
+            Transition("fade", min(0.3, length / 2)) if index else Transition(),
         )
-        for place in range(film.stills)
+        for index in range(film.stills)
     )
-    words = SAID.split()
+    words = SPOKEN_TEXT.split()
     step = seconds * 0.98 / len(words)
     cards = []
     for first in range(0, len(words), 3):
         spoken = [
-            Word(word, round((first + place) * step, 3), round((first + place + 1) * step, 3))
-            for place, word in enumerate(words[first : first + 3])
+            Word(word, round((first + index) * step, 3), round((first + index + 1) * step, 3))
+            for index, word in enumerate(words[first : first + 3])
         ]
         cards.append(Caption(tuple(spoken), spoken[0].start, spoken[-1].end))
     name = layout("@lindholm", (200, 60), Style(weight=600), largest=40, smallest=28)
@@ -123,49 +125,54 @@ def board(film: Film) -> Storyboard:
     )
 
 
-def spent() -> float:
+def cpu_seconds() -> float:
+    """Return the CPU seconds that this process has used."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-def ours(folder: Path, film: Film) -> dict[str, Any]:
-    """Film it as the product does; everything from the storyboard to the file counts."""
-    one = board(film)
-    cpu, wall = spent(), time.perf_counter()
-    composer = Composer(one, lambda name: (folder / name).read_bytes())
+def run_ours(folder: Path, film: FilmSize) -> dict[str, Any]:
+    """Make the film as the product does, and return its usage, from the storyboard to the file."""
+    storyboard = make_board(film)
+    cpu_before, started = cpu_seconds(), time.perf_counter()
+    composer = Composer(storyboard, lambda name: (folder / name).read_bytes())
     path = folder / "ours.mp4"
     encode(
         path,
         composer.draw,
-        frames=one.frames,
+        frames=storyboard.frames,
         size=composer.size,
-        fps=one.fps,
+        fps=storyboard.fps,
         quality=FINAL,
     )
-    told = {"cpu": spent() - cpu, "wall": time.perf_counter() - wall, "bytes": path.stat().st_size}
-    found = film_faults(probe_film(path), frames=one.frames, fps=one.fps, size=composer.size)
-    return {**told, "faults": found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    usage = {
+        "cpu": cpu_seconds() - cpu_before,
+        "wall": time.perf_counter() - started,
+        "bytes": path.stat().st_size,
+    }
+    faults = film_faults(probe_film(path), frames=storyboard.frames, fps=storyboard.fps, size=composer.size)
+    return {**usage, "faults": faults, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def dump(folder: Path, film: Film) -> dict[str, Any]:
-    """The very same frames into a file."""
-    one = board(film)
-    composer = Composer(one, lambda name: (folder / name).read_bytes())
-    target = blank(*composer.size)
-    cpu = spent()
+def dump_frames(folder: Path, film: FilmSize) -> dict[str, Any]:
+    """Write the very same frames into a file."""
+    storyboard = make_board(film)
+    composer = Composer(storyboard, lambda name: (folder / name).read_bytes())
+    target = new_planes(*composer.size)
+    cpu_before = cpu_seconds()
     with (folder / "frames.raw").open("wb") as file:
-        for number in range(one.frames):
+        for number in range(storyboard.frames):
             composer.draw(target, number)
             for plane in target:
                 file.write(plane.tobytes())
-    return {"cpu": spent() - cpu}
+    return {"cpu": cpu_seconds() - cpu_before}
 
 
-def film_floor(folder: Path, film: Film) -> dict[str, Any]:
-    """The encoder alone on those frames, with what reading them costs taken off."""
-    one = board(film)
-    size = (one.width, one.height)
-    frames = np.memmap(folder / "frames.raw", np.uint8, "r").reshape(one.frames, -1)
+def run_floor(folder: Path, film: FilmSize) -> dict[str, Any]:
+    """Run the encoder alone on those frames, and subtract the cost of reading them."""
+    storyboard = make_board(film)
+    size = (storyboard.width, storyboard.height)
+    frames = np.memmap(folder / "frames.raw", np.uint8, "r").reshape(storyboard.frames, -1)
     pixels, quarter = size[0] * size[1], size[0] * size[1] // 4
 
     def draw(target: Planes, number: int) -> None:
@@ -173,55 +180,55 @@ def film_floor(folder: Path, film: Film) -> dict[str, Any]:
         half = (size[1] // 2, size[0] // 2)
         copy(target, Planes(y.reshape(size[1], size[0]), u.reshape(half), v.reshape(half)))
 
-    target, cpu = blank(*size), spent()
-    for number in range(one.frames):
+    target, cpu_before = new_planes(*size), cpu_seconds()
+    for number in range(storyboard.frames):
         draw(target, number)
-    read = spent() - cpu
-    path, cpu = folder / "floor.mp4", spent()
-    encode(path, draw, frames=one.frames, size=size, fps=one.fps, quality=FINAL)
-    return {"cpu": spent() - cpu - read, "read": read, "bytes": path.stat().st_size}
+    read_cpu = cpu_seconds() - cpu_before
+    path, cpu_before = folder / "floor.mp4", cpu_seconds()
+    encode(path, draw, frames=storyboard.frames, size=size, fps=storyboard.fps, quality=FINAL)
+    return {"cpu": cpu_seconds() - cpu_before - read_cpu, "read": read_cpu, "bytes": path.stat().st_size}
 
 
-def in_child(part: str, folder: Path, film: Film) -> dict[str, Any]:
-    """A process of its own, so that its time and memory are its own too."""
+def run_in_child(part: str, folder: Path, film: FilmSize) -> dict[str, Any]:
+    """Run a part in a process of its own, so that its time and memory are its own too."""
     command = [sys.executable, "-m", "benchmarks.component_parts.films", part, str(folder)]
     command += [str(film.seconds), str(film.stills)]
-    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    report: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+    completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    report: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
     return report
 
 
-def here(part: str, folder: Path, film: Film) -> dict[str, Any]:
+def run_here(part: str, folder: Path, film: FilmSize) -> dict[str, Any]:
     return PARTS[part](folder, film)
 
 
-def films(rounds: int, film: Film, *, is_smallest: bool) -> Iterator[Row]:
-    run = here if is_smallest else in_child
-    with tempfile.TemporaryDirectory(prefix="benchmark-film-") as made:
-        folder = Path(made)
-        for place in range(film.stills):
-            (folder / f"{place}.jpg").write_bytes(still(place))
+def measure_films(rounds: int, film: FilmSize, *, is_smallest: bool) -> Iterator[Row]:
+    run = run_here if is_smallest else run_in_child
+    with tempfile.TemporaryDirectory(prefix="benchmark-film-") as folder_name:
+        folder = Path(folder_name)
+        for index in range(film.stills):
+            (folder / f"{index}.jpg").write_bytes(make_still(index))
         run("dump", folder, film)
-        told: dict[str, list[dict[str, Any]]] = {"floor": [], "ours": []}
+        reports_by_part: dict[str, list[dict[str, Any]]] = {"floor": [], "ours": []}
         for _ in range(rounds):
-            for part, reports in told.items():
+            for part, reports in reports_by_part.items():
                 reports.append(run(part, folder, film))
-    found = [fault for one in told["ours"] for fault in one["faults"]]
-    whole = told["ours"]
-    what = f"a film of {film.seconds:g} s"
+    faults = [fault for report in reports_by_part["ours"] for fault in report["faults"]]
+    own_reports = reports_by_part["ours"]
+    label = f"a film of {film.seconds:g} s"
     yield Row(
-        f"{what}: CPU (floor: x264)", "s", [one["cpu"] for one in whole], [one["cpu"] for one in told["floor"]],
-        most_ratio=FILM_MOST_RATIO, unsound="; ".join(map(str, found)), note=f"{FINAL.preset}, crf {FINAL.crf}",
+        f"{label}: CPU (floor: x264)", "s", [report["cpu"] for report in own_reports], [report["cpu"] for report in reports_by_part["floor"]],
+        max_ratio=MAX_FILM_RATIO, unsound="; ".join(map(str, faults)), note=f"{FINAL.preset}, crf {FINAL.crf}",
     )  # fmt: skip
-    yield Row(f"{what}: peak memory", "MB", [one["peak"] for one in whole], most=FILM_MOST_MB)
+    yield Row(f"{label}: peak memory", "MB", [report["peak"] for report in own_reports], maximum=MAX_FILM_MB)
 
 
-PARTS: Final[dict[str, Callable[[Path, Film], dict[str, Any]]]] = {
-    "dump": dump,
-    "floor": film_floor,
-    "ours": ours,
+PARTS: Final[dict[str, Callable[[Path, FilmSize], dict[str, Any]]]] = {
+    "dump": dump_frames,
+    "floor": run_floor,
+    "ours": run_ours,
 }
 
 if __name__ == "__main__":
     cv2.setNumThreads(1)
-    print(json.dumps(PARTS[sys.argv[1]](Path(sys.argv[2]), Film(float(sys.argv[3]), int(sys.argv[4])))))
+    print(json.dumps(PARTS[sys.argv[1]](Path(sys.argv[2]), FilmSize(float(sys.argv[3]), int(sys.argv[4])))))

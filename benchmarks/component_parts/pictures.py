@@ -1,7 +1,7 @@
-"""What a picture costs, with fonts and caches warm.
+"""Measures a picture, with fonts and caches warm.
 
-The floor is what nobody gets round: to encode the finished picture, and to decode the portrait or photo at the size in
-which it is drawn; each is decoded anew.
+The floor is the work that can't be avoided: to encode the finished picture, and to decode the portrait or photo at the
+size in which it is drawn; each is decoded every time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
-from pipeline.render.draw_layout import QUALITY, render_layout
+from pipeline.render.draw_layout import JPEG_QUALITY, render_layout
 from pipeline.render.picture_plan import AvailableMedia, Layout
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Engine
 
-BUDGET: Final = {"flat": 30.0, "portrait": 80.0, "slides": 500.0}
+BUDGET_MS: Final = {"flat": 30.0, "portrait": 80.0, "slides": 500.0}
 PERSONA = PersonaCard("Ann Whitfield", "annwhitfield", brand={"primary": "#1d3557", "accent": "#e63946"})
 TEXTS = {
     "en": (
@@ -44,118 +44,125 @@ TEXTS = {
 }
 
 
-def portrait() -> bytes:
-    """A JPEG of 12 million pixels with the noise of a photograph."""
+def make_portrait() -> bytes:
+    """Return a JPEG of 12 million pixels with the noise of a photograph."""
     noise = Image.effect_noise((500, 667), 40).convert("RGB").resize((3000, 4000), Image.Resampling.BICUBIC)
-    out = BytesIO()
-    noise.save(out, "JPEG", quality=85)
-    return out.getvalue()
+    buffer = BytesIO()
+    noise.save(buffer, "JPEG", quality=85)
+    return buffer.getvalue()
 
 
-def small_portrait() -> bytes:
-    """The same as profile pictures are usually kept: 1000 by 1000."""
-    out = BytesIO()
-    with Image.open(BytesIO(portrait())) as large:
-        large.resize((1000, 1000)).save(out, "JPEG", quality=88)
-    return out.getvalue()
+def make_small_portrait() -> bytes:
+    """Return the same in the usual size of profile pictures, 1000 by 1000."""
+    buffer = BytesIO()
+    with Image.open(BytesIO(make_portrait())) as large:
+        large.resize((1000, 1000)).save(buffer, "JPEG", quality=88)
+    return buffer.getvalue()
 
 
-def medians(work: Callable[[int], object], rounds: int) -> float:
-    """CPU milliseconds of one call; the first calls warm what is cached for a process."""
-    for place in range(min(3, rounds)):
-        work(-place)
+def median_cpu(work: Callable[[int], object], rounds: int) -> float:
+    """Return the median CPU milliseconds of a call; the first calls fill the process's caches."""
+    for number in range(min(3, rounds)):
+        work(-number)
     cpus = []
-    for place in range(rounds):
+    for number in range(rounds):
         cpu = time.process_time()
-        work(place)
+        work(number)
         cpus.append((time.process_time() - cpu) * 1000)
     return statistics.median(cpus)
 
 
-def encoder(finished: bytes, data: bytes | None, side: int, rounds: int) -> float:
-    """CPU milliseconds of the encoder, and of the decoder to so many pixels where there is a picture, by themselves."""
+def encoder_cpu(finished: bytes, data: bytes | None, side: int, rounds: int) -> float:
+    """Return the CPU milliseconds of the encoder, and of the decoder to so many pixels where there is a picture."""
     with Image.open(BytesIO(finished)) as opened:
-        drawn = opened.convert("RGB")
+        image = opened.convert("RGB")
 
     def work(_place: int) -> object:
         if data is not None:
             with Image.open(BytesIO(data)) as opened:
                 opened.draft("RGB", (side, side))
                 opened.load()
-        out = BytesIO()
-        drawn.save(out, "JPEG", quality=QUALITY, subsampling=0)
-        return out
+        buffer = BytesIO()
+        image.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+        return buffer
 
-    return medians(work, rounds)
+    return median_cpu(work, rounds)
 
 
-def card(words: str, language: str) -> Draft:
+def card_draft(words: str, language: str) -> Draft:
     return Draft("", words, "text", {"caption": words, "slides": []}, (), language)
 
 
-def quotation(words: str, language: str) -> Draft:
-    return card(f"“{words}”\n– Mayor Ellen Okafor", language)
+def quotation_draft(words: str, language: str) -> Draft:
+    return card_draft(f"“{words}”\n– Mayor Ellen Okafor", language)
 
 
-def slides(words: str, language: str) -> Draft:
-    """Six, as most carousels have."""
+def slides_draft(words: str, language: str) -> Draft:
+    """Return a draft with six slides, as most carousels have."""
     kinds = ("hook", "point", "point", "point", "recap", "cta")
-    made = [{"kind": kind, "title": "The vote of Tuesday", "text": words} for kind in kinds]
-    return Draft("", words, "text", {"caption": words, "slides": made}, (), language)
+    slide_data = [{"kind": kind, "title": "The vote of Tuesday", "text": words} for kind in kinds]
+    return Draft("", words, "text", {"caption": words, "slides": slide_data}, (), language)
 
 
 ENGINES: Final[dict[Callable[[str, str], Draft], Engine]] = {
-    card: PersonaTweet(),
-    quotation: QuoteGraphic(),
-    slides: Carousel(),
+    card_draft: PersonaTweet(),
+    quotation_draft: QuoteGraphic(),
+    slides_draft: Carousel(),
 }
 
 
-def pictures(rounds: int, names: list[str], *, is_smallest: bool) -> Iterator[Row]:
+def measure_pictures(rounds: int, names: list[str], *, is_smallest: bool) -> Iterator[Row]:
     random.seed(1)
     kinds: dict[str, bytes | None] = {"flat": None}
     if not is_smallest:
-        kinds |= {"portrait": small_portrait(), "portrait 12 MP": portrait()}
+        kinds |= {"portrait": make_small_portrait(), "portrait 12 MP": make_portrait()}
     for name in names:
-        for what, data in kinds.items():
-            yield from picture(name, card, what, data, rounds)
-            yield from picture(name, quotation, what, data, rounds)
-            if what in {"flat", "portrait"} and not is_smallest:
-                yield from picture(name, slides, what, data, rounds)
+        for kind, data in kinds.items():
+            yield from measure_picture(name, card_draft, kind, data, rounds)
+            yield from measure_picture(name, quotation_draft, kind, data, rounds)
+            if kind in {"flat", "portrait"} and not is_smallest:
+                yield from measure_picture(name, slides_draft, kind, data, rounds)
         if not is_smallest:
-            yield from picture(name, quotation, "photo 12 MP", kinds["portrait 12 MP"], rounds)
+            yield from measure_picture(name, quotation_draft, "photo 12 MP", kinds["portrait 12 MP"], rounds)
 
 
-def picture(
-    name: str, draft: Callable[[str, str], Draft], what: str, data: bytes | None, rounds: int
+def measure_picture(
+    name: str, draft: Callable[[str, str], Draft], kind: str, data: bytes | None, rounds: int
 ) -> Iterator[Row]:
-    """The rows of one engine, words and kind of picture, in each of its sizes."""
+    """Yield the rows of one engine, language and kind of picture, in each of the engine's sizes."""
     engine = ENGINES[draft]
-    portrait, photo = (None, data) if what.startswith("photo") else (data, None)
+    make_portrait, photo = (None, data) if kind.startswith("photo") else (data, None)
     text = TEXTS[name]
     for size in engine.sizes:
-        media = AvailableMedia(portrait is not None, size, date(2026, 11, 20), photo is not None)
+        media = AvailableMedia(make_portrait is not None, size, date(2026, 11, 20), photo is not None)
 
-        def plan(place: int, media: AvailableMedia = media) -> Layout:
-            # Other words each time: their layout is not to come from a cache.
-            layout = engine.plan(draft(text.format(n=1000 + place), name[:2]), PERSONA, media)
+        def plan(number: int, media: AvailableMedia = media) -> Layout:
+            # Other words each time, so that their layout comes from no cache.
+            layout = engine.plan(draft(text.format(n=1000 + number), name[:2]), PERSONA, media)
             assert layout is not None
             return layout
 
-        def whole(place: int, plan: Callable[[int], Layout] = plan) -> object:
-            return render_layout(plan(place + 5000), portrait=portrait, photo=photo)
+        def render(number: int, plan: Callable[[int], Layout] = plan) -> object:
+            return render_layout(plan(number + 5000), portrait=make_portrait, photo=photo)
 
-        planned, cpu = medians(plan, rounds), medians(whole, rounds)
-        drawn = plan(0)
+        planning_ms, cpu_ms = median_cpu(plan, rounds), median_cpu(render, rounds)
+        layout_drawn = plan(0)
         side = max(size) if photo else size[0] // 4
-        least = sum(
-            encoder(one.bytes, photo or (portrait if Layout((each,)).needs_portrait else None), side, rounds)
-            for each, one in zip(
-                drawn.pictures, render_layout(drawn, portrait=portrait, photo=photo), strict=False
+        floor_ms = sum(
+            encoder_cpu(
+                asset.bytes,
+                photo or (make_portrait if Layout((plan_of_picture,)).needs_portrait else None),
+                side,
+                rounds,
+            )
+            for plan_of_picture, asset in zip(
+                layout_drawn.pictures,
+                render_layout(layout_drawn, portrait=make_portrait, photo=photo),
+                strict=False,
             )
         )
-        budget = BUDGET["slides" if len(drawn.pictures) > 1 else "portrait" if data else "flat"]
+        budget = BUDGET_MS["slides" if len(layout_drawn.pictures) > 1 else "portrait" if data else "flat"]
         yield Row(
-            f"{engine.kind}, {name}, {size[0]}x{size[1]}, {what}", "ms", [cpu], [least], most=budget,
-            note=f"planning {planned:.1f} ms",
+            f"{engine.kind}, {name}, {size[0]}x{size[1]}, {kind}", "ms", [cpu_ms], [floor_ms], maximum=budget,
+            note=f"planning {planning_ms:.1f} ms",
         )  # fmt: skip

@@ -1,7 +1,7 @@
-"""What the proof of a draft costs.
+"""Measures the proof of a draft.
 
-All that proves one draft of the hand-made cases: numbers, quotations, names and sums. "First" is the first draft of a
-source, which has to be read; "further" is every other draft of it, as variants and engines ask for them.
+A proof is everything that is checked in one draft of the hand-made cases: numbers, quotations, names and sums. "First" is
+the first draft of a source, which has to be read; "further" is any other draft of it, by other variants and engines.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES: Final = Path(__file__).parents[2] / "tests" / "grounding" / "cases" / "blind.json"
-PROOF_MOST_MS: Final = 2.0
+MAX_PROOF_MS: Final = 2.0
 
 
 def prove(case: dict[str, Any], source: str) -> None:
+    """Check the draft of a case against its source."""
     language = case["language"]
     declared = {
         value
-        for one in case["derived"]
-        for outcome in recompute(f"{one['written']} = {one['sum']}", source, language=language)
+        for derivation in case["derived"]
+        for outcome in recompute(f"{derivation['written']} = {derivation['sum']}", source, language=language)
         for value in outcome.values
     }
     unsupported_numbers(case["draft"], source, language=language, declared=declared)
@@ -37,38 +38,38 @@ def prove(case: dict[str, Any], source: str) -> None:
     passage_around(source, 10, 90)
 
 
-def milliseconds(case: dict[str, Any], source: str, rounds: int) -> tuple[float, float]:
-    """Of the first draft of a source, and of a further one: the least of some rounds."""
+def proof_milliseconds(case: dict[str, Any], source: str, rounds: int) -> tuple[float, float]:
+    """Return the milliseconds of a source's first draft, and of a further one: the least of some rounds."""
     first, further = [], []
     for _ in range(rounds):
-        clear_number_cache()
-        names._index_known_texts.cache_clear()  # noqa: SLF001  a draft whose source was never read
-        begun = thread_time()
+        forget_numbers()
+        names._known.cache_clear()  # noqa: SLF001  a draft whose source was never read
+        started = thread_time()
         prove(case, source)
-        first.append(thread_time() - begun)
+        first.append(thread_time() - started)
         other = {**case, "draft": f"{case['draft']} "}
-        begun = thread_time()
+        started = thread_time()
         prove(other, source)
-        further.append(thread_time() - begun)
+        further.append(thread_time() - started)
     return min(first) * 1000, min(further) * 1000
 
 
-def proofs(rounds: int, most: int) -> Iterator[Row]:
-    cases = json.loads(CASES.read_text(encoding="utf-8"))[:most]
+def measure_proofs(rounds: int, max_cases: int) -> Iterator[Row]:
+    cases = json.loads(CASES.read_text(encoding="utf-8"))[:max_cases]
     english = [case for case in cases if case["language"] == "en"]
     article = " ".join(dict.fromkeys(case["source"] for case in english))[:7_000]
     kinds = {
-        "the cases": [milliseconds(case, case["source"], rounds) for case in cases],
+        "the cases": [proof_milliseconds(case, case["source"], rounds) for case in cases],
         f"beside an article of {len(article.split())} words": [
-            milliseconds(case, f"{case['source']} {article}"[:7_000], rounds) for case in english
+            proof_milliseconds(case, f"{case['source']} {article}"[:7_000], rounds) for case in english
         ],
     }
     for name, times in kinds.items():
-        for place, which in enumerate(("first", "further")):
-            taken = [one[place] for one in times]
-            is_bound = which == "further" or name == "the cases"
+        for index, turn in enumerate(("first", "further")):
+            milliseconds_taken = [pair[index] for pair in times]
+            is_bound = turn == "further" or name == "the cases"
             yield Row(
-                f"proof of a draft, {name}, {which}: p95", "ms", [percentile(taken, 0.95)],
-                most=PROOF_MOST_MS if is_bound else None,
-                note=f"median {percentile(taken, 0.5):.2f} ms, longest {max(taken, default=0):.2f} ms",
+                f"proof of a draft, {name}, {turn}: p95", "ms", [percentile(milliseconds_taken, 0.95)],
+                maximum=MAX_PROOF_MS if is_bound else None,
+                note=f"median {percentile(milliseconds_taken, 0.5):.2f} ms, longest {max(milliseconds_taken, default=0):.2f} ms",
             )  # fmt: skip

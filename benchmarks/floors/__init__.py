@@ -1,1 +1,1 @@
-"""What a benchmark is compared with: the least SQL and views that do the same."""
+"""The floor of a benchmark: the least SQL and views that do the same."""

@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     Environ = dict[str, Any]
     StartResponse = Callable[..., Any]
 
-PAGE: Final = 25
+PAGE_SIZE: Final = 25
 
 
 class Floor:
-    """The WSGI application; `public_url` and `key` are what the project's own answers are made with."""
+    """The WSGI application; `public_url` and `key` are those with which the project makes its answers."""
 
-    # How each database takes and gives what the statements name.
+    # How each database takes and returns the values of the statements.
     mark: ClassVar[str] = "%s"
 
     def __init__(self, *, public_url: str, key: str) -> None:
         self._public_url = public_url
         self._key = key.encode()
         self._local = threading.local()
-        marks = ", ".join([self.mark] * PAGE)
-        self.token_sql, self.list_sql, self.defaults_sql = map(self._own, (TOKEN, LIST, DEFAULTS))
+        marks = ", ".join([self.mark] * PAGE_SIZE)
+        self.token_sql, self.list_sql, self.defaults_sql = map(self._for_database, (TOKEN, LIST, DEFAULTS))
         self.publications_sql = PUBLICATIONS.format(marks=marks)
         self.assets_sql = ASSETS.format(marks=marks)
         self._inserts = tuple(
-            map(self._own, (RAW_ITEM, RAW_BODY, GENERATION, GENERATED_ITEM, EVENT, BALANCE, LEDGER))
+            map(self._for_database, (RAW_ITEM, RAW_BODY, GENERATION, GENERATED_ITEM, EVENT, BALANCE, LEDGER))
         )
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -64,24 +64,24 @@ class Floor:
         connection = self.connection()
         digest = hashlib.sha256(environ["HTTP_AUTHORIZATION"][7:].encode()).digest()
         now = datetime.now(UTC)
-        found = self.ask(connection, self.token_sql, (digest, self.moment_in(now)))
-        if not found or found[0][3] is None:
+        token_rows = self.ask(connection, self.token_sql, (digest, self.moment_in(now)))
+        if not token_rows or token_rows[0][3] is None:
             return "401 Unauthorized", b'{"error":"unauthenticated"}'
-        workspace_id, scopes, is_test, _ = found[0]
-        wanted = "raw:write" if environ["REQUEST_METHOD"] == "POST" else "generated:read"
-        if is_test or wanted not in self.json_out(scopes):
+        workspace_id, scopes, is_test, _ = token_rows[0]
+        required_scope = "raw:write" if environ["REQUEST_METHOD"] == "POST" else "generated:read"
+        if is_test or required_scope not in self.json_out(scopes):
             return "403 Forbidden", b'{"error":"insufficient_scope"}'
         if environ["REQUEST_METHOD"] == "POST":
-            pushed = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
-            return "202 Accepted", dump(self._push(connection, workspace_id, pushed, now))
+            content = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+            return "202 Accepted", dump(self._push(connection, workspace_id, content, now))
         return "200 OK", dump(self._list(connection, workspace_id))
 
     # --- GET -----------------------------------------------------------------------------------------------------
 
     def read_rows(self, connection: Any, workspace_id: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """What the list costs the database: its items, their publications, their files."""
+        """Return what the list reads from the database: its items, their publications, their files."""
         rows = self.ask(connection, self.list_sql, (workspace_id,))
-        keys = [row[0] for row in rows[:PAGE]]
+        keys = [row[0] for row in rows[:PAGE_SIZE]]
         return (
             rows,
             self.ask(connection, self.publications_sql, keys),
@@ -90,13 +90,13 @@ class Floor:
 
     def _list(self, connection: Any, workspace_id: Any) -> dict[str, Any]:
         rows, publications, assets = self.read_rows(connection, workspace_id)
-        encode, at, js, flag = self.encode, self.moment_out, self.json_out, bool
-        of_item: dict[Any, list[Any]] = {}
+        encode, format_time, load_json, to_bool = self.encode, self.moment_out, self.json_out, bool
+        publications_by_item: dict[Any, list[Any]] = {}
         for (
             item, key, version, revision, outlet, platform, status, external_id, url, attempts, error, due_at,
             local_time, zone, late_policy, max_lateness, next_at, published_at, test, created_at, updated_at,
         ) in publications:  # fmt: skip
-            of_item.setdefault(item, []).append(
+            publications_by_item.setdefault(item, []).append(
                 {
                     "id": encode("pub", key),
                     "version": version,
@@ -107,25 +107,25 @@ class Floor:
                     "external_id": external_id or None,
                     "url": url or None,
                     "attempts": attempts,
-                    "error": js(error),
-                    "due_at": at(due_at),
+                    "error": load_json(error),
+                    "due_at": format_time(due_at),
                     "scheduled_for": {"local_time": local_time, "timezone": zone} if local_time else None,
                     "late_policy": late_policy,
                     "max_lateness_minutes": max_lateness,
                     "overdue_seconds": 0,
                     "waits_for": None,
-                    "next_attempt_at": at(next_at),
-                    "published_at": at(published_at),
-                    "test": flag(test),
-                    "created_at": at(created_at),
-                    "updated_at": at(updated_at),
+                    "next_attempt_at": format_time(next_at),
+                    "published_at": format_time(published_at),
+                    "test": to_bool(test),
+                    "created_at": format_time(created_at),
+                    "updated_at": format_time(updated_at),
                 }
             )
-        files: dict[Any, list[Any]] = {}
+        files_by_item: dict[Any, list[Any]] = {}
         for (
             item, key, role, position, kind, name, secret, mime_type, size, width, height, duration, alt_text,
         ) in assets:  # fmt: skip
-            files.setdefault(item, []).append(
+            files_by_item.setdefault(item, []).append(
                 {
                     "id": encode("ast", key),
                     "role": role,
@@ -146,7 +146,7 @@ class Floor:
             angle, title, body, body_format, excerpt, language, source, raw_item, topic, persona, outlets, overrides,
             approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
             created_at, ready_at, published_at, updated_at,
-        ) in rows[:PAGE]:  # fmt: skip
+        ) in rows[:PAGE_SIZE]:  # fmt: skip
             raw = encode("raw", raw_item) if raw_item else None
             data.append(
                 {
@@ -166,41 +166,41 @@ class Floor:
                     "body_format": body_format,
                     "excerpt": excerpt,
                     "language": language or None,
-                    "assets": files.get(key, []),
+                    "assets": files_by_item.get(key, []),
                     "source": encode("src", source) if source else None,
                     "raw_item": raw,
                     "raw_items": [raw] if raw else [],
                     "topic": encode("top", topic) if topic else None,
                     "persona": encode("per", persona) if persona else None,
-                    "outlets": js(outlets),
-                    "overrides": js(overrides),
+                    "outlets": load_json(outlets),
+                    "overrides": load_json(overrides),
                     "approval": {
-                        "required": flag(approval_required),
+                        "required": to_bool(approval_required),
                         "by": approved_by or None,
-                        "at": at(approved_at),
+                        "at": format_time(approved_at),
                         "revision": approved_revision,
                     },
-                    "rejection": js(rejection),
-                    "publications": of_item.get(key, []),
-                    "publish_at": at(publish_at),
+                    "rejection": load_json(rejection),
+                    "publications": publications_by_item.get(key, []),
+                    "publish_at": format_time(publish_at),
                     "overdue_seconds": 0,
                     "held": held or None,
                     "flagged": flagged or None,
-                    "generator": js(generator) or None,
+                    "generator": load_json(generator) or None,
                     "checks_revision": checks_revision if checks_revision == revision else None,
-                    "error": js(error),
+                    "error": load_json(error),
                     "progress": None,
-                    "test": flag(test),
-                    "created_at": at(created_at),
-                    "ready_at": at(ready_at),
-                    "published_at": at(published_at),
-                    "updated_at": at(updated_at),
+                    "test": to_bool(test),
+                    "created_at": format_time(created_at),
+                    "ready_at": format_time(ready_at),
+                    "published_at": format_time(published_at),
+                    "updated_at": format_time(updated_at),
                 }
             )
-        has_more = len(rows) > PAGE
+        has_more = len(rows) > PAGE_SIZE
         cursor = None
         if has_more:
-            content = str(rows[PAGE - 1][0]).encode()
+            content = str(rows[PAGE_SIZE - 1][0]).encode()
             mac = hmac.digest(self._key, content, "sha256")[:12]
             cursor = urlsafe_b64encode(mac + content).decode()
         return {"data": data, "has_more": has_more, "next_cursor": cursor}
@@ -208,28 +208,28 @@ class Floor:
     # --- POST ----------------------------------------------------------------------------------------------------
 
     def _push(
-        self, connection: Any, workspace_id: Any, pushed: dict[str, Any], now: datetime
+        self, connection: Any, workspace_id: Any, content: dict[str, Any], now: datetime
     ) -> dict[str, Any]:
         source, persona, engines, outlets, variants = self.ask(
             connection, self.defaults_sql, (workspace_id,)
         )[0]
         engines, outlets = self.json_out(engines), self.json_out(outlets)
-        title, body = pushed["title"], pushed["body"]
+        title, body = content["title"], content["body"]
         digest = hashlib.sha256(f"{title}\n{body}".encode()).hexdigest()
         key_in, json_in, at = self.key_in, self.json_in, self.moment_in(now)
         raw, generation, item, event = uuid7(), uuid7(), uuid7(), uuid7()
         raw_key, generation_key = key_in(raw), key_in(generation)
         request_id = f"req_{uuid7().hex}"
-        shown_at = self.moment_out(at)
-        shown = {
+        created_at = self.moment_out(at)
+        raw_item = {
             "id": self.encode("raw", raw_key),
             "status": "queued",
             "reason": None,
             "version": 1,
             "content_version": 1,
             "source": self.encode("src", source),
-            "external_id": pushed["external_id"],
-            "url": pushed["url"],
+            "external_id": content["external_id"],
+            "url": content["url"],
             "title": title,
             "language": None,
             "language_guessed": False,
@@ -254,23 +254,23 @@ class Floor:
             "withdrawn_at": None,
             "test": False,
             "deleted_at": None,
-            "created_at": shown_at,
-            "updated_at": shown_at,
+            "created_at": created_at,
+            "updated_at": created_at,
         }
         envelope = dump(
             {
                 "id": self.encode("evt", key_in(event)),
                 "type": "raw.ingested",
-                "timestamp": shown_at,
+                "timestamp": created_at,
                 "workspace": self.encode("ws", workspace_id),
-                "data": {"raw_item": shown},
+                "data": {"raw_item": raw_item},
             }
         )
         no, empty_object, empty_list = self.no, json_in({}), json_in([])
-        dedup_key = f"x:{self.hex_out(source)}:{pushed['external_id']}"
+        dedup_key = f"x:{self.hex_out(source)}:{content['external_id']}"
         values: Sequence[Sequence[Any]] = (
             (
-                raw_key, workspace_id, 0, 0, no, source, dedup_key, pushed["external_id"], pushed["url"], title, "",
+                raw_key, workspace_id, 0, 0, no, source, dedup_key, content["external_id"], content["url"], title, "",
                 "", empty_list, empty_object, json_in(engines), variants, persona, digest, 1, 1, "queued",
                 request_id, at, at,
             ),
@@ -289,27 +289,27 @@ class Floor:
             (key_in(uuid7()), workspace_id, "reserve", -1, 1, 0, generation_key, "", at),
         )  # fmt: skip
         self.write(connection, zip(self._inserts, values, strict=True))
-        return {**shown, "duplicate": False, "revised": False}
+        return {**raw_item, "duplicate": False, "revised": False}
 
     # --- The database --------------------------------------------------------------------------------------------
 
     no: ClassVar[Any] = False
 
     def connection(self) -> Any:
-        """One for each thread, kept open."""
+        """Return the thread's own connection, which is kept open."""
         if not hasattr(self._local, "connection"):
             self._local.connection = self.connect()
         return self._local.connection
 
-    def _own(self, sql: str) -> str:
+    def _for_database(self, sql: str) -> str:
         return sql.replace("%s", self.mark)
 
     def connect(self) -> Any:
         raise NotImplementedError
 
     def ask(self, connection: Any, sql: str, values: Sequence[Any]) -> list[Any]:
-        found: list[Any] = connection.execute(sql, values).fetchall()
-        return found
+        rows: list[Any] = connection.execute(sql, values).fetchall()
+        return rows
 
     def write(self, connection: Any, statements: Iterable[tuple[str, Sequence[Any]]]) -> None:
         raise NotImplementedError

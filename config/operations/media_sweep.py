@@ -125,7 +125,7 @@ def _is_refused() -> bool:
     """Return whether the folder isn't this database's; checked once an hour, as without an id it is walked."""
     if time.monotonic() < _refused_until["at"]:
         return True
-    refusal = media_root_id.claim()
+    refusal = media_root_id.claim_folder()
     if refusal:
         _refused_until["at"] = time.monotonic() + REFUSAL_RECHECK_SECONDS
         log.error("media_sweep_refused", why=refusal)
@@ -195,7 +195,7 @@ def _may_remove(current: SweepRound, now: datetime) -> bool:
     # In the day between the approval and the round more may come, hence the usual share as well.
     approved = row.sweep_approved if row is not None else None
     current.allowed = usual_limit + (approved or 0)
-    current.to_empty = sorted(path for path in files.trash().glob("*") if path.is_dir())
+    current.to_empty = sorted(path for path in files.trash_folder().glob("*") if path.is_dir())
     if current.found <= current.allowed:
         return True
     _stop_round(current, now)
@@ -223,7 +223,7 @@ def _move_to_trash(current: SweepRound, folder: Path, now: datetime) -> bool:
         _stop_round(current, now)
         return False
     for path in unnamed:
-        files.throw_away(str(path.relative_to(settings.MEDIA_ROOT)), now=now)
+        files.move_to_trash(str(path.relative_to(settings.MEDIA_ROOT)), now=now)
     _remove_if_abandoned(folder, now)
     return True
 
@@ -234,7 +234,7 @@ def _empty_trash_folder(folder: Path, now: datetime) -> None:
     if referenced is None:
         return
     for path in list(_complete_files(folder)):
-        name = str(path.relative_to(files.trash()))
+        name = str(path.relative_to(files.trash_folder()))
         if name in referenced:
             files.bring_back(name)
         # A restored file is no longer here, and fails this test.

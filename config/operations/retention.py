@@ -100,7 +100,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
         "recoveries of webhooks that have ended", webhooks_limits.DELIVERY_ATTEMPTS_KEPT, recovery.forget
     ),
     RetentionRule(
-        "uploads that no raw item and no persona uses", pipeline_limits.UPLOADS_KEPT, uploads.forget
+        "uploads that no raw item and no persona uses", pipeline_limits.UPLOADS_KEPT, uploads.delete_expired
     ),
     RetentionRule(
         "deliveries to webhook sources; beyond a source's newest 20, and those that failed the verification",
@@ -123,7 +123,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "working folders of films whose process was killed",
         pipeline_limits.RENDER_FOLDERS_KEPT,
-        made_films.sweep,
+        made_films.remove_abandoned,
     ),
     RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
     RetentionRule(

@@ -25,7 +25,7 @@ from pipeline.models import Persona
 from pipeline.models.persona import SECTIONS
 from pipeline.personas import crud
 from pipeline.personas.validation import MAX_STRUCTURE_VALUE
-from pipeline.voices.base import FASTEST, SLOWEST
+from pipeline.voices.base import MAX_RATE, MIN_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,7 +70,7 @@ class StructureField(JsonObjectField):
             "voice_rate": {
                 "type": _BRAND_TYPE,
                 "pattern": "^([89][0-9]|[12][0-9]{2}|300)?$",
-                "description": f"Words a minute, {SLOWEST} to {FASTEST}.",
+                "description": f"Words a minute, {MIN_RATE} to {MAX_RATE}.",
             },
             "voice_pitch": {
                 "type": _BRAND_TYPE,

@@ -155,6 +155,6 @@ def _serialize_storyboard(row: GeneratedItem, stored: storyboards.StoredStoryboa
             }
             for index, scene in enumerate(board.scenes)
         ],
-        "fixed": storyboard_rearrange.why_fixed(board) or None,
+        "fixed": storyboard_rearrange.fixed_scenes_reason(board) or None,
         "storyboard": storyboard_json.as_json(board),
     }

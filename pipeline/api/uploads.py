@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.request import Request
 
-    from pipeline.media.uploads.file_types import Sniffed
+    from pipeline.media.uploads.file_types import SniffedFile
 
 _FIELD = "file"
 _BODY = {
@@ -49,7 +49,7 @@ class UploadView(PipelineResource):
     body_limit: ClassVar[int] = limits.UPLOAD_BODY_BYTES
     scopes: ClassVar[Mapping[str, str | None]] = {"create": "raw:write"}
 
-    judged: Sniffed | None = None
+    judged: SniffedFile | None = None
 
     def sent(self, request: Request) -> bytes:
         """Return the file's name and digest, by which a repeated request is recognized.

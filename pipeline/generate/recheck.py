@@ -56,7 +56,7 @@ def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dic
     """
     engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
-    file_checks = [check for check in item.checks if check["code"] in drawn_pictures.OF_FILES]
+    file_checks = [check for check in item.checks if check["code"] in drawn_pictures.FILE_CHECKS]
     try:
         brief, source = _load_basis(item, engine, persona)
     except Refused:

@@ -226,7 +226,7 @@ def write_redrawn(run: Run) -> Run:
                     generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
                 )
                 continue
-            other_checks = [check for check in item.checks if check["code"] not in drawn_pictures.OF_FILES]
+            other_checks = [check for check in item.checks if check["code"] not in drawn_pictures.FILE_CHECKS]
             states.move(item, "ready", checks=[*other_checks, *drawn["checks"]], error=None, updated_at=now)
             drawn_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
         crash_point("generate.written")
@@ -246,13 +246,13 @@ def speak_script(
     """
     script = engine.script(draft, persona)
     if script is None:
-        return text_to_speech.UNVOICED
+        return text_to_speech.NO_VOICE
     variant_key = str(item.variant_index)
     spoken = dict(generation.answers.get(SPEECH, {}))
     stored = spoken.get(variant_key)
     if stored is None or not text_to_speech.is_stored(stored, script):
         if not generation.renew_lease(
-            text_to_speech.longest_call() + timedelta(seconds=settings.LEASE_SECONDS)
+            text_to_speech.max_call_time() + timedelta(seconds=settings.LEASE_SECONDS)
         ):
             raise LostLease
         try:

@@ -48,7 +48,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
         batches.wake_runs(asleep, codes=(batches.AWAITED, BRIEF_AWAITED))
         SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
         clear_fingerprint(row)
-        uploads.let_go(raw_item=row, now=now)
+        uploads.release(raw_item=row, now=now)
         RawItem.everywhere.filter(pk=row.pk).update(
             title="",
             url="",

@@ -91,7 +91,7 @@ def rows_of(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
     """The raw item and its first body, neither of them stored; what the content leaves open is the source's."""
-    spoken = source_media.body_with_words(workspace.pk, content.media, content.body, content.body_format)
+    spoken = source_media.body_with_transcript(workspace.pk, content.media, content.body, content.body_format)
     if spoken is not None:
         content = replace(content, body=spoken, body_format="text", body_hash="")
     body_format = content.body_format or format_of(content.body)

@@ -113,7 +113,7 @@ def push(
             mark.second_key = None
             insert([mark])
         insert([body])
-        uploads.use(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
+        uploads.mark_used(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
         if beside is not None:
             beside(row.pk, "new")
         if row.status == RawItemStatus.QUEUED:
@@ -257,7 +257,7 @@ def _meet(
     for name, value in changes.items():
         setattr(row, name, value)
     if pushed.media:
-        uploads.use(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
+        uploads.mark_used(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
     hold_what_was_made(row, "source_changed", now)
     update_fingerprint(row, seen_text(body.body, body.body_format))
     if row.status == RawItemStatus.SKIPPED and (row.reason or {}).get("code") == NOTHING_TO_MAKE:

@@ -1,7 +1,7 @@
-"""Files of the media folder: written whole or not at all, under names that nobody else is writing.
+"""Files of the media folder: written whole or not at all, under names that no other task is writing.
 
-What the sweep takes away rests in a trash beside them, under the same name, and comes back when a row that names it is
-read. Erasing takes a file away for good, out of the trash too.
+What the sweep removes rests in a trash beside them, under the same name, and comes back when a row that names it is
+read. Erasing removes a file for good, from the trash too.
 """
 
 from __future__ import annotations
@@ -22,97 +22,101 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 TRASH: Final = ".trash"
-"""In the media folder, which may be a volume of its own: what goes there is moved, never copied."""
-PART: Final = ".part"
+"""A folder within the media folder, which may be a volume of its own: files are moved there, never copied."""
+PARTIAL_SUFFIX: Final = ".part"
 
 
-def path_of(kept: str) -> Path:
-    """Where a file lies that a row names."""
-    path = Path(settings.MEDIA_ROOT) / kept
+def path_of(stored_path: str) -> Path:
+    """Return where a file lies whose path a row stores; one in the trash comes back."""
+    path = Path(settings.MEDIA_ROOT) / stored_path
     if not path.exists():
-        bring_back(kept)
+        restore_from_trash(stored_path)
     return path
 
 
-def open_file(kept: str) -> BinaryIO:
-    return path_of(kept).open("rb")
+def open_file(stored_path: str) -> BinaryIO:
+    """Open a file whose path a row stores. Raises `OSError` where it is no longer there."""
+    return path_of(stored_path).open("rb")
 
 
-def write(kept: str, chunks: Iterable[bytes]) -> None:
-    """Write the file that a row will name; it is there with all its bytes, or not at all."""
-    path = path_of(kept)
+def write(stored_path: str, chunks: Iterable[bytes]) -> None:
+    """Write the file that a row will name; it exists with all its bytes, or not at all."""
+    path = path_of(stored_path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own: another task that took the row over may be writing the same file.
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PART}")
+    # A unique name: another task that took the row over may be writing the same file.
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL_SUFFIX}")
     try:
         with partial.open("wb") as file:
             for chunk in chunks:
                 file.write(chunk)
             file.flush()
-            # The row that names it outlives a power cut; so must the bytes.
+            # The row that names the file outlives a power cut; so must the bytes.
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def trash() -> Path:
+def trash_folder() -> Path:
     return Path(settings.MEDIA_ROOT) / TRASH
 
 
-def throw_away(kept: str, *, now: datetime) -> None:
-    """Into the trash; its time there begins now. Killed in the middle, the file is at one place or the other."""
-    path, resting = Path(settings.MEDIA_ROOT) / kept, trash() / kept
-    resting.parent.mkdir(parents=True, exist_ok=True)
+def move_to_trash(stored_path: str, *, now: datetime) -> None:
+    """Move a file into the trash, where its age starts anew. After a kill it is at one place or the other."""
+    path, trashed = Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path
+    trashed.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # First: in the trash with its own age it would be deleted by the next round.
+        # First the age: in the trash with its old one it would be deleted by the next round.
         os.utime(path, (now.timestamp(), now.timestamp()))
         crash_point("retention.trashing")
-        path.rename(resting)
+        path.rename(trashed)
     except FileNotFoundError:
-        # Erased at this moment.
+        # It was erased at this moment.
         return
     crash_point("retention.trashed")
 
 
-def bring_back(kept: str) -> None:
-    """Out of the trash, if it is there and nothing has taken its place."""
-    path, resting = Path(settings.MEDIA_ROOT) / kept, trash() / kept
-    if path.exists() or not resting.is_file():
+def restore_from_trash(stored_path: str) -> None:
+    """Move a file out of the trash, if it is there and no other has taken its place."""
+    path, trashed = Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path
+    if path.exists() or not trashed.is_file():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     crash_point("retention.returning")
     try:
-        resting.rename(path)
+        trashed.rename(path)
     except FileNotFoundError:
-        # Somebody else has brought it back, or erased it.
+        # Another process has restored or erased it.
         return
-    remove_if_empty(resting.parent)
+    remove_if_empty(trashed.parent)
 
 
-def erase(kept: str) -> None:
-    """For good."""
-    for path in (Path(settings.MEDIA_ROOT) / kept, trash() / kept):
+def erase(stored_path: str) -> None:
+    """Remove a file for good, from the trash too."""
+    for path in (Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path):
         path.unlink(missing_ok=True)
         remove_if_empty(path.parent)
 
 
-def erase_all_of(folder: str) -> None:
-    """Every file of an item's folder for good, whether a row names it or not."""
-    for home in (Path(settings.MEDIA_ROOT) / folder, trash() / folder):
-        for path in home.iterdir() if home.is_dir() else ():
-            # What somebody is writing at this moment goes when its writer finds the row gone.
-            if path.suffix != PART:
+def erase_folder(folder: str) -> None:
+    """Remove every file of an item's folder for good, whether a row names it or not."""
+    for directory in (Path(settings.MEDIA_ROOT) / folder, trash_folder() / folder):
+        for path in directory.iterdir() if directory.is_dir() else ():
+            # A file that is being written is removed by its writer, which finds the row gone.
+            if path.suffix != PARTIAL_SUFFIX:
                 path.unlink(missing_ok=True)
-        remove_if_empty(home)
+        remove_if_empty(directory)
 
 
-def erase_of_items(items: Sequence[UUID]) -> None:
-    """Before their rows: a kill in between leaves rows that name no file, never a file that no row names."""
+def erase_files_of_items(items: Sequence[UUID]) -> None:
+    """Remove the items' files for good, before their rows.
+
+    A kill in between leaves rows that name no file, never a file that no row names.
+    """
     for path in Asset.everywhere.filter(item_id__in=items).values_list("path", flat=True):
         erase(path)
     for item in items:
-        erase_all_of(item.hex)
+        erase_folder(item.hex)
 
 
 def remove_if_empty(folder: Path) -> None:

@@ -1,9 +1,9 @@
-"""Whether the media folder belongs to this database: an id in both, asked before anything takes files away.
+"""Compares the media folder with this database by an id in both, before anything removes files.
 
-Without it a wrong DATABASE_URL or MEDIA_ROOT makes every file one that no row names. The database has the id in the
-row of `MediaFolder`, the folder in a file. Who writes it: the first look of a new service, which finds neither files
-nor rows that name any; once, a service from before there were ids, whose rows and files know each other; a restore;
-and the operator (`manage.py media --adopt`).
+Without the id a wrong DATABASE_URL or MEDIA_ROOT makes every file one that no row names. The database has the id in the
+row of `MediaFolder`, the folder in a file. It is written by the first check of a new service, which finds neither files
+nor rows that name any; once, in a service from before there were ids, whose rows and files match; by a restore; and by
+the operator (`manage.py media --adopt`).
 """
 
 from __future__ import annotations
@@ -24,75 +24,78 @@ from pipeline.models import Asset, MediaFolder, Upload
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARK: Final = ".instance"
+ID_FILE: Final = ".instance"
 ADVICE: Final = (
     "Mend DATABASE_URL or MEDIA_ROOT. If they do belong together, run manage.py media --adopt: "
     "files that no row names are then swept."
 )
-FOLDERS_AT_ONCE: Final = 200
-KNOWN_PERCENT: Final = 90
-"""Of the files that rows name, and of the rows' files that are there: less is another database, or another folder."""
-WALKED_AGAIN_SECONDS: Final = 600.0
-_walked: Final[dict[Path, tuple[float, FolderComparison]]] = {}
+FOLDERS_PER_BATCH: Final = 200
+MIN_KNOWN_PERCENT: Final = 90
+"""Per cent of the files that rows name, and of the rows' files that exist: fewer mean another database or folder."""
+RECHECK_SECONDS: Final = 600.0
+_unclear_cache: Final[dict[Path, tuple[float, FolderComparison]]] = {}
 
 
 @dataclass(frozen=True)
 class FolderComparison:
-    """`new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
+    """The result of a comparison: `new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
 
     verdict: Literal["ours", "new", "known", "other", "unclear"]
     said: str = ""
 
     @property
     def refusal(self) -> str:
-        """What is wrong and what to do; empty where the folder is this database's."""
+        """The fault and its remedy; empty where the folder is this database's."""
         return f"{self.said} {ADVICE}" if self.said else ""
 
 
-class NotOurs(Exception):
-    """The folder belongs to another database; says what to do."""
+class ForeignMediaFolder(Exception):
+    """The folder belongs to another database; the message says what to do."""
 
 
 def compare_folder() -> FolderComparison:
-    """How the folder and the database stand to each other; writes nothing."""
+    """Compare the folder and the database; writes nothing."""
     root = Path(settings.MEDIA_ROOT)
     try:
-        named = read_ids()
-        if not named:
-            return _by_content(root)
+        folder_ids = read_ids()
+        if not folder_ids:
+            return _compare_by_content(root)
     except OSError as error:
         return FolderComparison("other", f"{root} can't be read: {error.strerror}.")
-    own = own_id()
-    if own in named:
+    database_id = own_id()
+    if database_id in folder_ids:
         return FolderComparison("ours")
     return FolderComparison(
         "other",
-        f"{root} belongs to another database: its {MARK} says {named[0]}, this database {own or 'has no id yet'}.",
+        f"{root} belongs to another database: its {ID_FILE} says {folder_ids[0]}, this database {database_id or 'has no id yet'}.",
     )
 
 
-def refuse_unless_ours() -> None:
-    """Raises `NotOurs`. For those who are in a transaction: writes nothing, as a rollback would keep only half of it."""
+def refuse_foreign_folder() -> None:
+    """Raise `ForeignMediaFolder` where the folder isn't this database's.
+
+    Writes nothing, since it is called in transactions, whose rollback would keep only half of it.
+    """
     refusal = compare_folder().refusal
     if refusal:
-        raise NotOurs(refusal)
+        raise ForeignMediaFolder(refusal)
 
 
-def claim() -> str:
-    """Give both the id where they have none and belong together; returns why not, or nothing. Outside a transaction."""
-    found = compare_folder()
-    if found.verdict in {"new", "known"} or (found.verdict == "ours" and len(read_ids()) > 1):
+def claim_folder() -> str:
+    """Give both the id where they have none and belong together; returns the refusal, or "". Outside a transaction."""
+    comparison = compare_folder()
+    if comparison.verdict in {"new", "known"} or (comparison.verdict == "ours" and len(read_ids()) > 1):
         try:
-            adopt()
+            adopt_folder()
         except OSError:
-            # A folder that can't be written to; nothing can be taken away from there either.
-            return found.refusal
-    return found.refusal
+            # The folder can't be written to; so nothing can be removed from it either.
+            return comparison.refusal
+    return comparison.refusal
 
 
-def adopt() -> UUID:
-    """Write the database's id into the folder, whatever it said before."""
-    # Committed before the file is there: the other way round a folder could be of nobody.
+def adopt_folder() -> UUID:
+    """Write the database's id into the folder, whatever id that had, and return it."""
+    # Committed before the file exists: the other way round a folder could have an id of no database.
     with transaction.atomic(durable=True):
         row, _ = MediaFolder.everywhere.get_or_create()
     write_ids(row.instance)
@@ -100,83 +103,86 @@ def adopt() -> UUID:
 
 
 def write_ids(*instances: UUID) -> None:
-    """Name those whose folder it is: one; while a restore is under way, each that may be right after a kill."""
+    """Name the databases whose folder it is: one; during a restore, each that may be right after a kill."""
     root = Path(settings.MEDIA_ROOT)
     root.mkdir(parents=True, exist_ok=True)
     if not instances:
-        (root / MARK).unlink(missing_ok=True)
+        (root / ID_FILE).unlink(missing_ok=True)
         return
-    text = "".join(f"{one}\n" for one in dict.fromkeys(instances))
-    files.write(MARK, [text.encode()])
+    text = "".join(f"{instance}\n" for instance in dict.fromkeys(instances))
+    files.write(ID_FILE, [text.encode()])
 
 
 def read_ids() -> list[UUID]:
-    """What the folder says; nothing where it has no mark, or one that nobody can read."""
+    """Return the ids that the folder names; none without the file, or with an unreadable one."""
     try:
-        lines = (Path(settings.MEDIA_ROOT) / MARK).read_text(encoding="utf-8", errors="replace").split()
+        lines = (Path(settings.MEDIA_ROOT) / ID_FILE).read_text(encoding="utf-8", errors="replace").split()
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [one for line in lines if (one := _uuid(line)) is not None]
+    return [instance for line in lines if (instance := _parse_uuid(line)) is not None]
 
 
 def own_id() -> UUID | None:
-    """The database's; None in one that has none yet, or no tables."""
+    """Return the database's id; None in a database that has none yet, or no tables."""
     if MediaFolder._meta.db_table not in connection.introspection.table_names():
         return None
-    found: UUID | None = MediaFolder.everywhere.values_list("instance", flat=True).first()
-    return found
+    instance: UUID | None = MediaFolder.everywhere.values_list("instance", flat=True).first()
+    return instance
 
 
 def holds_files() -> bool:
-    """Whether anything lies there, or in its trash, but the service's own marks."""
-    own = (
-        one
-        for one in _entries(Path(settings.MEDIA_ROOT))
-        if one.name == files.TRASH or not one.name.startswith(".")
+    """Return whether any file lies there, or in its trash, except the service's own."""
+    entries = (
+        entry
+        for entry in _entries(Path(settings.MEDIA_ROOT))
+        if entry.name == files.TRASH or not entry.name.startswith(".")
     )
-    return any(not path.is_dir() for one in own for path in (one, *one.rglob("*")))
+    return any(not path.is_dir() for entry in entries for path in (entry, *entry.rglob("*")))
 
 
 def item_folders() -> Iterator[Path]:
-    """The folders of items and uploads; what else lies there is nobody's to judge."""
-    yield from (one for one in _entries(Path(settings.MEDIA_ROOT)) if _uuid(one.name) and one.is_dir())
+    """Yield the folders of items and uploads; anything else in the media folder isn't the service's to judge."""
+    yield from (
+        path for path in _entries(Path(settings.MEDIA_ROOT)) if _parse_uuid(path.name) and path.is_dir()
+    )
 
 
-def _by_content(root: Path) -> FolderComparison:
-    """For a folder without an id. Walks all of it, so what it found wrong holds for some minutes."""
-    at, kept = _walked.get(root, (0.0, None))
-    if kept is not None and time.monotonic() - at < WALKED_AGAIN_SECONDS:
-        return kept
-    there = known = present = 0
+def _compare_by_content(root: Path) -> FolderComparison:
+    """Compare a folder without an id by its files. It walks the whole folder, so a refusal is cached for some minutes."""
+    checked_at, cached = _unclear_cache.get(root, (0.0, None))
+    if cached is not None and time.monotonic() - checked_at < RECHECK_SECONDS:
+        return cached
+    file_count = known_count = served_count = 0
     folders = item_folders()
-    while some := list(islice(folders, FOLDERS_AT_ONCE)):
-        found = {
+    while batch := list(islice(folders, FOLDERS_PER_BATCH)):
+        paths = {
             str(path.relative_to(root))
-            for folder in some
+            for folder in batch
             for path in folder.rglob("*")
-            if path.is_file() and path.suffix != files.PART
+            if path.is_file() and path.suffix != files.PARTIAL_SUFFIX
         }
-        keys = [UUID(folder.name) for folder in some]
+        keys = [UUID(folder.name) for folder in batch]
         assets = list(Asset.everywhere.filter(item_id__in=keys).values_list("path", "revoked_at"))
         served = {path for path, revoked_at in assets if revoked_at is None}
         served |= set(Upload.everywhere.filter(pk__in=keys).values_list("path", flat=True))
-        there += len(found)
-        known += len(found & (served | {path for path, _ in assets}))
-        present += len(found & served)
-    named = Asset.everywhere.filter(revoked_at=None).count() + Upload.everywhere.count()
-    if not there and not named:
+        file_count += len(paths)
+        known_count += len(paths & (served | {path for path, _ in assets}))
+        served_count += len(paths & served)
+    named_count = Asset.everywhere.filter(revoked_at=None).count() + Upload.everywhere.count()
+    if not file_count and not named_count:
         return FolderComparison("new")
-    # One more, so that a service with a handful of files isn't judged by the one that is being made.
-    if known and all(
-        100 * (part + 1) >= KNOWN_PERCENT * whole for part, whole in ((known, there), (present, named))
+    # One more, so that a service with a handful of files isn't judged by the one that is being written.
+    if known_count and all(
+        100 * (part + 1) >= MIN_KNOWN_PERCENT * total
+        for part, total in ((known_count, file_count), (served_count, named_count))
     ):
         return FolderComparison("known")
-    said = (
-        f"{root} has no {MARK}, and it is not clear that it is this database's: of its {there} files rows name {known}, "
-        f"and of the {named} files that rows name {present} are there."
+    message = (
+        f"{root} has no {ID_FILE}, and it is not clear that it is this database's: of its {file_count} files rows name {known_count}, "
+        f"and of the {named_count} files that rows name {served_count} are there."
     )
-    unclear = FolderComparison("unclear", said)
-    _walked[root] = (time.monotonic(), unclear)
+    unclear = FolderComparison("unclear", message)
+    _unclear_cache[root] = (time.monotonic(), unclear)
     return unclear
 
 
@@ -184,7 +190,7 @@ def _entries(root: Path) -> list[Path]:
     return list(root.iterdir()) if root.is_dir() else []
 
 
-def _uuid(text: str) -> UUID | None:
+def _parse_uuid(text: str) -> UUID | None:
     try:
         return UUID(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The videos and pictures that came with a raw item, as engines and films take them; and what is said in a video.
+"""The videos and pictures that came with a raw item, as engines and films use them, and the words spoken in a video.
 
-A transcript is a text that is uploaded and named in the media beside its video. Its words are the item's text, so that
-whatever is made of the item can point at them.
+A transcript is a text that is uploaded and named in the media beside its video. Its words become the item's text, so
+that whatever is made of the item can point at them.
 """
 
 from __future__ import annotations
@@ -34,75 +34,79 @@ if TYPE_CHECKING:
     from pipeline.render.video.material import Shot, VideoSpan
 
 
-_VIDEO: Final = "video/"
-_TEXT: Final = "text/"
-_STILLS: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
-"""What films draw; a GIF is neither a still nor a video to them."""
-_LEAST_WORDS: Final = 3
+_VIDEO_PREFIX: Final = "video/"
+_TEXT_PREFIX: Final = "text/"
+_STILL_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
+"""Types that films draw as stills; a GIF is neither a still nor a video to them."""
+_MIN_TRANSCRIPT_WORDS: Final = 3
 
 
-def body_with_words(
+def body_with_transcript(
     workspace_id: UUID, media: Sequence[Mapping[str, str]], body: str, body_format: str
 ) -> str | None:
-    """What is said in a video that came with its transcript, as plain text after the body where there is one.
+    """Return the body with the transcript of the item's video after it, as plain text.
 
-    None where nothing is to be added. Raises `Invalid` where that is more than a body may have.
+    None where there is nothing to add. Raises `Invalid` where the result is longer than a body may be.
     """
-    pair = _pair(media)
+    pair = _video_and_transcript(media)
     if pair is None:
         return None
-    transcript, _ = _read(workspace_id, pair[1])
+    transcript, _ = _read_transcript(workspace_id, pair[1])
     if transcript is None:
         return None
-    said = text_of(transcript.words)
-    before = seen_text(body, body_format or "markdown").strip() if body else ""
-    if said in before:
+    spoken_text = text_of(transcript.words)
+    body_text = seen_text(body, body_format or "markdown").strip() if body else ""
+    if spoken_text in body_text:
         return None
-    body = f"{before}\n\n{said}" if before else said
+    body = f"{body_text}\n\n{spoken_text}" if body_text else spoken_text
     if len(body) > limits.BODY_CHARACTERS:
-        place = next(index for index, one in enumerate(media) if one.get("upload") == pair[1])
+        position = next(index for index, medium in enumerate(media) if medium.get("upload") == pair[1])
         message = (
             f"With what is said in the video the body has {len(body)} characters; {limits.BODY_CHARACTERS} are the most. "
             "Send the transcript of a part of the video."
         )
-        field = f"media[{place}].upload"
+        field = f"media[{position}].upload"
         raise Invalid.one(field, "too_long", message)
     return body
 
 
 def material_of(raw: RawItem) -> FilmMaterial:
-    """The media of a raw item; nothing of a video is looked into."""
+    """Return the media of a raw item; no video is opened."""
     keys = uploads.ids_in(raw.media)
-    found = {
+    uploads_by_id = {
         row.pk: row
         for row in Upload.everywhere.filter(workspace_id=raw.workspace_id, pk__in=keys).only(
             "id", "kind", "mime_type", "width", "height", "seconds"
         )
     }
-    pair = _pair(raw.media)
-    transcript, why = _read(raw.workspace_id, pair[1]) if pair is not None else (None, "")
+    pair = _video_and_transcript(raw.media)
+    transcript, why_no_words = _read_transcript(raw.workspace_id, pair[1]) if pair is not None else (None, "")
     clips: list[Clip] = []
     stills: list[StillImage] = []
-    for one in raw.media:
-        row = found.get(key) if (key := decode("upl", one.get("upload", ""))) else None
+    for medium in raw.media:
+        row = uploads_by_id.get(key) if (key := decode("upl", medium.get("upload", ""))) else None
         if row is None:
             continue
-        told = {"name": one["upload"], "author": one.get("author", ""), "licence": one.get("licence", "")}
+        common = {
+            "name": medium["upload"],
+            "author": medium.get("author", ""),
+            "licence": medium.get("licence", ""),
+        }
         if row.kind == "video":
-            is_spoken = transcript is not None and pair is not None and one["upload"] == pair[0]
+            is_spoken = transcript is not None and pair is not None and medium["upload"] == pair[0]
             words: dict[str, Any] = (
                 {"words": transcript.words, "is_word_timed": transcript.is_word_timed}
                 if is_spoken and transcript is not None
                 else {}
             )
-            clips.append(Clip(**told, **words, seconds=row.seconds or 0.0))
-        elif row.mime_type in _STILLS:
-            stills.append(StillImage(**told, width=row.width or 0, height=row.height or 0))
-    return FilmMaterial(tuple(clips), tuple(stills), why, _credit(raw))
+            clips.append(Clip(**common, **words, seconds=row.seconds or 0.0))
+        elif row.mime_type in _STILL_TYPES:
+            stills.append(StillImage(**common, width=row.width or 0, height=row.height or 0))
+    return FilmMaterial(tuple(clips), tuple(stills), why_no_words, _credit(raw))
 
 
 def paths_of(workspace_id: UUID, names: Sequence[str]) -> dict[str, Path]:
-    """Where the files lie that a storyboard names; those that are gone are left out."""
+    """Return the paths of the files that a storyboard names, by name; files that are gone are left out."""
     keys = {key: name for name in names if (key := decode("upl", name)) is not None}
     rows = Upload.everywhere.filter(workspace_id=workspace_id, pk__in=list(keys)).values_list("pk", "path")
     return {keys[key]: files.path_of(path) for key, path in rows}
@@ -116,64 +120,64 @@ def detect_shown_shots(
     *,
     look: Callable[[Path, VideoSpan], tuple[Shot, ...]],
 ) -> FilmMaterial:
-    """With the shots of what the draft shows of each video; that takes a process and some seconds.
+    """Return the material with the shots of what the draft shows of each video, which takes a process and some seconds.
 
-    Raises what `look` raises. No transaction may be open.
+    `look` finds the shots of a span. Raises what `look` raises. No transaction may be open.
     """
     spans: dict[str, list[VideoSpan]] = {}
     for span in engine.spans(draft):
         spans.setdefault(span.name, []).append(span)
-    there = paths_of(workspace_id, list(spans))
+    paths = paths_of(workspace_id, list(spans))
     clips = []
     for clip in material.clips:
-        if clip.name not in there:
+        if clip.name not in paths:
             clips.append(clip)
             continue
-        shots = [shot for span in spans[clip.name] for shot in look(there[clip.name], span)]
+        shots = [shot for span in spans[clip.name] for shot in look(paths[clip.name], span)]
         clips.append(replace(clip, shots=tuple(sorted(shots, key=lambda shot: shot.start))))
     return replace(material, clips=tuple(clips))
 
 
-def _pair(media: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """The video with words, and the text that holds them: the first text after a video."""
+def _video_and_transcript(media: Sequence[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Return the video with words and the text that holds them: the first text after a video. None without both."""
     video = ""
-    for one in media:
-        kind = str(one.get("type") or "")
-        if one.get("upload") and kind.startswith(_VIDEO) and not video:
-            video = one["upload"]
-        elif one.get("upload") and kind.startswith(_TEXT) and video:
-            return video, one["upload"]
+    for medium in media:
+        kind = str(medium.get("type") or "")
+        if medium.get("upload") and kind.startswith(_VIDEO_PREFIX) and not video:
+            video = medium["upload"]
+        elif medium.get("upload") and kind.startswith(_TEXT_PREFIX) and video:
+            return video, medium["upload"]
     return None
 
 
-def _read(workspace_id: UUID, name: str) -> tuple[TimedTranscript | None, str]:
-    """The transcript, each word without a blank in it; or why there is none."""
+def _read_transcript(workspace_id: UUID, name: str) -> tuple[TimedTranscript | None, str]:
+    """Return the transcript, its words split at blanks, or None and the reason for people."""
     row = Upload.everywhere.filter(workspace_id=workspace_id, pk=decode("upl", name), kind="text").first()
     try:
         if row is None:
             return None, "The video's transcript is no longer there."
-        found = read_transcript(uploads.text_of(row))
+        transcript = read_transcript(uploads.text_of(row))
     except OSError:
         return None, "The video's transcript is no longer there."
     except Refused as refused:
         return None, refused.message
-    words = tuple(piece for word in found.words for piece in _pieces(word))
-    if len(words) < _LEAST_WORDS:
+    words = tuple(part for word in transcript.words for part in _split_word(word))
+    if len(words) < _MIN_TRANSCRIPT_WORDS:
         return None, "There are hardly any words in the transcript."
-    return replace(found, words=words), ""
+    return replace(transcript, words=words), ""
 
 
-def _pieces(word: Word) -> Iterator[Word]:
-    """Time by letters, where a tool put several words into one."""
-    said = strip_invisible(word.t).split()
-    total, place = sum(map(len, said)), 0
-    for piece in said:
-        start = word.start + (word.end - word.start) * place / total
-        place += len(piece)
-        yield Word(piece, round(start, 3), round(word.start + (word.end - word.start) * place / total, 3))
+def _split_word(word: Word) -> Iterator[Word]:
+    """Split a word at its blanks and share its time by letters, where a tool put several words into one."""
+    parts = strip_invisible(word.t).split()
+    total, letters = sum(map(len, parts)), 0
+    for part in parts:
+        start = word.start + (word.end - word.start) * letters / total
+        letters += len(part)
+        yield Word(part, round(start, 3), round(word.start + (word.end - word.start) * letters / total, 3))
 
 
 def _credit(raw: RawItem) -> str:
-    """Whose it is: the author, else the site."""
+    """Return whose the material is: the author, else the site."""
     host = (urlsplit(ascii_url(raw.url)).hostname or "").removeprefix("www.") if raw.url else ""
     return raw.author.strip() or host

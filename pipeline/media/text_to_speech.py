@@ -1,4 +1,4 @@
-"""The voice of a film: the operator's where there is one, else the system's, else none and a sentence that says why."""
+"""Speaks the voice of a film: with the operator's voice, else the system's, else none, with the reason for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.models import Asset
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.switches import availability
-from pipeline.voices.base import USUAL, Voice
+from pipeline.voices.base import DEFAULT_RATE, Voice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from pipeline.render.audio.narration import Narration, NarrationScript
     from pipeline.render.audio.word_timing import Speech
 
-ASSET: Final = "voice.wav"
-"""The name by which a storyboard calls its voice, and by which the file is served."""
-ROLE: Final = "voice"
-_PREFERRED: Final = ("tool", "system")
-_COLUMNS: Final = (
+VOICE_FILE: Final = "voice.wav"
+"""The name of the voice in a storyboard, and the name under which its file is served."""
+VOICE_ROLE: Final = "voice"
+_VOICES_IN_ORDER: Final = ("tool", "system")
+_FILE_COLUMNS: Final = (
     *("path", "sha256", "bytes", "role", "name", "mime_type"),
     *("width", "height", "duration", "alt_text"),
 )
-"""Of the row of a file, as whoever makes one says it."""
+"""Columns of a file's row that its maker fills."""
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """`speech` is None where the film stays silent; `note` then says why, for people."""
+class SpeechResult:
+    """The result of speaking. `speech` is None for a silent film; `note` then says why, for people."""
 
     voice: str
     speech: Speech | None
@@ -47,28 +47,28 @@ class Spoken:
 
 @dataclass(frozen=True)
 class VoicedScript:
-    """A script as it was spoken and kept. `file` holds the columns of its row, None where the film is silent."""
+    """A script as it was spoken and stored. `file` holds the columns of the voice's row, None for a silent film."""
 
     narration: Narration | None = None
     file: Mapping[str, Any] | None = None
     checks: tuple[Check, ...] = field(default=())
 
 
-UNVOICED: Final = VoicedScript()
-"""Of a film in which nobody was to speak."""
+NO_VOICE: Final = VoicedScript()
+"""The voice of a film that was to be silent."""
 
 
-def longest_call() -> timedelta:
-    """How long `speak` may take, by the clock."""
-    kinds = _PREFERRED if settings.VOICE_ENVIRONMENT.get("VOICE_TOOL") else _PREFERRED[1:]
-    each: list[int] = [plugins.get("voices", kind, Voice).seconds for kind in kinds]
-    return timedelta(seconds=sum(each))
+def max_call_time() -> timedelta:
+    """Return how long `speak` may take at most, by the clock."""
+    kinds = _VOICES_IN_ORDER if settings.VOICE_ENVIRONMENT.get("VOICE_TOOL") else _VOICES_IN_ORDER[1:]
+    seconds: list[int] = [plugins.get("voices", kind, Voice).seconds for kind in kinds]
+    return timedelta(seconds=sum(seconds))
 
 
-def speak(text: str, *, language: str, rate: int = USUAL, pitch: int = 50) -> Spoken:
-    """The text by the first voice that can; runs outside any transaction. Raises `TryLater`."""
+def speak(text: str, *, language: str, rate: int = DEFAULT_RATE, pitch: int = 50) -> SpeechResult:
+    """Speak the text with the first voice that can; runs outside any transaction. Raises `TryLater`."""
     notes = []
-    for kind in _PREFERRED:
+    for kind in _VOICES_IN_ORDER:
         voice = plugins.get("voices", kind, Voice)
         environment = availability.environment_of_voice(voice)
         missing = availability.of_voice(voice)
@@ -81,74 +81,74 @@ def speak(text: str, *, language: str, rate: int = USUAL, pitch: int = 50) -> Sp
         except Refused as refused:
             notes.append(refused.message)
             continue
-        return Spoken(voice.kind, speech, " ".join(notes))
-    return Spoken("", None, " ".join(notes))
+        return SpeechResult(voice.kind, speech, " ".join(notes))
+    return SpeechResult("", None, " ".join(notes))
 
 
-def key_of(script: NarrationScript) -> str:
-    """What was spoken is used again for the same words, said in the same way."""
-    said = "\0".join((*script.passages, script.language, str(script.rate), str(script.pitch)))
-    return hashlib.sha256(said.encode()).hexdigest()
+def script_key(script: NarrationScript) -> str:
+    """Return a key of everything that decides the sound, so that the same words aren't spoken again."""
+    content = "\0".join((*script.passages, script.language, str(script.rate), str(script.pitch)))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def speak_to_file(item: GeneratedItem, script: NarrationScript) -> dict[str, Any]:
-    """Speak a script and keep its sound as a file; returns what `read_script` reads, of JSON only.
+    """Speak a script and store its sound as a file; returns values for JSON, which `read_script` reads.
 
     Runs outside any transaction, in child processes of the voices. Raises `TryLater`.
     """
-    said = speak(script.text, language=script.language, rate=script.rate, pitch=script.pitch)
-    if said.speech is None:
-        return silent_script(script, said.note)
-    data = said.speech.wav()
+    result = speak(script.text, language=script.language, rate=script.rate, pitch=script.pitch)
+    if result.speech is None:
+        return silent_script(script, result.note)
+    data = result.speech.wav()
     sha256 = hashlib.sha256(data).hexdigest()
     path = f"{item.pk.hex}/{sha256}.wav"
     files.write(path, [data])
     return {
-        "key": key_of(script),
-        "voice": said.voice,
-        "note": said.note,
-        "narration": narration.as_json(narration.spoken(script, said.speech, voice=ASSET)),
+        "key": script_key(script),
+        "voice": result.voice,
+        "note": result.note,
+        "narration": narration.as_json(narration.spoken(script, result.speech, voice=VOICE_FILE)),
         "file": {
             "path": path,
             "sha256": sha256,
             "bytes": len(data),
-            "role": ROLE,
-            "name": ASSET,
+            "role": VOICE_ROLE,
+            "name": VOICE_FILE,
             "mime_type": "audio/wav",
             "width": None,
             "height": None,
-            "duration": round(said.speech.seconds, 3),
+            "duration": round(result.speech.seconds, 3),
             "alt_text": "",
         },
     }
 
 
 def silent_script(script: NarrationScript, note: str) -> dict[str, Any]:
-    """As `speak_to_file` returns it where nobody speaks, for that reason."""
-    return {"key": key_of(script), "voice": "", "note": note, "narration": None, "file": None}
+    """Return what `speak_to_file` returns for a film without a voice; `note` is the reason."""
+    return {"key": script_key(script), "voice": "", "note": note, "narration": None, "file": None}
 
 
-def is_stored(kept: Mapping[str, Any] | None, script: NarrationScript) -> bool:
-    """Whether that is this script, with its sound still there."""
-    if kept is None or kept["key"] != key_of(script):
+def is_stored(stored: Mapping[str, Any] | None, script: NarrationScript) -> bool:
+    """Return whether `stored` is this script, with its sound still there."""
+    if stored is None or stored["key"] != script_key(script):
         return False
-    return kept["file"] is None or files.path_of(kept["file"]["path"]).is_file()
+    return stored["file"] is None or files.path_of(stored["file"]["path"]).is_file()
 
 
 def recall_script(item: GeneratedItem, name: str) -> VoicedScript:
-    """The voice of that name as it was kept with the item's film, to film it again; of a silent one, why it is that."""
-    rows = Asset.everywhere.filter(item=item, role=ROLE, name=name, revoked_at=None)
-    file = rows.order_by("-id").values(*_COLUMNS).first()
-    told = tuple(Check(**check) for check in item.checks if check["code"] == "voice")
-    return VoicedScript(file=file, checks=told)
+    """Return the stored voice of that name, to film the item again; for a silent film the check that says why."""
+    rows = Asset.everywhere.filter(item=item, role=VOICE_ROLE, name=name, revoked_at=None)
+    file = rows.order_by("-id").values(*_FILE_COLUMNS).first()
+    checks = tuple(Check(**check) for check in item.checks if check["code"] == "voice")
+    return VoicedScript(file=file, checks=checks)
 
 
-def read_script(kept: Mapping[str, Any]) -> VoicedScript:
-    """What `speak_to_file` returned, with a check that says whose voice it is, or why there is none."""
-    if kept["narration"] is None:
-        told = Check("voice", "warning", f"The film is silent, with captions: {kept['note']}")
-        return VoicedScript(checks=(told,))
-    label = plugins.get("voices", kept["voice"], Voice).label
-    message = f"{label}: the captions follow its words. {kept['note']}".strip()
-    outcome = Check("voice", "warning" if kept["note"] else "passed", message)
-    return VoicedScript(narration.from_json(kept["narration"]), kept["file"], (outcome,))
+def read_script(stored: Mapping[str, Any]) -> VoicedScript:
+    """Return the script from the values of `speak_to_file`, with a check that names the voice, or says why there is none."""
+    if stored["narration"] is None:
+        check = Check("voice", "warning", f"The film is silent, with captions: {stored['note']}")
+        return VoicedScript(checks=(check,))
+    label = plugins.get("voices", stored["voice"], Voice).label
+    message = f"{label}: the captions follow its words. {stored['note']}".strip()
+    outcome = Check("voice", "warning" if stored["note"] else "passed", message)
+    return VoicedScript(narration.from_json(stored["narration"]), stored["file"], (outcome,))

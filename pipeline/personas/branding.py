@@ -87,7 +87,7 @@ def change_brand(
     with transaction.atomic():
         row = crud.change(persona, {"brand": kit}, by=by, now=now, expected_version=expected_version)
         if stored_portrait is not None:
-            uploads.use(workspace.pk, [stored_portrait.pk], persona=row, now=now)
+            uploads.mark_used(workspace.pk, [stored_portrait.pk], persona=row, now=now)
     return row
 
 

@@ -12,7 +12,7 @@ from config.core import limits as core_limits
 from config.core.errors import Detail, Invalid
 from pipeline import limits
 from pipeline.engines.checks.persona_rules import KINDS
-from pipeline.voices.base import FASTEST, SLOWEST
+from pipeline.voices.base import MAX_RATE, MIN_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,7 +23,7 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _HANDLE: Final = re.compile(r"@?[\w][\w.\-]*(@[\w\-]+(\.[\w\-]+)+)?")
 _COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 _BRAND_KEYS: Final = ("primary", "accent", "font", "portrait", "logo", "voice_rate", "voice_pitch")
-_VOICE: Final = {"voice_rate": (SLOWEST, FASTEST), "voice_pitch": (0, 100)}
+_VOICE: Final = {"voice_rate": (MIN_RATE, MAX_RATE), "voice_pitch": (0, 100)}
 """Words per minute, and pitch from low to high."""
 MAX_STRUCTURE_VALUE: Final = 1000
 

@@ -1,4 +1,4 @@
-"""A program that is run once, in a session of its own, and ended with all that it started."""
+"""Runs a program once, in a session of its own, and kills it with all that it started."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 PROJECT: Final = Path(__file__).parent.parent.parent
 FEW_ARENAS: Final = {"MALLOC_ARENA_MAX": "2"}
-"""Each thread's own arena takes 64 MiB of the address space that a child may have."""
-_PIECE: Final = 256 * 1024
-_WORDS_KEPT: Final = 16 * 1024
+"""Limits the arenas of malloc: each thread's own takes 64 MiB of the address space that a child may have."""
+_CHUNK_BYTES: Final = 256 * 1024
+_STDERR_BYTES_KEPT: Final = 16 * 1024
 
 
 class ChildEnded(Exception):
-    """It gave no answer: it was `slow`, said too much (`flooded`), is `missing`, or `died`; `words` are its last ones."""
+    """The child gave no answer: it was `slow`, printed too much (`flooded`), is `missing` or `died`.
+
+    `words` are the last of its standard error.
+    """
 
     def __init__(self, how: Literal["slow", "flooded", "missing", "died"], words: str = "") -> None:
         super().__init__(how, words)
@@ -36,7 +39,7 @@ class ChildEnded(Exception):
 
 @dataclass(frozen=True)
 class Caps:
-    """`seconds` by the clock, `answer` in bytes of what it may print."""
+    """Limits of a run: `seconds` by the clock, and `answer`, the bytes that the program may print."""
 
     seconds: float
     answer: int
@@ -46,14 +49,15 @@ def run(
     command: Sequence[str],
     *,
     caps: Caps,
-    given: bytes = b"",
+    input_data: bytes = b"",
     file: BinaryIO | None = None,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> bytes:
-    """What the program prints. It reads `given`, or `file` itself where there is one: an open file of the system's.
+    """Run the program and return what it prints.
 
-    Its environment holds nothing but `environment`, so that no secret is near it. Raises `ChildEnded`.
+    Its standard input is `input_data`, or `file`, which must have a file descriptor. Its environment is `environment`
+    alone, so that it sees no secret. Raises `ChildEnded`.
     """
     try:
         child = subprocess.Popen(  # noqa: S603  programs of ours or of the operator
@@ -69,81 +73,88 @@ def run(
     except OSError:
         raise ChildEnded("missing") from None
     try:
-        until = monotonic() + caps.seconds
-        answer, words = _exchange(child, given, caps, until)
-        # It may have closed its outputs and run on.
-        status = child.wait(timeout=max(0.0, until - monotonic()))
+        deadline = monotonic() + caps.seconds
+        answer, stderr = _exchange(child, input_data, caps, deadline)
+        # The child may have closed its outputs and still run.
+        status = child.wait(timeout=max(0.0, deadline - monotonic()))
     except subprocess.TimeoutExpired:
         raise ChildEnded("slow") from None
     finally:
-        _end(child)
+        _kill(child)
     if status != 0:
-        raise ChildEnded("died", words.decode(errors="replace").strip())
+        raise ChildEnded("died", stderr.decode(errors="replace").strip())
     return answer
 
 
-def ours(program: Path, *libraries: str) -> list[str]:
-    """The command that runs a Python file of ours, isolated from the environment and started quickly.
+def python_command(program: Path, *libraries: str) -> list[str]:
+    """Return the command that runs a Python file of the project, isolated from the environment and started quickly.
 
-    The file gets the project's folder and those of the libraries as its arguments, because nothing is found for it.
+    Its arguments are the project's folder and those of the libraries: with `-S` nothing is found on a path.
     """
-    folders = dict.fromkeys([str(PROJECT), *(str(folder_of(name).parent) for name in libraries)])
+    folders = dict.fromkeys([str(PROJECT), *(str(package_folder(name).parent) for name in libraries)])
     return [sys.executable, "-I", "-S", "-W", "ignore", str(program.resolve()), *folders]
 
 
-def folder_of(library: str) -> Path:
-    """Where a package is installed. Raises `ChildEnded` with `missing`; imports nothing of it."""
-    found = find_spec(library)
-    if found is None or found.origin is None:
+def package_folder(library: str) -> Path:
+    """Return where a package is installed, without importing it. Raises `ChildEnded` with `missing`."""
+    spec = find_spec(library)
+    if spec is None or spec.origin is None:
         raise ChildEnded("missing", f"{library} is not installed")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
-def _exchange(child: subprocess.Popen[bytes], given: bytes, caps: Caps, until: float) -> tuple[bytes, bytes]:
-    """Write and read by turns: a child that stops reading must not hold the parent for longer than its time."""
-    answer, words = bytearray(), bytearray()
-    unsent = memoryview(given)
+def _exchange(
+    child: subprocess.Popen[bytes], input_data: bytes, caps: Caps, deadline: float
+) -> tuple[bytes, bytes]:
+    """Write and read in turn, so that a child that stops reading can't hold the parent beyond the deadline.
+
+    Returns standard output and the end of standard error. Raises `ChildEnded`.
+    """
+    answer, stderr = bytearray(), bytearray()
+    unsent = memoryview(input_data)
     with selectors.DefaultSelector() as selector:
-        for stream, kept in ((child.stdout, answer), (child.stderr, words)):
+        for stream, buffer in ((child.stdout, answer), (child.stderr, stderr)):
             assert stream is not None  # noqa: S101  both are pipes
-            selector.register(stream, selectors.EVENT_READ, kept)
+            selector.register(stream, selectors.EVENT_READ, buffer)
         if child.stdin is not None:
             os.set_blocking(child.stdin.fileno(), False)
             selector.register(child.stdin, selectors.EVENT_WRITE)
         while selector.get_map():
-            left = until - monotonic()
-            if left <= 0:
-                raise ChildEnded("slow", words.decode(errors="replace").strip())
-            for key, _ in selector.select(left):
+            seconds_left = deadline - monotonic()
+            if seconds_left <= 0:
+                raise ChildEnded("slow", stderr.decode(errors="replace").strip())
+            for key, _ in selector.select(seconds_left):
                 if key.fileobj is child.stdin:
-                    unsent = _send(child, selector, unsent)
+                    unsent = _write_some(child, selector, unsent)
                     continue
-                piece = os.read(key.fd, _PIECE)
-                if not piece:
+                chunk = os.read(key.fd, _CHUNK_BYTES)
+                if not chunk:
                     selector.unregister(key.fileobj)
-                key.data.extend(piece)
+                key.data.extend(chunk)
             if len(answer) > caps.answer:
                 raise ChildEnded("flooded")
-            del words[:-_WORDS_KEPT]
-    return bytes(answer), bytes(words)
+            del stderr[:-_STDERR_BYTES_KEPT]
+    return bytes(answer), bytes(stderr)
 
 
-def _send(child: subprocess.Popen[bytes], selector: selectors.BaseSelector, unsent: memoryview) -> memoryview:
-    """What is still to be written; the pipe is closed when nothing is, or nobody reads."""
+def _write_some(
+    child: subprocess.Popen[bytes], selector: selectors.BaseSelector, unsent: memoryview
+) -> memoryview:
+    """Write a chunk and return the rest; close the pipe when nothing remains or the child has stopped reading."""
     assert child.stdin is not None  # noqa: S101  it is registered
     try:
-        left = unsent[os.write(child.stdin.fileno(), unsent[:_PIECE]) :] if unsent else unsent
+        remaining = unsent[os.write(child.stdin.fileno(), unsent[:_CHUNK_BYTES]) :] if unsent else unsent
     except OSError:
-        left = unsent[:0]
-    if not left:
+        remaining = unsent[:0]
+    if not remaining:
         selector.unregister(child.stdin)
         child.stdin.close()
-    return left
+    return remaining
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Killed with its group, never asked: it holds nothing that a clean end would save."""
-    # The group outlives its leader while anybody of it runs.
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child with its process group, without a signal to end cleanly: it holds nothing worth saving."""
+    # The group outlives its leader while any member of it runs.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.kill()

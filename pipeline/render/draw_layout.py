@@ -1,4 +1,4 @@
-"""The pictures of a layout are drawn as JPEG in sRGB: the same input makes the same bytes."""
+"""Draws the pictures of a layout as JPEG in sRGB: the same input makes the same bytes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from pipeline.render.untrusted_images import open_cover, open_square
 if TYPE_CHECKING:
     from pipeline.render.picture_plan import DrawnText, Layout, PicturePlan
 
-QUALITY: Final = 92
-_FULL_COLOUR: Final = 0
-"""Pillow's number for 4:4:4: colour at every pixel."""
+JPEG_QUALITY: Final = 92
+_NO_SUBSAMPLING: Final = 0
+"""Pillow's number for 4:4:4, which keeps colour at every pixel."""
 _OVERSAMPLING: Final = 8
-"""How many times as wide and high a disc is drawn before it is made smaller, for a smooth edge."""
-_LARGE_DISC: Final = 400
-"""Pixels; a disc beyond that is drawn with fewer steps."""
+"""A disc is drawn this many times as wide and high, then made smaller, for a smooth edge."""
+_LARGE_DISC_PIXELS: Final = 400
+"""A disc beyond this many pixels is drawn with fewer steps."""
 _SHADOW_BLUR: Final = 24
-"""Pixels: the radius of the blur."""
+"""The radius of the blur in pixels."""
 _SHADOW_SPREAD: Final = 64
-"""How far the shadow reaches beyond its panel, in pixels: what lies further out is fainter than one level."""
-_SHADOW_DROP: Final = 16
-"""How far it stands below its panel, in pixels."""
+"""How far the shadow reaches beyond its panel, in pixels: further out it is fainter than one level."""
+_SHADOW_OFFSET: Final = 16
+"""How far the shadow lies below its panel, in pixels."""
 _SHADOW_STRENGTH: Final = 0.24
-"""The share of its colour under the middle of the panel."""
+"""The share of the shadow's colour under the middle of the panel."""
 _SHADOW_BLACK: Final = 0.75
-"""The share of black in its colour; the rest is the background's."""
-_DATE_OF_PROFILE: Final = slice(24, 36)
-"""The bytes of an ICC profile's header that say when it was made."""
+"""The share of black in the shadow's colour; the rest is the background's."""
+_PROFILE_DATE_BYTES: Final = slice(24, 36)
+"""The bytes of an ICC profile's header that hold its date."""
 _ShadowPart = tuple[int, int, tuple[int, int, int, int], tuple[int, int] | None]
 """Left and top in the picture; left, top, right and bottom in the mask; the size to which an edge is stretched."""
 
@@ -44,10 +44,10 @@ _ShadowPart = tuple[int, int, tuple[int, int, int, int], tuple[int, int] | None]
 def render_layout(
     plan: Layout, *, portrait: bytes | None = None, photo: bytes | None = None
 ) -> tuple[RenderedAsset, ...]:
-    """Every picture of the layout, in its order, and after them the document that binds them.
+    """Render every picture of the layout in order, and after them the document that binds them, where it has one.
 
-    `portrait` and `photo` are the bytes as they were given, needed where the layout shows one. Raises
-    `UnusablePicture` for bytes that can't be shown, `ValueError` where they are needed and weren't given.
+    `portrait` and `photo` are the original bytes, needed where the layout shows one. Raises `UnusablePicture` for
+    bytes that can't be shown, `ValueError` where they are needed and missing.
     """
     pictures = tuple(
         _encode(picture, draw_picture(picture, portrait=portrait, photo=photo)) for picture in plan.pictures
@@ -57,11 +57,11 @@ def render_layout(
     return (*pictures, bind_pdf(pictures, name=plan.document, title=plan.title, language=plan.language))
 
 
-def _encode(picture: PicturePlan, drawn: Image.Image) -> RenderedAsset:
-    out = BytesIO()
-    drawn.save(out, "JPEG", quality=QUALITY, subsampling=_FULL_COLOUR, icc_profile=_srgb())
+def _encode(picture: PicturePlan, image: Image.Image) -> RenderedAsset:
+    buffer = BytesIO()
+    image.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=_NO_SUBSAMPLING, icc_profile=_srgb_profile())
     return make_asset(
-        out.getvalue(),
+        buffer.getvalue(),
         name=picture.name,
         mime_type="image/jpeg",
         size=(picture.width, picture.height),
@@ -71,18 +71,18 @@ def _encode(picture: PicturePlan, drawn: Image.Image) -> RenderedAsset:
 
 
 @cache
-def _srgb() -> bytes:
-    """The colour profile that each file holds, without its date."""
+def _srgb_profile() -> bytes:
+    """Return the colour profile that each file holds, without its date."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
-    # The profile says when it was made, and the same picture has to be the same bytes tomorrow.
-    profile[_DATE_OF_PROFILE] = bytes(12)
+    # The profile holds the time of its making, and the same picture has to be the same bytes tomorrow.
+    profile[_PROFILE_DATE_BYTES] = bytes(12)
     return bytes(profile)
 
 
 def draw_picture(
     picture: PicturePlan, *, portrait: bytes | None = None, photo: bytes | None = None
 ) -> Image.Image:
-    """One picture as an RGB image; see `render_layout`."""
+    """Draw one picture as an RGB image; arguments and errors are those of `render_layout`."""
     image = Image.new("RGB", (picture.width, picture.height), picture.background)
     for item in picture.items:
         if isinstance(item, Photo):
@@ -97,7 +97,7 @@ def _draw_photo(image: Image.Image, item: Photo, photo: bytes | None) -> None:
         message = "The layout shows a photo, and none was given."
         raise ValueError(message)
     veil = Image.new("RGB", image.size, item.veil)
-    image.paste(Image.blend(open_cover(photo, image.size, behind=WHITE), veil, item.strength))
+    image.paste(Image.blend(open_cover(photo, image.size, background=WHITE), veil, item.strength))
 
 
 def _draw_item(
@@ -107,28 +107,30 @@ def _draw_item(
     portrait: bytes | None,
 ) -> None:
     if isinstance(item, Wash):
-        image.paste(_wash(item, image.height).resize(image.size, Image.Resampling.NEAREST))
+        image.paste(_wash_column(item, image.height).resize(image.size, Image.Resampling.NEAREST))
     elif isinstance(item, Panel):
         _draw_panel(image, item, background)
     elif isinstance(item, Disc):
-        image.paste(item.colour, (item.x, item.y), _disc(item.size))
+        image.paste(item.colour, (item.x, item.y), _disc_mask(item.size))
     elif isinstance(item, Portrait):
         if portrait is None:
             message = "The layout shows a portrait, and none was given."
             raise ValueError(message)
-        image.paste(open_square(portrait, item.size, behind=WHITE), (item.x, item.y), _disc(item.size))
+        image.paste(
+            open_square(portrait, item.size, background=WHITE), (item.x, item.y), _disc_mask(item.size)
+        )
     else:
         draw_block(image, item.block, (item.x, item.y), colour=item.colour, accent=item.accent)
 
 
-def _wash(item: Wash, height: int) -> Image.Image:
-    """One column of a wash, from its colour at the top to that at the bottom."""
+def _wash_column(item: Wash, height: int) -> Image.Image:
+    """Return one column of a wash, from its top colour to its bottom colour; it is stretched to the picture."""
     top, bottom = rgb(item.top), rgb(item.bottom)
     column = Image.new("RGB", (1, height))
     last = max(height - 1, 1)
     column.putdata(
         [
-            tuple(round(one + (other - one) * row / last) for one, other in zip(top, bottom, strict=True))
+            tuple(round(start + (end - start) * row / last) for start, end in zip(top, bottom, strict=True))
             for row in range(height)
         ]
     )
@@ -136,9 +138,10 @@ def _wash(item: Wash, height: int) -> Image.Image:
 
 
 @lru_cache(maxsize=32)
-def _disc(size: int) -> Image.Image:
-    # A large one's edge is as smooth with fewer steps, and would take hundreds of megabytes with all.
-    steps = _OVERSAMPLING if size <= _LARGE_DISC else _OVERSAMPLING // 4
+def _disc_mask(size: int) -> Image.Image:
+    """Return a mask of a disc of `size` pixels."""
+    # A large disc's edge is as smooth with fewer steps, and would take hundreds of megabytes with all of them.
+    steps = _OVERSAMPLING if size <= _LARGE_DISC_PIXELS else _OVERSAMPLING // 4
     large = Image.new("L", (size * steps, size * steps))
     ImageDraw.Draw(large).ellipse((0, 0, large.width - 1, large.height - 1), fill=255)
     return large.reduce(steps)
@@ -151,13 +154,13 @@ def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
     x, y, radius = panel.x, panel.y, panel.radius
     right, bottom = x + panel.width, y + panel.height
     for box in ((x + radius, y, right - radius, bottom), (x, y + radius, right, bottom - radius)):
-        # One that is all corners has no middle.
+        # A panel whose corners meet has no middle.
         if box[0] < box[2] and box[1] < box[3]:
             pen.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=panel.colour)
     if not radius:
         return
-    # Pillow's own round corners have steps.
-    disc = _disc(2 * radius)
+    # Pillow's own rounded corners are jagged.
+    disc = _disc_mask(2 * radius)
     for left, start_x in ((0, x), (radius, right - radius)):
         for top, start_y in ((0, y), (radius, bottom - radius)):
             corner = disc.crop((left, top, left + radius, top + radius))
@@ -165,9 +168,9 @@ def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
 
 
 def _draw_shadow(image: Image.Image, panel: Panel, background: str) -> None:
-    """Put together from the corners and edges of one shadow; its middle lies under the panel and isn't drawn."""
+    """Draw the shadow from the corners and edges of one mask; its middle lies under the panel and isn't drawn."""
     colour = mix(background, BLACK, _SHADOW_BLACK)
-    mask = _shadow(panel.radius)
+    mask = _shadow_mask(panel.radius)
     for x, y, box, size in _shadow_parts(panel, mask.width):
         part = mask.crop(box)
         if size is not None:
@@ -178,11 +181,11 @@ def _draw_shadow(image: Image.Image, panel: Panel, background: str) -> None:
 
 
 def _shadow_parts(panel: Panel, side: int) -> tuple[_ShadowPart, ...]:
-    """The four corners and four edges around a panel; `side` is that of the mask, which is square."""
+    """Return the four corners and four edges around a panel; `side` is the width of the mask, which is square."""
     inside = min(_SHADOW_SPREAD + panel.radius, panel.width // 2, panel.height // 2)
     corner = _SHADOW_SPREAD + inside
-    left, top = panel.x - _SHADOW_SPREAD, panel.y - _SHADOW_SPREAD + _SHADOW_DROP
-    right, bottom = panel.x + panel.width - inside, panel.y + panel.height - inside + _SHADOW_DROP
+    left, top = panel.x - _SHADOW_SPREAD, panel.y - _SHADOW_SPREAD + _SHADOW_OFFSET
+    right, bottom = panel.x + panel.width - inside, panel.y + panel.height - inside + _SHADOW_OFFSET
     across, down = max(right - left - corner, 0), max(bottom - top - corner, 0)
     far_side = side - corner
     return (
@@ -198,8 +201,8 @@ def _shadow_parts(panel: Panel, side: int) -> tuple[_ShadowPart, ...]:
 
 
 @lru_cache(maxsize=8)
-def _shadow(radius: int) -> Image.Image:
-    """The smallest shadow that has whole corners and a pixel of each edge."""
+def _shadow_mask(radius: int) -> Image.Image:
+    """Return the smallest mask of a shadow that has whole corners and a pixel of each edge."""
     whole_corner = 2 * _SHADOW_SPREAD + radius
     mask = Image.new("L", (2 * whole_corner + 1, 2 * whole_corner + 1))
     box = (_SHADOW_SPREAD, _SHADOW_SPREAD, mask.width - _SHADOW_SPREAD - 1, mask.height - _SHADOW_SPREAD - 1)

@@ -1,4 +1,4 @@
-"""Figures of a sentence that may stand large beside it: a number as it is written, and the words for what it counts."""
+"""Finds figures of a sentence that may stand large beside it: a number as it is written, and what it counts."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ if TYPE_CHECKING:
 
     from pipeline.grounding.parsed_numbers import Quantity
 
-_PARTS: Final = re.compile(
+_FIGURE_PARTS: Final = re.compile(
     r"(?P<value>\D*\d(?:[\d.,'\u2019\u00a0\u202f\u2009 /]*\d)?"
     r"(?:[ \u00a0](?:in|out of|of every|von|auf|sur|de cada|su)[ \u00a0]\d+)?"
     r"[\u00bc-\u00be\u2150-\u215e]?(?:\s?[%‰٪％€£$¥₹₩]|\s?°\s?[CF]?)?)(?P<rest>.*)",
     re.DOTALL,
 )
-_BEGINS: Final = re.compile(r"(?:US|A|C|HK|NZ|R)?[€$£¥₹₩]|[A-Z]{3}[ \u00a0]?\d|\d")
-_MINUS: Final = re.compile(r"(?:(?:^|(?<=[\s(]))[-\u2212]|\b(?:minus|moins|menos|meno)\s)$")
-_JOINS: Final = re.compile(r"\s?[-\u2013\u2014]\s?|[ \u00a0](?:to|bis|à|a|zu|gegen)[ \u00a0]")
-_WORD: Final = re.compile(r"[ \n\u00a0\u202f-]([^\W\d_][\w\u2019'-]*)")
-_OTHERS_TOO: Final = re.compile(
+_FIGURE_START: Final = re.compile(r"(?:US|A|C|HK|NZ|R)?[€$£¥₹₩]|[A-Z]{3}[ \u00a0]?\d|\d")
+_MINUS_BEFORE: Final = re.compile(r"(?:(?:^|(?<=[\s(]))[-\u2212]|\b(?:minus|moins|menos|meno)\s)$")
+_RANGE_JOINER: Final = re.compile(r"\s?[-\u2013\u2014]\s?|[ \u00a0](?:to|bis|à|a|zu|gegen)[ \u00a0]")
+_NEXT_WORD: Final = re.compile(r"[ \n\u00a0\u202f-]([^\W\d_][\w\u2019'-]*)")
+_ENUMERATION: Final = re.compile(
     r"(?:,[ \u00a0][^\W\d_][\w\u2019'-]*(?:[ \u00a0][^\W\d_][\w\u2019'-]*)?){0,4},?[ \u00a0]"
     r"(?:and|or|und|oder|et|ou|y|o|e|ed)[ \u00a0][^\W\d_]"
 )
 # "1 hr 50 min", "5 ft 11": one quantity in two numbers.
-_GOES_ON: Final = re.compile(r"\.?[ \u00a0](?:(?:and|und|et|y|e|en)[ \u00a0])?(?=\d)")
+_BEFORE_SMALLER_UNIT: Final = re.compile(r"\.?[ \u00a0](?:(?:and|und|et|y|e|en)[ \u00a0])?(?=\d)")
 _PART_BEFORE: Final = re.compile(
     r"\d[ \u00a0](?!(?:to|or|and|in|of|bis|zu|und|oder|von|auf|gegen|à|a|et|ou|sur|y|o|e|ed|de|su)\b)[^\W\d_]{1,4}\.?[ \u00a0]$"
 )
 _PART_BEHIND: Final = re.compile(r"\.?[ \u00a0]\d")
 _WITHIN_A_WORD: Final = re.compile(r"[^\W\d_]-$")
-# Whom or what a price is for, where the phrase ends there.
+# "for" and its translations behind a price, and the same with the words up to the end of the phrase.
 _PRICE_FOR: Final = re.compile(r"[ \u00a0](?:for|per|für|pro|pour|par|para|por)[ \u00a0]")
 _PRICE_OF: Final = re.compile(
     _PRICE_FOR.pattern + r"[^\W_][\w\u2019'-]*(?:[ \u00a0][^\W\d_][\w\u2019'-]*){0,2}?"
     r"(?=[.,;:!?)]|$|\s(?:and|or|und|oder|et|ou|y|o|e|ed)\s)"
 )
 _MONEY: Final = re.compile(r"[€$£¥₹₩]")
-_SAYS_WHAT: Final = re.compile(r"[^\d\s.,'\u2019\u2013\u2014/+\u2212-]")
+_UNIT_CHARACTER: Final = re.compile(r"[^\d\s.,'\u2019\u2013\u2014/+\u2212-]")
 _YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d")
 _ATTACHED_LETTER: Final = re.compile(r"\d[A-Za-z]\.?$")
-_OTHER_THAN_HOW_MUCH: Final = ("date", "clock", "ord", "era")
-_FIRST_EASTERN: Final = "\u2e80"
-_WORDS_MOST: Final = 3
-_LEAST_DIGITS: Final = 3
-"""A shorter number with nothing beside it says nothing."""
+_NOT_AN_AMOUNT: Final = ("date", "clock", "ord", "era")
+_FIRST_EAST_ASIAN: Final = "\u2e80"
+_MAX_WORDS: Final = 3
+_MIN_BARE_DIGITS: Final = 3
+"""A shorter number without a unit or a noun says nothing."""
 
-_NO_NOUNS: Final = word_set(
+_NOT_NOUNS: Final = word_set(
     "about after also always before besides does goes has hers his includes is its less minus nevertheless "
     "ours pas perhaps plus remains says sometimes theirs this thus times towards unless was whereas yes yours "
     "mais alors dans depuis moins puis sans sous toujours vers très après dès hors "
@@ -59,17 +59,17 @@ _NO_NOUNS: Final = word_set(
     "come dove dopo fuori prima quasi sempre oggi ieri ogni anche dalle delle nelle sulle alle degli agli negli"
 )
 _PLURALS: Final = word_set("people children men women feet staff police cattle sheep fish")
-_BEFORE_A_NOUN: Final = word_set(
+_ADJECTIVES: Final = word_set(
     "nouveaux nouvelles grands grandes petits petites jeunes premiers premières derniers dernières bons bonnes "
     "autres anciens anciennes nuevos nuevas grandes primeros primeras últimos últimas otros otras buenos buenas "
     "novos novas primeiros primeiras outros outras nuovi nuove grandi piccoli piccole giovani primi prime ultimi altri"
 )
 _WEEKDAYS: Final = word_set("montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag uhr")
 
-_ENDS_A_PHRASE: Final = word_set(
+_PHRASE_ENDS: Final = word_set(
     "and the are were had for but nor yet who that which from with than will can may our"
 )
-_NO_ADJECTIVES: Final = word_set(
+_NOT_ADJECTIVES: Final = word_set(
     "der die den einer eine einen keine keinen diese dieser diesen ihre ihren seine seinen unsere unter über hinter "
     "oder aber wurden wurde werden waren haben hatten sollen sollte können konnten gegen neben wegen außer weder "
     "weniger kamen gingen kosten stehen liegen leben arbeiten"
@@ -77,7 +77,7 @@ _NO_ADJECTIVES: Final = word_set(
 
 
 class Figure(NamedTuple):
-    """`value` begins at `start` of the sentence, as it is written there; `of` may be empty."""
+    """A figure: `value` begins at `start` of the text, as it is written there; `of` is what it counts, or empty."""
 
     start: int
     value: str
@@ -85,82 +85,95 @@ class Figure(NamedTuple):
 
     @property
     def says_what(self) -> bool:
-        """Whether one sees what it counts: "412" alone may be anything."""
-        return bool(self.of) or _SAYS_WHAT.search(self.value) is not None
+        """True where a reader sees what the figure counts: "412" alone may be anything."""
+        return bool(self.of) or _UNIT_CHARACTER.search(self.value) is not None
 
 
 def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
-    """The quantities that are written in digits, in their order; dates, times, years and telephone numbers are none."""
-    parsed = parse_numbers(text, language)
-    tongue = language.partition("-")[0].lower() or parsed.language
-    found: list[Figure] = []
-    end = -1
-    for quantity, more in _whole(text, parsed.quantities):
-        figure = _figure(text, quantity, tongue, goes_on=bool(more))
+    """Return the quantities written in digits, in order; dates, times, years and telephone numbers are left out."""
+    parsed = parse(text, language)
+    language_code = language.partition("-")[0].lower() or parsed.language
+    figures: list[Figure] = []
+    range_end = -1
+    for quantity, compound_end in _merge_compound_units(text, parsed.quantities):
+        figure = _to_figure(text, quantity, language_code, goes_on=bool(compound_end))
         if figure is None:
             continue
-        if more:
-            found.append(Figure(figure.start, text[figure.start : more], ""))
+        if compound_end:
+            figures.append(Figure(figure.start, text[figure.start : compound_end], ""))
             continue
-        if found and end >= 0 and _JOINS.fullmatch(text, end, figure.start):
-            # "3–5 %" and "7 to 2" are one.
-            first = found.pop()
-            figure = Figure(first.start, text[first.start : end] + text[end : _end(figure)], figure.of)
-        found.append(figure)
-        end = _end(figure) if not figure.of else -1
+        if figures and range_end >= 0 and _RANGE_JOINER.fullmatch(text, range_end, figure.start):
+            # "3–5 %" and "7 to 2" are one figure.
+            range_start = figures.pop()
+            figure = Figure(
+                range_start.start,
+                text[range_start.start : range_end] + text[range_end : _end_of_value(figure)],
+                figure.of,
+            )
+        figures.append(figure)
+        range_end = _end_of_value(figure) if not figure.of else -1
     return tuple(
-        one for one in found if one.of or not one.value.isdecimal() or len(one.value) >= _LEAST_DIGITS
+        candidate
+        for candidate in figures
+        if candidate.of or not candidate.value.isdecimal() or len(candidate.value) >= _MIN_BARE_DIGITS
     )
 
 
-def _whole(text: str, quantities: Sequence[Quantity]) -> Iterator[tuple[Quantity, int]]:
-    """The quantities, and where one ends that goes on in a smaller unit ("1 hr 50 min"); 0 for others."""
-    place = 0
-    while place < len(quantities):
-        one = quantities[place]
-        place += 1
-        more = _GOES_ON.match(text, one.end)
-        following = quantities[place] if more and place < len(quantities) else None
-        if following is None or more is None or following.start != more.end() or not _is_part(one, following):
-            yield one, 0
+def _merge_compound_units(text: str, quantities: Sequence[Quantity]) -> Iterator[tuple[Quantity, int]]:
+    """Yield each quantity with the end of its smaller unit where it has one ("1 hr 50 min"), else with 0."""
+    index = 0
+    while index < len(quantities):
+        quantity = quantities[index]
+        index += 1
+        separator = _BEFORE_SMALLER_UNIT.match(text, quantity.end)
+        following = quantities[index] if separator and index < len(quantities) else None
+        if (
+            following is None
+            or separator is None
+            or following.start != separator.end()
+            or not _is_part(quantity, following)
+        ):
+            yield quantity, 0
             continue
-        place += 1
-        yield one, following.end
+        index += 1
+        yield quantity, following.end
 
 
-def _is_part(one: Quantity, other: Quantity) -> bool:
-    if not one.readings or not other.readings:
+def _is_part(first: Quantity, second: Quantity) -> bool:
+    """Return whether `second` is a smaller amount in the same unit, as the minutes of "1 hr 50 min"."""
+    if not first.readings or not second.readings:
         return False
-    whole, part = one.readings[0], other.readings[0]
-    return bool(whole.unit) and whole.unit == part.unit and part.value < whole.value
+    larger, smaller = first.readings[0], second.readings[0]
+    return bool(larger.unit) and larger.unit == smaller.unit and smaller.value < larger.value
 
 
-def _end(figure: Figure) -> int:
+def _end_of_value(figure: Figure) -> int:
     return figure.start + len(figure.value)
 
 
-def _figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -> Figure | None:
-    written = text[quantity.start : quantity.end]
-    parts = _PARTS.fullmatch(written) if _BEGINS.match(written) else None
+def _to_figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -> Figure | None:
+    """Return the quantity as a figure; None where it isn't an amount, or may mean something else."""
+    quantity_text = text[quantity.start : quantity.end]
+    parts = _FIGURE_PARTS.fullmatch(quantity_text) if _FIGURE_START.match(quantity_text) else None
     if parts is None or quantity.label or not quantity.readings:
         return None
     unit = quantity.readings[0].unit
     before = text[max(0, quantity.start - 12) : quantity.start]
     if _WITHIN_A_WORD.search(before) or _PART_BEFORE.search(before):
-        # "under-18s"; the inches of "5 ft 11".
+        # "under-18s", or the inches of "5 ft 11".
         return None
-    if unit.startswith(_OTHER_THAN_HOW_MUCH) or (not unit and _YEAR.fullmatch(written)):
+    if unit.startswith(_NOT_AN_AMOUNT) or (not unit and _YEAR.fullmatch(quantity_text)):
         return None
-    if not unit and _ATTACHED_LETTER.search(written):
+    if not unit and _ATTACHED_LETTER.search(quantity_text):
         # "12B" may be a room.
         return None
-    # A unit may stand in the next line.
+    # A unit may stand on the next line.
     value, rest = parts["value"], collapse(parts["rest"]).strip(" \u00a0\u202f\u2009-")
-    if rest[:1] >= _FIRST_EASTERN:
-        value, rest = written, ""
-    sign = _MINUS.search(text, max(0, quantity.start - 8), quantity.start)
-    start = sign.start() if sign else quantity.start
-    noun = "" if unit else _counted(text, quantity.end, language)
+    if rest[:1] >= _FIRST_EAST_ASIAN:
+        value, rest = quantity_text, ""
+    minus = _MINUS_BEFORE.search(text, max(0, quantity.start - 8), quantity.start)
+    start = minus.start() if minus else quantity.start
+    noun = "" if unit else _counted_noun(text, quantity.end, language)
     if _MONEY.search(value) and not rest and _PRICE_FOR.match(text, quantity.end):
         price = _PRICE_OF.match(text, quantity.end)
         if price is None:
@@ -172,63 +185,67 @@ def _figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -> F
     return Figure(start, text[start : quantity.start] + value, " ".join(filter(None, [rest, noun])))
 
 
-def _counted(text: str, end: int, language: str) -> str:
-    """The noun phrase right behind a number; empty where the words there may be something else, or not all of it."""
+def _counted_noun(text: str, end: int, language: str) -> str:
+    """Return the noun phrase right behind a number; empty where the words may be something else or incomplete."""
     words: list[str] = []
     ends: list[int] = []
-    while len(words) < _WORDS_MOST and (match := _WORD.match(text, end)):
+    while len(words) < _MAX_WORDS and (match := _NEXT_WORD.match(text, end)):
         words.append(match[1])
         ends.append(end := match.end())
-    names = _NOUNS.get(language)
-    count = names(words) if names else 0
+    count_noun_words = _NOUN_COUNTERS.get(language)
+    count = count_noun_words(words) if count_noun_words else 0
     # "33 carpenters, potters and builders" are not 33 carpenters.
     if (
         not count
-        or _OTHERS_TOO.match(text, ends[count - 1])
+        or _ENUMERATION.match(text, ends[count - 1])
         or any(w.lower() in MONTHS for w in words[:count])
     ):
         return ""
     return " ".join(words[:count])
 
 
-def _english(words: list[str]) -> int:
-    for place, word in enumerate(words):
-        if word in _NO_NOUNS or not word.islower():
+def _count_english(words: list[str]) -> int:
+    """Return how many of the words make a phrase that ends with a plural noun; 0 for none."""
+    for index, word in enumerate(words):
+        if word in _NOT_NOUNS or not word.islower():
             return 0
         if word in _PLURALS or (len(word) > 3 and word[-1] == "s" and word[-2] not in "siu'\u2019"):
-            return place + 1
-        if word.endswith(("ed", "ing", "ly")) or len(word) <= 2 or word in _ENDS_A_PHRASE:
+            return index + 1
+        if word.endswith(("ed", "ing", "ly")) or len(word) <= 2 or word in _PHRASE_ENDS:
             return 0
     return 0
 
 
-def _german(words: list[str]) -> int:
-    for place, word in enumerate(words):
+def _count_german(words: list[str]) -> int:
+    """Return how many of the words make a phrase that ends with a noun, which is capitalized; 0 for none."""
+    for index, word in enumerate(words):
         if word[0].isupper():
-            return 0 if word.lower() in _WEEKDAYS else place + 1
-        if not word.endswith(("e", "en", "er")) or word in _NO_ADJECTIVES:
+            return 0 if word.lower() in _WEEKDAYS else index + 1
+        if not word.endswith(("e", "en", "er")) or word in _NOT_ADJECTIVES:
             return 0
     return 0
 
 
-def _romance(endings: str, least: int = 4) -> Callable[[list[str]], int]:
+def _romance_counter(endings: str, min_length: int = 4) -> Callable[[list[str]], int]:
+    """Return a counter for a Romance language, whose plural nouns end with one of `endings`."""
+
     def count(words: list[str]) -> int:
-        for place, word in enumerate(words[:2]):
-            if len(word) < least or word[-1] not in endings or word in _NO_NOUNS or not word.islower():
+        for index, word in enumerate(words[:2]):
+            if len(word) < min_length or word[-1] not in endings or word in _NOT_NOUNS or not word.islower():
                 return 0
-            if word not in _BEFORE_A_NOUN:
-                return place + 1
+            if word not in _ADJECTIVES:
+                return index + 1
         return 0
 
     return count
 
 
-_NOUNS: Final[Mapping[str, Callable[[list[str]], int]]] = {
-    "en": _english,
-    "de": _german,
-    "fr": _romance("sx"),
-    "es": _romance("s"),
-    "pt": _romance("s"),
-    "it": _romance("ie"),
+_NOUN_COUNTERS: Final[Mapping[str, Callable[[list[str]], int]]] = {
+    "en": _count_english,
+    "de": _count_german,
+    "fr": _romance_counter("sx"),
+    "es": _romance_counter("s"),
+    "pt": _romance_counter("s"),
+    "it": _romance_counter("ie"),
 }
-"""How many words of those behind a number name what it counts, by language; of others nothing is shown."""
+"""Counts the words behind a number that name what it counts, by language; other languages get no noun."""

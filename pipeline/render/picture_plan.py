@@ -1,4 +1,4 @@
-"""What is to be drawn, as data: engines make it, `draw_layout.render_layout` draws it."""
+"""Pictures to be drawn, as data: engines plan them, `draw_layout.render_layout` draws them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 UPRIGHT: Final = (1080, 1350)
 SQUARE: Final = (1080, 1080)
 MARGIN: Final = 96
-"""Nothing that is read comes nearer to an edge of a picture, in pixels."""
+"""Text stays this many pixels from every edge of a picture."""
 
 
 @dataclass(frozen=True)
 class AvailableMedia:
-    """What an engine may count on when it plans: files by their presence, the size, the day that is shown."""
+    """The media that an engine may rely on when it plans: which files there are, the picture's size, the day that is shown."""
 
     has_portrait: bool = False
     size: tuple[int, int] = UPRIGHT
     shown_on: date | None = None
     has_photo: bool = False
     narration: Narration | None = None
-    """What `Engine.script` gave, as it was spoken; None where it wasn't yet, and in a silent film."""
+    """The narration of `Engine.script`; None before it is spoken, and in a silent film."""
     material: FilmMaterial | None = None
 
 
 @dataclass(frozen=True)
 class Photo:
-    """The photo that was given, over the whole picture, under a `veil` of that `strength`, 0 to 1."""
+    """The item's photo over the whole picture, under a `veil` of a `strength` from 0 to 1."""
 
     veil: str
     strength: float
@@ -42,7 +42,7 @@ class Photo:
 
 @dataclass(frozen=True)
 class Panel:
-    """A rectangle with round corners, with a soft shadow where it lies on something."""
+    """A rectangle with rounded corners, and a soft shadow where it lies on something."""
 
     x: int
     y: int
@@ -56,7 +56,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Wash:
-    """The whole picture from one colour at the top to another at the bottom."""
+    """A gradient over the whole picture, from one colour at the top to another at the bottom."""
 
     top: str
     bottom: str
@@ -65,7 +65,7 @@ class Wash:
 
 @dataclass(frozen=True)
 class Disc:
-    """A circle; it may reach beyond the picture's edges."""
+    """A circle of `size` pixels; it may reach beyond the picture's edges."""
 
     x: int
     y: int
@@ -76,7 +76,7 @@ class Disc:
 
 @dataclass(frozen=True)
 class Portrait:
-    """The persona's portrait in a circle; the bytes are handed to `render`."""
+    """The persona's portrait in a circle; its bytes are passed to `render_layout`."""
 
     x: int
     y: int
@@ -86,6 +86,8 @@ class Portrait:
 
 @dataclass(frozen=True)
 class DrawnText:
+    """A laid-out text at a place in the picture; `accent` is the colour of its marked words."""
+
     x: float
     y: float
     block: Block
@@ -99,9 +101,9 @@ Item = Wash | Photo | Panel | Disc | Portrait | DrawnText
 
 @dataclass(frozen=True)
 class PicturePlan:
-    """One file: `items` from back to front, in pixels from the top left corner.
+    """One file: `items` are drawn from back to front, with places in pixels from the top left corner.
 
-    The `role` is `image`, or `alternative` for one that says the same in another size and is never posted beside it.
+    The `role` is `image`, or `alternative` for the same content in another size, which is never posted beside it.
     """
 
     name: str
@@ -115,9 +117,9 @@ class PicturePlan:
 
 @dataclass(frozen=True)
 class Layout:
-    """The pictures of one item, in order. `version` rises when the same data would be drawn another way.
+    """The pictures of one item, in order. `version` rises when the same data would be drawn differently.
 
-    `document` names a PDF that has each picture as a page, `title` what it is called; none where it is empty.
+    `document` names a PDF with each picture as a page, and `title` is its title; there is none where it is empty.
     """
 
     pictures: tuple[PicturePlan, ...]

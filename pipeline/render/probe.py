@@ -1,4 +1,4 @@
-"""What a file of unknown origin is: told by a child process under hard limits, or refused in one sentence.
+"""Finds out what a file of unknown origin is, in a child process under hard limits, or refuses it in one sentence.
 
 Nothing is rendered, fetched or believed: the type comes from the first bytes and not from a name, the length from the
 packets and not from a table. What the file says of itself (titles, places, cameras) is left behind.
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HEAD_BYTES: Final = 512
-_PACKETS: Final = 2_000_000
-"""Two hours at 60 frames a second are 432,000, with sound 770,000."""
-_TRIES: Final = 64
-"""Packets that a stream may need until its first frame is out."""
+_MAX_PACKETS: Final = 2_000_000
+"""Above what a long video has: two hours at 60 frames a second are 432,000 packets, with sound 770,000."""
+_MAX_DECODE_TRIES: Final = 64
+"""Packets that a stream may need until its first frame is decoded."""
 _PROGRAM: Final = Path(__file__).with_name("probe_child.py")
 _ANSWER_BYTES: Final = 16 * 1024
-_COPIED: Final = 1024 * 1024
+_COPY_CHUNK_BYTES: Final = 1024 * 1024
 
-_STILLS: Final = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1", b"avif", b"avis"})
-_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
+_STILL_IMAGE_BRANDS: Final = frozenset(
+    {b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1", b"avif", b"avis"}
+)
+_DEMUXER_BY_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\xff\xd8\xff", "picture"),
     (b"\x89PNG\r\n\x1a\n", "picture"),
     (b"GIF87a", "picture"),
@@ -40,8 +42,8 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"OggS", "ogg"),
     (b"ID3", "mp3"),
 )
-# What refers to other files: HLS, PLS, FFmpeg's concat, ASX, QuickTime's links, SMIL, DASH, Smooth Streaming, XSPF, SDP.
-_PLAYLISTS: Final = (
+# Formats that refer to other files: HLS, PLS, FFmpeg's concat, ASX, QuickTime's links, SMIL, DASH, Smooth Streaming, XSPF, SDP.
+_PLAYLIST_STARTS: Final = (
     b"#extm3u", b"[playlist]", b"ffconcat", b"<asx", b"rtsptext", b"<smil", b"<mpd", b"<smoothstreaming", b"<playlist",
     b"v=0", b"[reference]", b"file '", b'file "',
 )  # fmt: skip
@@ -49,7 +51,7 @@ _PLAYLISTS: Final = (
 
 @dataclass(frozen=True)
 class VideoStream:
-    """`width` and `height` as it is shown, in pixels; `fps` on the average over `frames`."""
+    """A video stream. `width` and `height` are in pixels as it is displayed; `fps` is the average over `frames`."""
 
     codec: str
     width: int
@@ -62,6 +64,8 @@ class VideoStream:
 
 @dataclass(frozen=True)
 class AudioStream:
+    """A sound stream; `rate` is in hertz."""
+
     codec: str
     rate: int
     channels: int
@@ -69,7 +73,7 @@ class AudioStream:
 
 @dataclass(frozen=True)
 class Probed:
-    """What was found in a file that may be used. `width` and `height` are those of a picture or of the video."""
+    """The content of a usable file. `width` and `height` are those of the picture or of the video, in pixels."""
 
     kind: Literal["image", "audio", "video"]
     container: str
@@ -82,71 +86,72 @@ class Probed:
 
 
 def probe(file: BinaryIO | Path) -> Probed:
-    """Look at a whole file, which is opened nowhere but in the child. Raises `Refused`, or `TryLater` for a busy machine.
+    """Return what the file holds; it is decoded in the child process alone.
 
-    An open file is read from its beginning, and stands afterwards where it stood.
+    An open file is read from its beginning, and its position is restored. Raises `Refused` for an unusable file,
+    `TryLater` for a busy machine.
     """
     if isinstance(file, Path):
         with file.open("rb") as opened:
             return probe(opened)
-    place = file.tell()
+    position = file.tell()
     if not _has_descriptor(file):
-        # No name of ours is near it, and it is gone with the last who has it open.
+        # A temporary file has no name, and is gone when the last process that has it open ends.
         with tempfile.TemporaryFile() as copy:
             file.seek(0)
-            while piece := file.read(_COPIED):
-                copy.write(piece)
-            file.seek(place)
+            while chunk := file.read(_COPY_CHUNK_BYTES):
+                copy.write(chunk)
+            file.seek(position)
             copy.flush()
             return probe(copy)
-    # To where it stands: what was written and not flushed would be missing.
-    file.seek(place)
+    # Seeking also flushes the file: bytes that are still in its buffer would be missing for the child.
+    file.seek(position)
     size = os.fstat(file.fileno()).st_size
     if size == 0:
-        raise _no("empty", {})
+        raise _refusal("empty", {})
     demuxer = demuxer_of(os.pread(file.fileno(), HEAD_BYTES, 0))
-    most = limits.UPLOAD_IMAGE_BYTES if demuxer == "picture" else limits.MEDIA_VIDEO_BYTES
-    if size > most:
-        raise _no("too_large", {"most": most, "size": size})
-    told = _ask(file, demuxer)
-    if "refused" in told:
-        raise _no(told["refused"], told["told"])
-    return _probed(told, size)
+    max_bytes = limits.UPLOAD_IMAGE_BYTES if demuxer == "picture" else limits.MEDIA_VIDEO_BYTES
+    if size > max_bytes:
+        raise _refusal("too_large", {"most": max_bytes, "size": size})
+    answer = _run_child(file, demuxer)
+    if "refused" in answer:
+        raise _refusal(answer["refused"], answer["told"])
+    return _to_probed(answer, size)
 
 
 def demuxer_of(head: bytes) -> str:
-    """Which demuxer may open what begins so; `picture` for pictures. Raises `Refused`."""
-    for magic, name in _MAGIC:
+    """Return the demuxer for a file that begins with `head`, or `picture`. Raises `Refused` for any other file."""
+    for magic, name in _DEMUXER_BY_MAGIC:
         if head.startswith(magic):
             return name
     if head[:4] == b"RIFF" and head[8:12] in {b"WEBP", b"WAVE"}:
         return "picture" if head[8:12] == b"WEBP" else "wav"
     if head[4:8] == b"ftyp":
-        if head[8:12] in _STILLS:
-            raise _no("still", {})
+        if head[8:12] in _STILL_IMAGE_BRANDS:
+            raise _refusal("still", {})
         return "mp4"
     if len(head) > 3 and head[0] == 0xFF and head[1] & 0xE6 == 0xE2 and head[2] >> 4 not in {0, 15}:
         return "mp3"
-    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    if begins.startswith(_PLAYLISTS) or any(
-        mark in begins for mark in (b"<mpd", b"<asx", b"<smil", b"<playlist")
+    text_start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if text_start.startswith(_PLAYLIST_STARTS) or any(
+        tag in text_start for tag in (b"<mpd", b"<asx", b"<smil", b"<playlist")
     ):
-        raise _no("playlist", {})
-    if b"<svg" in begins or b"<!doctype svg" in begins:
-        raise _no("vector_graphics", {})
-    raise _no("not_media", {})
+        raise _refusal("playlist", {})
+    if b"<svg" in text_start or b"<!doctype svg" in text_start:
+        raise _refusal("vector_graphics", {})
+    raise _refusal("not_media", {})
 
 
 def _has_descriptor(file: BinaryIO) -> bool:
     try:
         return file.fileno() >= 0
-    # Files in memory have none, and say so in two ways.
+    # Files in memory have no descriptor, and raise one of two errors.
     except (OSError, AttributeError):
         return False
 
 
-def _ask(file: BinaryIO, demuxer: str) -> Any:
-    bounds = {
+def _run_child(file: BinaryIO, demuxer: str) -> Any:
+    child_limits = {
         "memory": limits.MEDIA_PROBE_MEMORY,
         "clock": limits.MEDIA_PROBE_SECONDS,
         "seconds": limits.MEDIA_SECONDS,
@@ -155,59 +160,61 @@ def _ask(file: BinaryIO, demuxer: str) -> Any:
         "fps": limits.MEDIA_FRAMES_PER_SECOND,
         "streams": limits.MEDIA_STREAMS,
         "picture_pixels": limits.UPLOAD_PIXELS,
-        "packets": _PACKETS,
-        "tries": _TRIES,
+        "packets": _MAX_PACKETS,
+        "tries": _MAX_DECODE_TRIES,
     }
     try:
-        answer = child_program.run(
-            [*child_program.ours(_PROGRAM, "av", "PIL"), demuxer, json.dumps(bounds)],
+        output = child_program.run(
+            [*child_program.python_command(_PROGRAM, "av", "PIL"), demuxer, json.dumps(child_limits)],
             file=file,
             caps=child_program.Caps(seconds=limits.MEDIA_PROBE_SECONDS, answer=_ANSWER_BYTES),
             environment=child_program.FEW_ARENAS,
         )
-        return json.loads(answer)
+        return json.loads(output)
     except child_program.ChildEnded as ended:
         if ended.how == "missing":
             raise TryLater("No process could be started to look at the file.", code="machine_busy") from None
-        raise _no("too_complex", {}) from None
+        raise _refusal("too_complex", {}) from None
 
 
-def _probed(told: Mapping[str, Any], size: int) -> Probed:
-    video = VideoStream(**told["video"]) if "video" in told else None
-    audio = AudioStream(**told["audio"]) if "audio" in told else None
+def _to_probed(answer: Mapping[str, Any], size: int) -> Probed:
+    video = VideoStream(**answer["video"]) if "video" in answer else None
+    audio = AudioStream(**answer["audio"]) if "audio" in answer else None
     return Probed(
-        kind=told["kind"],
-        container=told["container"],
+        kind=answer["kind"],
+        container=answer["container"],
         bytes=size,
-        seconds=told.get("seconds", 0.0),
-        width=video.width if video else told.get("width"),
-        height=video.height if video else told.get("height"),
+        seconds=answer.get("seconds", 0.0),
+        width=video.width if video else answer.get("width"),
+        height=video.height if video else answer.get("height"),
         video=video,
         audio=audio,
     )
 
 
-def _no(code: str, told: Mapping[str, Any]) -> Refused:
-    return Refused(_SENTENCES[code].format_map(_Readable(told)), code=code, field="file")
+def _refusal(code: str, values: Mapping[str, Any]) -> Refused:
+    return Refused(_MESSAGES[code].format_map(_MessageValues(values)), code=code, field="file")
 
 
-class _Readable(dict[str, Any]):
-    """Numbers as people read them; what only the limits know is filled in."""
+class _MessageValues(dict[str, Any]):
+    """The values of a message's placeholders, formatted for people, with those of the limits; `?` for any other."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        shown = {
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        limit_values = {
             "hours": limits.MEDIA_SECONDS // 3600,
             "fps_most": limits.MEDIA_FRAMES_PER_SECOND,
             "streams_most": limits.MEDIA_STREAMS,
             "picture_most": limits.UPLOAD_PIXELS // 1_000_000,
         }
-        super().__init__({**shown, **{name: _shown(name, value) for name, value in told.items()}})
+        super().__init__(
+            {**limit_values, **{name: _format_value(name, value) for name, value in values.items()}}
+        )
 
     def __missing__(self, key: str) -> str:
         return "?"
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     if name in {"most", "size"}:
         return f"{value / 2**20:,.0f} MiB"
     if name in {"seconds", "declared", "fps"}:
@@ -215,7 +222,7 @@ def _shown(name: str, value: Any) -> str:
     return str(value)
 
 
-_SENTENCES: Final = {
+_MESSAGES: Final = {
     "empty": "The file is empty; choose one that holds something.",
     "too_large": "The file has {size}; {most} are the most.",
     "still": "The file is a picture in HEIC or AVIF; save it as JPEG.",

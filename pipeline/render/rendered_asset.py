@@ -1,4 +1,4 @@
-"""A file that was drawn, with its hash and what is told of it."""
+"""A rendered file, with its hash and its description."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RenderedAsset:
-    """`sha256` in hexadecimal; `width` and `height` in pixels."""
+    """A rendered file. `sha256` is in hexadecimal, `width` and `height` are in pixels."""
 
     name: str
     mime_type: str
@@ -23,6 +23,6 @@ class RenderedAsset:
 def make_asset(
     data: bytes, *, name: str, mime_type: str, size: tuple[int, int], alt_text: str, role: str
 ) -> RenderedAsset:
-    """The bytes as a file, with their hash."""
+    """Return the bytes as an asset, with their hash; `size` is width and height in pixels."""
     digest = hashlib.sha256(data).hexdigest()
     return RenderedAsset(name, mime_type, *size, data, digest, alt_text, role)

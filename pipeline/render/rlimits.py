@@ -1,4 +1,4 @@
-"""What a child process does to itself before it touches anything hostile: hard limits that it can't lift again."""
+"""Sets hard limits on a child process before it touches anything hostile; it can't lift them again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ NICE: Final = 10
 
 
 def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int = 32) -> None:
-    """At most `memory` bytes of address space, `seconds` by the clock and of the processor, `file_bytes` written to a file,
-    `open_files` open.
+    """Limit this process, for good, and lower its priority.
 
-    It also lowers its own priority. The clock is the parent's in the first place; this one ends a child whose parent was
-    killed.
+    It gets `memory` bytes of address space, `seconds` by the clock and of the processor, files of `file_bytes` and
+    `open_files` open files. The parent's own timeout comes first; this one ends a child whose parent was killed.
     """
-    # Its default action ends the process.
+    # An inherited handler could swallow the alarm; the default action ends the process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    # A second later than the parent's clock, which ends it first.
+    # A second later than the parent's timeout, which ends the child first.
     signal.alarm(seconds + 1)
-    # Requests and tasks come before it.
+    # Requests and tasks go before a child.
     os.nice(NICE)
     limits = (
         (resource.RLIMIT_AS, memory),
@@ -31,14 +30,14 @@ def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int =
         (resource.RLIMIT_NOFILE, open_files),
         (resource.RLIMIT_CORE, 0),
     )
-    for kind, most in limits:
-        cap(kind, most)
+    for resource_id, limit in limits:
+        cap(resource_id, limit)
 
 
-def cap(kind: int, most: int) -> None:
-    """One of the system's limits, for good; what the operator allows less of stays as it is."""
+def cap(kind: int, limit: int) -> None:
+    """Set one of the system's resource limits for good; where the operator allows less, that stays."""
     _, hard = resource.getrlimit(kind)
-    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    # Some systems don't know RLIMIT_AS; the parent's clock holds anyway.
+    allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    # Some systems don't support RLIMIT_AS; the parent's timeout holds anyway.
     with suppress(ValueError, OSError):
         resource.setrlimit(kind, (allowed, allowed))

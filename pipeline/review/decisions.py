@@ -15,7 +15,7 @@ from pipeline.generate import acceptance, lifecycle, retry_rules
 from pipeline.holds.source_changes import OUT
 from pipeline.ingest import collect
 from pipeline.media import drawn_pictures, media_root_id
-from pipeline.media.files import erase_of_items
+from pipeline.media.files import erase_files_of_items
 from pipeline.models import (
     Asset,
     Attempt,
@@ -304,7 +304,7 @@ def _erase_files(item: UUID) -> None:
     In a media folder of another database nothing is deleted.
     """
     if not media_root_id.compare_folder().refusal:
-        erase_of_items([item])
+        erase_files_of_items([item])
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:

@@ -23,7 +23,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
-from pipeline.render.video.storyboard import outside, storyboard_faults
+from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.review import rerender
 from pipeline.states import EDITABLE_ITEMS
 from pipeline.text.content_schema import ItemWords, in_step
@@ -70,7 +70,7 @@ def stored_storyboard_in(assets: Sequence[Asset]) -> StoredStoryboard | None:
 def read_board(data: Mapping[str, Any]) -> Storyboard:
     """Return the storyboard in a caller's JSON. Raises `Invalid`, naming the member."""
     try:
-        return storyboard_json.read(data)
+        return storyboard_json.parse(data)
     except storyboard_json.BadStoryboard as bad:
         raise Invalid.one(field=bad.where or ROLE, code=bad.code, message=bad.said) from bad
 
@@ -125,12 +125,12 @@ def _validate_board(before: Storyboard, board: Storyboard) -> Storyboard:
     """
     details = [
         Detail(f"{ROLE}.overlays[{index}]", "bad_storyboard", message)
-        for index, message in storyboard_edits.oddities(board)
+        for index, message in storyboard_edits.overlay_faults(board)
     ]
     if details:
         raise Invalid(*details)
     try:
-        laid_out = storyboard_edits.relaid(board)
+        laid_out = storyboard_edits.lay_out_changed_texts(board)
     except storyboard_edits.Unfit as unfit:
         # The place `t3` stands for the text that begins with `overlays[3]`.
         field = f"{ROLE}.overlays[{unfit.place[1:]}]"
@@ -166,7 +166,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
 
 def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
     """Yield text that isn't visible: newly covered by an app's controls, or without glyphs."""
-    covered = set(outside(board)) - set(outside(before))
+    covered = set(texts_outside(board)) - set(texts_outside(before))
     for text in storyboard_edits.texts(board):
         field = f"{ROLE}.overlays[{text.overlays[0]}]"
         if any(words in text.words for words in covered):
@@ -184,7 +184,7 @@ def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail
     if not (before.audio.voice or before.audio.takes):
         return
     if _scene_times(board) != _scene_times(before):
-        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_rearrange.why_fixed(before))
+        yield Detail(f"{ROLE}.scenes", "fixed", storyboard_rearrange.fixed_scenes_reason(before))
     if [(card.start, card.end) for card in board.captions] != [
         (card.start, card.end) for card in before.captions
     ]:

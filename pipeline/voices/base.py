@@ -1,4 +1,4 @@
-"""What every voice offers: a text spoken, with the moment of each word as it is written."""
+"""The interface of voices: a text spoken, with the time of each word as it is written."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
     from pipeline.plugins import Unavailability
     from pipeline.render.audio.word_timing import Speech
 
-TEXT_CHARACTERS: Final = 4_000
-"""Of one text: about four minutes of speech, and films are three at most."""
-SLOWEST: Final = 80
-USUAL: Final = 165
-FASTEST: Final = 300
-"""Words a minute."""
+MAX_TEXT_CHARACTERS: Final = 4_000
+"""The limit of one text: about four minutes of speech, and films have three at most."""
+MIN_RATE: Final = 80
+DEFAULT_RATE: Final = 165
+MAX_RATE: Final = 300
+"""The slowest, the usual and the fastest rate, in words a minute."""
 
 
 class Voice(ABC):
-    """Pure but for a child process of its own, which is ended before `speak` returns."""
+    """A voice. It has no effect but a child process of its own, which has ended before `speak` returns."""
 
     kind: ClassVar[str]
     label: ClassVar[str]
     seconds: ClassVar[int]
-    """By the clock: for how long it may speak before it is stopped."""
+    """How long it may speak before it is stopped, in seconds by the clock."""
     environment: ClassVar[Mapping[str, str]] = {}
-    """What the operator sets for it, with what holds where nothing is set."""
+    """The variables that the operator sets for it, with their defaults."""
 
     @abstractmethod
     def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
-        """None where it can speak here; else what is missing. Films are then silent."""
+        """Return what is missing for it to speak here; None where it can. Films are silent without a voice."""
 
     @abstractmethod
     def speak(
@@ -39,12 +39,12 @@ class Voice(ABC):
         text: str,
         *,
         language: str,
-        rate: int = USUAL,
+        rate: int = DEFAULT_RATE,
         pitch: int = 50,
         environment: Mapping[str, str],
     ) -> Speech:
-        """The text spoken, at `rate` words a minute; `pitch` from 0 to 100, 50 being the voice's own.
+        """Speak the text at `rate` words a minute; `pitch` is from 0 to 100, 50 being the voice's own.
 
-        Raises `Refused` with a sentence for a text or a language that it can't speak, and where `unavailable` says why;
-        `TryLater` where the machine was too busy.
+        Raises `Refused` with a sentence for a text or a language that it can't speak, and with the reason of
+        `unavailable`; `TryLater` where the machine was too busy.
         """

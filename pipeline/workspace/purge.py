@@ -97,7 +97,7 @@ def erase(workspace_id: UUID, rows: int) -> int:
             if model in {GeneratedItem, Upload}:
                 _refuse_other_folder()
             if model is GeneratedItem:
-                files.erase_of_items(some)
+                files.erase_files_of_items(some)
             if model is Upload:
                 uploads.remove_files(Upload.everywhere.filter(pk__in=some).values_list("path", flat=True))
             model.everywhere.filter(pk__in=some).delete()
@@ -107,6 +107,6 @@ def erase(workspace_id: UUID, rows: int) -> int:
 
 def _refuse_other_folder() -> None:
     try:
-        media_root_id.refuse_unless_ours()
-    except media_root_id.NotOurs as error:
+        media_root_id.refuse_foreign_folder()
+    except media_root_id.ForeignMediaFolder as error:
         raise Waits(str(error)) from error

@@ -12,7 +12,7 @@ from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.media import uploads
-from pipeline.media.files import erase_of_items
+from pipeline.media.files import erase_files_of_items
 from pipeline.models import (
     BrandPick,
     BrandSlot,
@@ -106,7 +106,7 @@ def _items(workspace_id: UUID, rows: int) -> int:
     _events(workspace_id, Q(generated_item_id__in=items) | Q(publication_id__in=publications))
     notices.forget_about(workspace_id, [*items, *publications, *recurrences])
     _take_from_plans(workspace_id, {encode("gen", key) for key in items})
-    erase_of_items(items)
+    erase_files_of_items(items)
     Publication.everywhere.filter(pk__in=publications).delete()
     GeneratedItem.everywhere.filter(pk__in=items).delete()
     Generation.everywhere.filter(pk__in=set(runs.values()), items=None).delete()

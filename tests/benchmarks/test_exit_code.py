@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.__main__ import NOT_RUN, exit_code
+from benchmarks.__main__ import NOT_RUN_PREFIX, exit_code
 from benchmarks.table import Row
 
-MISSING = [f"{NOT_RUN} on postgres: there is no redis-server.", f"{NOT_RUN} on sqlite: there is none."]
+MISSING = [
+    f"{NOT_RUN_PREFIX} on postgres: there is no redis-server.",
+    f"{NOT_RUN_PREFIX} on sqlite: there is none.",
+]
 FAILED = "FAILED on sqlite: api, as told above."
 
 
@@ -31,4 +34,4 @@ def test_a_missing_service_fails_only_where_services_are_required(monkeypatch, f
 
 def test_what_was_measured_wrongly_fails():
     assert exit_code([Row("lists", "/s", [1.0], unsound="2 rows are lost")], []) == 1
-    assert exit_code([Row("lists", "/s", [1.0], most=0.5)], []) == 0
+    assert exit_code([Row("lists", "/s", [1.0], maximum=0.5)], []) == 0

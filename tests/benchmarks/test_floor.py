@@ -13,7 +13,7 @@ from django.db import connection
 from accounts import workspaces
 from accounts.models import Workspace
 from benchmarks.floor import SqliteFloor
-from benchmarks.floors.views import PAGE
+from benchmarks.floors.views import PAGE_SIZE
 from pipeline.models import Asset
 from tests.contracts.conftest import Api
 from tests.factories import GeneratedItemFactory, OutletFactory, PublicationFactory, TokenFactory
@@ -31,7 +31,7 @@ def token():
     made = TokenFactory(workspace=workspace)
     # The floor asks for a whole page at once.
     *_, item = GeneratedItemFactory.create_batch(
-        PAGE, workspace=workspace, title="Tram approved", body="Soon."
+        PAGE_SIZE, workspace=workspace, title="Tram approved", body="Soon."
     )
     PublicationFactory(outlet=OutletFactory(workspace=workspace), item=item)
     Asset.everywhere.create(

@@ -208,7 +208,7 @@ def test_a_busy_machine_asks_for_patience(alice, monkeypatch, own_media):
 
 def test_only_so_many_files_are_looked_into_at_once(alice, settings, tmp_path, own_media):
     settings.DATA_DIR = tmp_path
-    with film_process.slot(tmp_path / "probes", 1), film_process.slot(tmp_path / "probes", 2):
+    with film_process.claim_slot(tmp_path / "probes", 1), film_process.claim_slot(tmp_path / "probes", 2):
         answer = hand_over(alice.api, MP3)
         assert refusal(answer) == (503, "unavailable", [("file", "busy")])
         assert answer["Retry-After"] == "5"
@@ -228,7 +228,7 @@ def test_a_replay_is_not_looked_into_again(alice, monkeypatch):
 
 
 def test_each_kind_has_its_size(alice, monkeypatch, own_media):
-    monkeypatch.setitem(uploads.file_types.KINDS, "text", ("A text file", 1024 * 1024))
+    monkeypatch.setitem(uploads.file_types.SIZE_LIMITS, "text", ("A text file", 1024 * 1024))
     answer = hand_over(alice.api, b"words " * 200_000)
     assert (answer.status_code, answer.json()) == (
         413,
@@ -312,7 +312,7 @@ def test_a_push_names_it_and_keeps_it(alice):
     ]
     row = row_of(shown)
     assert row.expires_at is None
-    uploads.forget(datetime.now(UTC) + timedelta(days=100))
+    uploads.delete_expired(datetime.now(UTC) + timedelta(days=100))
     assert row_of(shown).pk == row.pk
 
 
@@ -350,9 +350,9 @@ def test_what_two_items_use_outlives_the_first(alice, own_media):
     first, second = (alice.push(media=[{"upload": shown["id"]}]) for _ in range(2))
     later = datetime.now(UTC) + timedelta(minutes=1)
     alice.api.delete(f"/raw/{first['id']}")
-    assert (uploads.forget(later), len(files(own_media))) == (0, 1)
+    assert (uploads.delete_expired(later), len(files(own_media))) == (0, 1)
     alice.api.delete(f"/raw/{second['id']}")
-    assert (uploads.forget(later), files(own_media)) == (1, [])
+    assert (uploads.delete_expired(later), files(own_media)) == (1, [])
     assert Upload.everywhere.count() == 0
     assert list(own_media.iterdir()) == []
 
@@ -360,8 +360,11 @@ def test_what_two_items_use_outlives_the_first(alice, own_media):
 def test_what_nothing_uses_is_forgotten(alice, own_media):
     handed_over(alice.api)
     now = datetime.now(UTC)
-    assert uploads.forget(now + limits.UPLOADS_KEPT - timedelta(minutes=1)) == 0
-    assert (uploads.forget(now + limits.UPLOADS_KEPT + timedelta(minutes=1)), files(own_media)) == (1, [])
+    assert uploads.delete_expired(now + limits.UPLOADS_KEPT - timedelta(minutes=1)) == 0
+    assert (uploads.delete_expired(now + limits.UPLOADS_KEPT + timedelta(minutes=1)), files(own_media)) == (
+        1,
+        [],
+    )
 
 
 def test_pushing_what_was_forgotten_meanwhile_leaves_nothing(alice, monkeypatch):
@@ -370,7 +373,7 @@ def test_pushing_what_was_forgotten_meanwhile_leaves_nothing(alice, monkeypatch)
 
     def forgotten_after(*given, **more):
         found = with_types(*given, **more)
-        uploads.forget(datetime.now(UTC) + timedelta(days=8))
+        uploads.delete_expired(datetime.now(UTC) + timedelta(days=8))
         return found
 
     monkeypatch.setattr(uploads, "with_types", forgotten_after)

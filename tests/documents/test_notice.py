@@ -10,7 +10,7 @@ import pytest
 
 from tests.documents.tables import table
 from tests.documents.text import ROOT, between, rows
-from tools.lock import pins
+from tools.lock import pinned_versions
 
 LOCKS = ("requirements.lock", "requirements-extras.lock")
 # What their metadata leave open, read in their licence files.
@@ -33,7 +33,7 @@ OF_CLASSIFIERS = {
 
 
 def pinned():
-    return sorted({name for lock in LOCKS for name in pins((ROOT / lock).read_text())})
+    return sorted({name for lock in LOCKS for name in pinned_versions((ROOT / lock).read_text())})
 
 
 def installed(name) -> Distribution | None:

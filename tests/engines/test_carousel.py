@@ -18,7 +18,7 @@ from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
 from pipeline.render.picture_plan import MARGIN, UPRIGHT, AvailableMedia, Disc, Layout, Panel, Portrait, Wash
 from pipeline.render.typography.clusters import undrawable_clusters
-from pipeline.render.typography.text_layout import ink, seen
+from pipeline.render.typography.text_layout import ink_box, visible_box
 from tests.engines.material import URL, blocks, brief_of, said
 
 ENGINE = Carousel()
@@ -284,7 +284,7 @@ def test_right_to_left_is_mirrored() -> None:
     count, number = blocks(first)[0], blocks(point)[2]
 
     assert count.x + count.block.lines[0].x == pytest.approx(MARGIN, abs=1)
-    assert number.x + seen(number.block)[2] == pytest.approx(1080 - MARGIN, abs=1)
+    assert number.x + visible_box(number.block)[2] == pytest.approx(1080 - MARGIN, abs=1)
     assert "اسحب ←" in [said(item) for item in blocks(first)]
     (face,) = (item for item in last.items if isinstance(item, Disc))
     assert face.x + face.size == 1080 - MARGIN
@@ -361,7 +361,7 @@ def test_everything_stands_inside_the_margins(slides: list[tuple[str, str, str]]
     for picture in layout.pictures:
         for item in blocks(picture):
             is_number = said(item).isdigit() and item.block.size == 168
-            left, top, right, bottom = seen(item.block) if is_number else ink(item.block)
+            left, top, right, bottom = visible_box(item.block) if is_number else ink_box(item.block)
             assert item.x + left >= MARGIN - 1
             assert item.x + right <= 1080 - MARGIN + 1
             assert item.y + top >= MARGIN - 1

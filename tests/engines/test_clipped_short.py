@@ -16,7 +16,7 @@ from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, VideoSpan
-from pipeline.render.video.storyboard import Crop, Word, outside
+from pipeline.render.video.storyboard import Crop, Word, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.writers.claude import PLUGIN as CLAUDE
 from tests.writers.messages_server import MessagesServer, ok
@@ -159,7 +159,7 @@ def test_film_shows_the_span_with_title_captions_and_credit():
     material = dataclasses.replace(SOURCE.material, clips=(dataclasses.replace(clip, shots=shots),))
     board = PLUGIN.film(one, ANN, AvailableMedia(material=material))
     assert from_json(json.loads(json.dumps(as_json(board)))) == board
-    assert outside(board) == ()
+    assert texts_outside(board) == ()
     assert [scene.visual.fit for scene in board.scenes] == ["cover", "pad"]
     second = board.scenes[1]
     assert second.visual.since == pytest.approx(span.start + second.start, abs=1e-5)

@@ -16,9 +16,9 @@ from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
-from pipeline.render.video.storyboard import Crop, Word, outside, storyboard_faults
+from pipeline.render.video.storyboard import Crop, Word, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
-from pipeline.render.video.templates.composite import PIECE, VisualSource, cut
+from pipeline.render.video.templates.composite import PIECE_SECONDS, VisualSource, cut_pieces
 from pipeline.render.video.templates.telling import Telling
 from tests.engines.test_persona_short import ANN, SENTENCES, TEXT, TITLE, brief
 
@@ -91,11 +91,11 @@ def test_film_changes_its_picture_every_three_to_five_seconds():
     one = draft()
     board = PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
 
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
     assert from_json(json.loads(json.dumps(as_json(board)))) == board
     assert 20 <= board.duration <= 60
     *pieces, end = board.scenes
-    assert all(PIECE[0] <= round(scene.end - scene.start, 3) <= PIECE[1] for scene in pieces)
+    assert all(PIECE_SECONDS[0] <= round(scene.end - scene.start, 3) <= PIECE_SECONDS[1] for scene in pieces)
     assert [scene.visual.kind for scene in pieces].count("colour") == 0
     assert end.visual.kind == "colour"
     # What was written down is shown in that order, and of each video no second twice.
@@ -161,7 +161,7 @@ def test_cards_stand_where_nothing_is_left_to_show():
     one = showing(*draft().content["clips"][:3])
     board = PLUGIN.film(one, ANN, AvailableMedia(material=MATERIAL))
 
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
     kinds = [scene.visual.kind for scene in board.scenes]
     assert kinds[0] == "clip"
     assert kinds.count("colour") > 1
@@ -299,15 +299,15 @@ def test_variants_show_other_parts_of_what_has_no_words():
 @pytest.mark.parametrize("until", [2.0, 5.3, 6.4, 19.7333, 44.4])
 def test_pieces_follow_one_another_without_a_gap(rooms, until):
     words = narration.silent(Telling(TITLE, (TEXT[:700],), "", "end").script("en")).words
-    pieces = cut(words, until, rooms)
+    pieces = cut_pieces(words, until, rooms)
     assert (pieces[0].start, pieces[-1].end) == (0.0, until)
     assert all(one.end == other.start for one, other in pairwise(pieces))
-    assert all(0 < one.end - one.start <= PIECE[1] + 1e-6 for one in pieces)
+    assert all(0 < one.end - one.start <= PIECE_SECONDS[1] + 1e-6 for one in pieces)
     assert all(one.end - one.start <= rooms[one.place] + 1e-6 for one in pieces if one.place is not None)
     places = [one.place for one in pieces if one.place is not None]
     assert places == sorted(set(places))
 
 
 def test_still_and_part_of_a_video_have_their_room():
-    assert VisualSource(WIDE).room == PIECE[1]
+    assert VisualSource(WIDE).room == PIECE_SECONDS[1]
     assert VisualSource(LONG, 2.0, 5.5).room == 3.5

@@ -16,7 +16,7 @@ from pipeline.generate.checkpoint import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
-from pipeline.render.video.storyboard import HOOK, outside, storyboard_faults
+from pipeline.render.video.storyboard import TITLE_BAND, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS
 from pipeline.voices.system import PLUGIN as VOICE
@@ -284,7 +284,7 @@ def test_the_film_is_laid_on_the_words_as_they_are_heard():
 
     board = PLUGIN.film(one, ANN, AvailableMedia(narration=heard))
 
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
     hook, *passages, end = board.scenes
     assert 3 <= len(board.scenes) <= 5
     assert hook.end <= HOOK_SECONDS
@@ -326,13 +326,13 @@ def test_a_figure_leaves_with_its_sentence_and_a_bare_one_never_comes():
     (said,) = (word for card in board.captions for word in card.words if word.t == "volunteer")
     assert "412" not in shown
     assert shown["$5"].end < said.start
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
 
 
 def test_without_a_voice_the_same_film_is_read_in_silence():
     board = PLUGIN.film(draft(), ANN, AvailableMedia())
 
-    assert (board.audio.voice, storyboard_faults(board), outside(board)) == ("", (), ())
+    assert (board.audio.voice, storyboard_faults(board), texts_outside(board)) == ("", (), ())
     shown = " ".join(word.t for card in board.captions for word in card.words)
     assert shown == " ".join(PLUGIN.script(draft(), ANN).passages)
 
@@ -369,8 +369,8 @@ def test_the_persona_shows_its_face_and_the_hook_stands_there_at_once(has_portra
     title = next(one for one in board.overlays if one.name == "title")
     assert (title.start, title.enter.kind) == (0.0, "none")
     words = title.items[0]
-    assert HOOK[0] <= words.y
-    assert words.y + words.block.height <= HOOK[1]
+    assert TITLE_BAND[0] <= words.y
+    assert words.y + words.block.height <= TITLE_BAND[1]
 
 
 def test_nothing_that_is_read_lies_under_a_caption():
@@ -411,7 +411,7 @@ def test_a_story_from_right_to_left_is_told_on_the_right_edge():
     one = draft(body="\n".join(said), language="ar")
     board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), AvailableMedia())
 
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
 
 
 def test_passage_without_a_word_is_told():

@@ -32,7 +32,7 @@ from pipeline.render.picture_plan import (
     Portrait,
 )
 from pipeline.render.typography.clusters import MissingGlyphs
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box
 from pipeline.text.weighted_length import LIMIT
 from tests.engines.material import URL, blocks, brief_of, said
 
@@ -431,7 +431,7 @@ def test_everything_stands_inside_the_margins(
     panel = next(item for item in picture.items if isinstance(item, Panel))
     assert 0 <= panel.y <= panel.y + panel.height <= size[1]
     for item in blocks(picture):
-        left, top, right, bottom = ink(item.block)
+        left, top, right, bottom = ink_box(item.block)
         assert item.x + left >= MARGIN
         assert item.x + right <= size[0] - MARGIN
         assert item.y + top >= MARGIN

@@ -35,7 +35,7 @@ from pipeline.render.picture_plan import (
     Wash,
 )
 from pipeline.render.typography.clusters import MissingGlyphs
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, seen
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, visible_box
 from pipeline.writers.extractive import brief_of as brief_of_source
 from tests.engines.material import blocks, said
 
@@ -647,7 +647,7 @@ def test_right_to_left_is_mirrored() -> None:
     right = picture_of(f"“{ARABIC}”\n– رئيسة البلدية", language="ar", has_portrait=True)
     faces = [next(item for item in one.items if isinstance(item, Portrait)) for one in (left, right)]
     marks = [blocks(one)[0] for one in (left, right)]
-    edges = [(item.x + seen(item.block)[0], item.x + seen(item.block)[2]) for item in marks]
+    edges = [(item.x + visible_box(item.block)[0], item.x + visible_box(item.block)[2]) for item in marks]
     (handle,) = (item for item in blocks(right) if said(item) == "@ann")
 
     assert faces[0].x + faces[1].x + faces[1].size == 1080
@@ -735,7 +735,9 @@ def test_everything_stands_inside_the_margins(
     except (TextDoesNotFit, MissingGlyphs):
         return
     for item in blocks(picture):
-        left, top, right, bottom = seen(item.block) if said(item) in {"“", "”"} else ink(item.block)
+        left, top, right, bottom = (
+            visible_box(item.block) if said(item) in {"“", "”"} else ink_box(item.block)
+        )
         assert item.x + left >= MARGIN - 1
         assert item.x + right <= size[0] - MARGIN + 1
         assert item.y + top >= MARGIN - 1

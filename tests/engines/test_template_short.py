@@ -12,7 +12,7 @@ from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.template_short import PLUGIN, values_of
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
-from pipeline.render.video.storyboard import HOOK, SAFE_AREA, outside, storyboard_faults
+from pipeline.render.video.storyboard import SAFE_AREA, TITLE_BAND, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.points import POINTS, SLOTS
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read
@@ -261,7 +261,7 @@ def test_the_film_has_the_shape_of_its_template():
     board = PLUGIN.film(draft(), ANN, AvailableMedia())
 
     assert storyboard_faults(board) == ()
-    assert outside(board) == ()
+    assert texts_outside(board) == ()
     assert 6 <= board.duration <= 20
     assert len(board.scenes) == POINTS + 2
     assert (board.fps, board.width, board.height) == (30, 1080, 1920)
@@ -269,8 +269,8 @@ def test_the_film_has_the_shape_of_its_template():
     words = title.items[0]
     assert (title.start, title.enter.kind) == (0.0, "none"), "the first frame is the hook"
     assert title.end <= 3.0
-    assert words.y == HOOK[0]
-    assert words.y + words.block.height <= HOOK[1]
+    assert words.y == TITLE_BAND[0]
+    assert words.y + words.block.height <= TITLE_BAND[1]
     shown = [
         " ".join(line.text for line in item.block.lines)
         for one in board.overlays
@@ -287,7 +287,7 @@ def test_the_persona_shows_its_face(has_portrait):
     board = PLUGIN.film(draft(), ANN, AvailableMedia(has_portrait=has_portrait))
 
     assert board.needs_portrait is has_portrait
-    assert outside(board) == ()
+    assert texts_outside(board) == ()
 
 
 def test_a_film_from_right_to_left_stands_on_the_right_edge():
@@ -301,7 +301,7 @@ def test_a_film_from_right_to_left_stands_on_the_right_edge():
     one = draft(body="\n".join(said), language="ar")
     board = PLUGIN.film(one, PersonaCard("ليلى حداد", "layla"), AvailableMedia())
 
-    assert outside(board) == ()
+    assert texts_outside(board) == ()
     for overlay in board.overlays:
         for item in overlay.items:
             if (

@@ -47,7 +47,7 @@ def item(db):
 
 def sweep(now=NOW):
     """A whole round, as it is at that moment."""
-    (media_root_id.files.trash().parent / media_sweep.MARK).unlink(missing_ok=True)
+    (media_root_id.files.trash_folder().parent / media_sweep.MARK).unlink(missing_ok=True)
     media_sweep._refused_until["at"] = 0.0
     while media_sweep.sweep_some(now):
         pass
@@ -196,9 +196,9 @@ def test_uploads_are_forgotten_in_the_right_folder_only(item, root):
     row = uploads.store_upload(Workspace.everywhere.get(), given, test=False, actor="test", now=NOW - 9 * DAY)
     right = media_root_id.own_id()
     use_other_database()
-    assert (uploads.forget(NOW), row.path in whole(root)) == (0, True)
+    assert (uploads.delete_expired(NOW), row.path in whole(root)) == (0, True)
     MediaFolder.everywhere.update(instance=right)
-    assert (uploads.forget(NOW), row.path in whole(root)) == (1, False)
+    assert (uploads.delete_expired(NOW), row.path in whole(root)) == (1, False)
 
 
 # --- The trash -------------------------------------------------------------------------------------------------------
@@ -220,9 +220,9 @@ def test_what_is_swept_rests_for_a_week(item, root):
 @pytest.fixture
 def thrown(item, root):
     """A picture in the trash that a row names."""
-    media_root_id.adopt()
+    media_root_id.adopt_folder()
     asset = Asset.everywhere.filter(item=item).first()
-    files.throw_away(asset.path, now=NOW)
+    files.move_to_trash(asset.path, now=NOW)
     assert resting(root) == {asset.path}
     return asset
 
@@ -248,7 +248,7 @@ def test_what_rests_is_not_served(thrown, root, client):
 
 def test_what_is_erased_goes_out_of_the_trash_too(thrown, root):
     other = put(root, f"{thrown.item_id.hex}/replaced.png")
-    files.throw_away(other, now=NOW)
+    files.move_to_trash(other, now=NOW)
     Workspace.everywhere.update(deletes_at=NOW)
     while workspace_deletion.erase_some(now=NOW):
         pass
@@ -259,9 +259,9 @@ def test_what_a_raw_item_used_goes_at_once(item, root):
     sweep()
     given = uploads.ReceivedFile(io.BytesIO(b"A note."), 7)
     row = uploads.store_upload(Workspace.everywhere.get(), given, test=False, actor="test")
-    files.throw_away(row.path, now=NOW)
+    files.move_to_trash(row.path, now=NOW)
     Upload.everywhere.filter(pk=row.pk).update(expires_at=NOW - DAY)
-    uploads.forget(NOW)
+    uploads.delete_expired(NOW)
     assert (row.path in whole(root), resting(root)) == (False, set())
 
 

@@ -156,7 +156,7 @@ def resting(root):
 
 @pytest.fixture
 def item(workspace):
-    media_root_id.adopt()
+    media_root_id.adopt_folder()
     return make_items(workspace)[0]
 
 

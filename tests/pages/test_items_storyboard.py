@@ -53,7 +53,7 @@ def test_what_is_changed_is_filmed_again(editor, item):
         "Harbour boats go electric",
     )
     (board,) = [storyboards.read_board(row.generation.answers["redraw"]["storyboard"])]
-    names = [one.name for one in storyboard_edits.texts(board) if one.name.startswith("point")]
+    names = [one.name for one in storyboard_edits.editable_texts(board) if one.name.startswith("point")]
     assert names == ["point 3", "point 1", "point 2"]
     assert (len(board.scenes), len(before.scenes)) == (4, 5)
     lengths = [round(one.end - one.start, 2) for one in board.scenes]
@@ -91,10 +91,12 @@ def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
     sent = typed(editor, item, text_1_1="Forty boats carry nine million people a year.")
     title = next(
         one
-        for one in storyboard_edits.texts(storyboards.stored_storyboard(item).board)
+        for one in storyboard_edits.editable_texts(storyboards.stored_storyboard(item).board)
         if one.name == "title"
     )
-    board = storyboard_edits.retyped(storyboards.stored_storyboard(item).board, title, "Boats go electric")
+    board = storyboard_edits.replace_text(
+        storyboards.stored_storyboard(item).board, title, "Boats go electric"
+    )
     storyboards.edit(item, board, by="vera", now=NOON)
     generate.run_generation(claimed(reread(item).generation))
     answer = editor.post(at(item), sent)

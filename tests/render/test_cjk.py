@@ -22,7 +22,7 @@ TEXTS = {
 
 
 def test_without_it_they_are_refused_in_words():
-    assert fonts.in_order() == fonts.BUNDLED
+    assert fonts.search_order() == fonts.BUNDLED
     with pytest.raises(clusters.MissingGlyphs, match="no glyphs for 港"):
         layout(TEXTS["ja"], (900, 600), Style(), largest=90, smallest=40)
 
@@ -58,7 +58,7 @@ def test_numbers_and_latin_letters_keep_their_font():
 @pytest.mark.usefixtures("cjk")
 def test_a_sign_has_the_form_of_its_language():
     """直 is written otherwise in Japan, in China and on Taiwan; one code point for all."""
-    face = fonts.face(fonts.CJK, 80, 400, fonts.SMALLEST_OPTICAL)
+    face = fonts.face(fonts.CJK, 80, 400, fonts.MIN_OPTICAL_SIZE)
     forms = {
         language: bytes(face.getmask("直", language=language)) for language in ("ja", "zh-Hans", "zh-Hant")
     }
@@ -69,7 +69,7 @@ def test_a_sign_has_the_form_of_its_language():
 @pytest.mark.usefixtures("cjk")
 def test_heavy_text_is_drawn_heavier():
     light, heavy = (
-        sum(bytes(fonts.face(fonts.CJK, 80, weight, fonts.SMALLEST_OPTICAL).getmask("港")))
+        sum(bytes(fonts.face(fonts.CJK, 80, weight, fonts.MIN_OPTICAL_SIZE).getmask("港")))
         for weight in (400, 800)
     )
     assert heavy > light * 1.2

@@ -22,7 +22,7 @@ def test_each_font_is_named_in_the_licence() -> None:
     files = {path.name for path in fonts.FOLDER.iterdir()}
     licence = (fonts.FOLDER / "OFL.txt").read_text(encoding="utf-8")
 
-    bundled = {fonts._path(font, weight).name for font in fonts.BUNDLED for weight in (400, 700)}
+    bundled = {fonts._font_path(font, weight).name for font in fonts.BUNDLED for weight in (400, 700)}
     assert files == bundled | {"OFL.txt"}
     assert [name for name in bundled if name not in licence] == []
     assert "SIL OPEN FONT LICENSE Version 1.1" in licence

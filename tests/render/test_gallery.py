@@ -29,7 +29,7 @@ def test_every_engine_that_films_has_samples() -> None:
 
 @pytest.mark.slow
 def test_samples_are_drawn_and_listed(tmp_path: Path) -> None:
-    count = gallery.write(tmp_path)
+    count = gallery.write_gallery(tmp_path)
     index = (tmp_path / "index.html").read_text(encoding="utf-8")
     written = sorted(path.name for path in tmp_path.iterdir() if path.name != "index.html")
 

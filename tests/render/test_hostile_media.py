@@ -106,7 +106,7 @@ def judged(name, data, kinds):
         found = probe(io.BytesIO(data))
     except Refused as refused:
         is_said = (
-            refused.code in module._SENTENCES and "?" not in refused.message and refused.message.endswith(".")
+            refused.code in module._MESSAGES and "?" not in refused.message and refused.message.endswith(".")
         )
         fault = None if is_said else f"{name}: {refused.message}"
         return fault, refused.code, monotonic() - started

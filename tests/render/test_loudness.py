@@ -13,12 +13,12 @@ from pipeline.plugins import Refused
 from pipeline.render.audio.audio_io import decode, encode_aac
 from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, run_filters, silence
 from pipeline.render.audio.loudness import (
-    CEILING,
-    PEAK,
-    SLACK,
-    TARGET,
+    LIMITER_CEILING_DBFS,
+    MAX_PEAK_DBTP,
+    TARGET_LUFS,
+    TOLERANCE_LU,
     Loudness,
-    _limited,
+    _limit_peaks,
     master,
     measure,
     measure_file,
@@ -99,8 +99,8 @@ def test_peaks_between_samples_are_seen():
 def test_mastered_sounds_are_at_the_target_after_the_encoder(name, level):
     made = master(SOUNDS[name]() * np.float32(level))
     heard = decoded(made.aac)
-    assert loudness_of(heard) == pytest.approx(TARGET, abs=SLACK)
-    assert true_peak_of(heard) <= PEAK
+    assert loudness_of(heard) == pytest.approx(TARGET_LUFS, abs=TOLERANCE_LU)
+    assert true_peak_of(heard) <= MAX_PEAK_DBTP
     assert made.note == ""
     assert made.loudness.integrated == pytest.approx(loudness_of(heard), abs=0.1)
 
@@ -109,8 +109,8 @@ def test_a_voice_over_music_is_at_the_target_after_the_encoder(voice):
     music = noise(2, 0.05) + tone(220, 2, 0.2)
     made = master(mix(voice=voice, music=music, seconds=len(voice) / SAMPLE_RATE + 0.4))
     heard = decoded(made.aac)
-    assert loudness_of(heard) == pytest.approx(TARGET, abs=SLACK)
-    assert true_peak_of(heard) <= PEAK
+    assert loudness_of(heard) == pytest.approx(TARGET_LUFS, abs=TOLERANCE_LU)
+    assert true_peak_of(heard) <= MAX_PEAK_DBTP
     # The encoder works in blocks of 1024 samples; a frame of film lasts 1600.
     assert 0 <= len(heard) - len(made.sound) < 1600
     assert len(made.sound) == round((len(voice) / SAMPLE_RATE + 0.4) * SAMPLE_RATE)
@@ -128,12 +128,12 @@ def test_the_film_can_encode_the_sound_again_with_the_same_result(voice, tmp_pat
 def test_limiter_keeps_the_length_and_the_moment():
     sound = tone(997, 1, 0.05)
     sound[20_000:20_040] = 0.99
-    limited = _limited(sound, CEILING)
+    limited = _limit_peaks(sound, LIMITER_CEILING_DBFS)
     assert len(limited) == len(sound)
-    assert measure(limited).peak <= CEILING + 0.1
+    assert measure(limited).peak <= LIMITER_CEILING_DBFS + 0.1
     assert abs(int(np.argmax(np.abs(limited[:, 0]))) - 20_020) < 60
     quiet = tone(997, 1, 0.05)
-    assert _limited(quiet, CEILING) is quiet
+    assert _limit_peaks(quiet, LIMITER_CEILING_DBFS) is quiet
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_has_no_loudness_is_told_in_words(sound, note):
     made = master(sound)
     assert (made.note, made.gain, made.loudness.integrated) == (note, 0.0, None)
     assert len(made.sound) == len(sound)
-    assert made.loudness.peak <= PEAK
+    assert made.loudness.peak <= MAX_PEAK_DBTP
 
 
 def test_what_cannot_reach_the_target_is_told_in_words():
@@ -157,7 +157,7 @@ def test_what_cannot_reach_the_target_is_told_in_words():
     clap[:2000] = noise(2000 / SAMPLE_RATE, 1.0)
     made = master(clap)
     assert re.fullmatch(r"The loudness is -1[678]\.\d LUFS, not -14 ± 0\.5\.", made.note)
-    assert made.loudness.peak <= PEAK
+    assert made.loudness.peak <= MAX_PEAK_DBTP
 
 
 def test_faults_say_what_is_wrong():
@@ -175,7 +175,7 @@ def test_filters_give_back_what_nothing_changes():
 
 def test_decoding_stops_at_the_longest(tmp_path):
     encode_aac(tmp_path / "long.m4a", tone(440, 5))
-    assert len(decode(tmp_path / "long.m4a", longest=1.5)) == 1.5 * SAMPLE_RATE
+    assert len(decode(tmp_path / "long.m4a", max_seconds=1.5)) == 1.5 * SAMPLE_RATE
 
 
 def test_a_film_without_sound_is_refused_in_words(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, silence
-from pipeline.render.audio.mix import even, mix
+from pipeline.render.audio.mix import even_out, mix
 from pipeline.render.video.storyboard import Audio
 from tests.render.meters import loudness_of
 
@@ -86,14 +86,14 @@ def test_short_music_goes_on_without_a_gap():
 
 
 def test_a_voice_loses_what_rumbles():
-    made = even(tone(30, 3, 0.2) + tone(1000, 3, 0.2))
+    made = even_out(tone(30, 3, 0.2) + tone(1000, 3, 0.2))
     assert decibels(only(made, 30, 1, 2), only(made, 1000, 1, 2)) < -14
     assert len(made) == 3 * SAMPLE_RATE
 
 
 def test_a_voice_becomes_more_even():
     loud, quiet = tone(1000, 2, 0.5), tone(1000, 2, 0.05)
-    made = even(np.concatenate([loud, quiet, loud]))
+    made = even_out(np.concatenate([loud, quiet, loud]))
     given = decibels(0.5, 0.05)
     left = decibels(only(made, 1000, 1, 1.8), only(made, 1000, 3, 3.8))
     assert left < given - 1

@@ -195,7 +195,7 @@ def test_a_film_that_is_cut_off_says_where():
 
 
 def test_a_size_is_refused_before_the_file_is_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_ask", None)
+    monkeypatch.setattr(module, "_run_child", None)
     for name, head, most in (
         ("a.mp4", b"\0\0\0\x18ftypisom", limits.MEDIA_VIDEO_BYTES),
         ("a.png", b"\x89PNG\r\n\x1a\n", limits.UPLOAD_IMAGE_BYTES),
@@ -247,13 +247,15 @@ def test_a_child_gives_way_to_everybody(tmp_path):
         "import os, sys\nsys.path.insert(0, sys.argv[1])\nfrom pipeline.render.rlimits import confine\n"
         "confine(memory=1 << 30, seconds=5)\nprint(os.nice(0))\n"
     )
-    answer = child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=10, answer=100))
+    answer = child_program.run(
+        child_program.python_command(program), caps=child_program.Caps(seconds=10, answer=100)
+    )
     assert int(answer) == min(19, os.nice(0) + 10)
 
 
 def test_decoders_get_the_limits(monkeypatch):
     seen = []
-    go = probe_child._Walk.go
+    go = probe_child._PacketWalk.run
 
     def watched(walk, opened):
         contexts = [stream.codec_context for stream in walk._streams.values()]
@@ -263,7 +265,7 @@ def test_decoders_get_the_limits(monkeypatch):
         seen.extend((one.thread_count, most) for one, most in zip(contexts, pixels, strict=True))
         assert not any("max_pixels" in one.options for one in contexts)
 
-    monkeypatch.setattr(probe_child._Walk, "go", watched)
+    monkeypatch.setattr(probe_child._PacketWalk, "run", watched)
     bounds = {
         "pixels": 4000,
         "side": 4000,
@@ -273,7 +275,7 @@ def test_decoders_get_the_limits(monkeypatch):
         "packets": 999,
         "tries": 9,
     }
-    probe_child.media(io.BytesIO(video(seconds=0.3, size=(64, 48))), "mp4", bounds)
+    probe_child.describe_media(io.BytesIO(video(seconds=0.3, size=(64, 48))), "mp4", bounds)
     assert seen
     assert set(seen) == {(1, "4000")}
 
@@ -292,8 +294,8 @@ def test_a_child_has_few_arenas(monkeypatch):
 
 def test_every_reason_has_a_sentence():
     there = Path(module.__file__).read_text() + Path(module._PROGRAM).read_text()
-    raised = set(re.findall(r'_(?:N|n)o\(\s*"([a-z_]+)"', there)) | {"too_complex"}
-    assert raised == set(module._SENTENCES)
+    raised = set(re.findall(r'_(?:ProbeRefused|refusal)\(\s*"([a-z_]+)"', there)) | {"too_complex"}
+    assert raised == set(module._MESSAGES)
 
 
 def test_demuxers_are_named_by_bytes_alone():

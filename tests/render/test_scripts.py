@@ -81,7 +81,7 @@ def test_scripts_that_are_missing_are_listed_with_their_package():
 
 @pytest.mark.skipif(not SYSTEM.is_dir(), reason="Debian's package fonts-noto-cjk isn't installed")
 def test_with_the_package_nothing_is_missing(monkeypatch):
-    kept = (fonts.in_order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text)
+    kept = (fonts.search_order, fonts.coverage, clusters.font_of, supported_scripts.unshown_text)
     monkeypatch.setattr(fonts, "SYSTEM_FOLDER", SYSTEM)
     for one in kept:
         one.cache_clear()

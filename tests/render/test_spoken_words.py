@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.render.audio.word_timing import Pause, SpeechEvent, time_words, written_words
-from pipeline.render.typography.word_segmentation import LONGEST_PIECE, joined
+from pipeline.render.typography.word_segmentation import MAX_WORD_CHARACTERS, join_words
 
 
 def timed(text, events, pauses=(), seconds=4.0):
@@ -43,13 +43,13 @@ def test_marks_that_stand_alone_belong_to_a_word(text, shown):
     ],
 )
 def test_words_are_joined_as_they_were_written(text):
-    assert joined(token.text for token in written_words(text)) == text
+    assert join_words(token.text for token in written_words(text)) == text
 
 
 def test_a_long_word_of_a_script_without_spaces_is_parted_and_never_before_a_small_sign():
     words = [token.text for token in written_words("インターナショナルコミュニケーションセンター" * 3)]
     assert "".join(words) == "インターナショナルコミュニケーションセンター" * 3
-    assert max(map(len, words)) <= LONGEST_PIECE + 1
+    assert max(map(len, words)) <= MAX_WORD_CHARACTERS + 1
     assert not any(word[0] in "ーァィゥェォッャュョ" for word in words)
 
 

@@ -16,7 +16,7 @@ from pipeline.plugins import Refused
 from pipeline.render.typography import fit_text
 from pipeline.render.typography.clusters import MissingGlyphs, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Block, Style
-from pipeline.render.typography.text_layout import TextDoesNotFit, draw_block, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, draw_block, ink_box, layout
 
 SNAPSHOTS = Path(__file__).parent / "snapshots" / "blocks.json"
 BOX = (800, 400)
@@ -68,7 +68,7 @@ def test_largest_size_that_fits_is_taken() -> None:
 def test_what_reaches_beyond_the_end_of_a_line_fits_too() -> None:
     """A digit's accent stands behind it where no font has a place for it."""
     block = lay("00000000001\u0301", (888, 600), largest=150)
-    left, _, right, _ = ink(block)
+    left, _, right, _ = ink_box(block)
 
     assert right > block.lines[0].width
     assert right - left <= 889
@@ -155,11 +155,11 @@ def test_soft_hyphen_is_drawn_only_where_a_line_ends() -> None:
 
 
 def test_ideographs_would_break_anywhere_but_before_closing_marks() -> None:
-    from pipeline.render.typography.line_breaks import pieces
+    from pipeline.render.typography.line_breaks import split_pieces
 
     found = split_clusters("東京は「雨」です。")
 
-    assert ["".join(found[piece.start : piece.end]) for piece in pieces(found)] == [
+    assert ["".join(found[piece.start : piece.end]) for piece in split_pieces(found)] == [
         "東",
         "京",
         "は",
@@ -353,7 +353,7 @@ def stands_inside(block: Block, width: float) -> None:
     for line in block.lines:
         assert line.x >= -0.51
         assert line.x + line.width <= width + 0.51
-    left, top, right, bottom = ink(block)
+    left, top, right, bottom = ink_box(block)
     assert left >= -beyond
     assert top >= -beyond
     assert right <= width + beyond
@@ -410,8 +410,8 @@ WIDTHS = st.lists(st.integers(1, 30), min_size=1, max_size=40)
 
 @given(WIDTHS, st.integers(30, 120))
 def test_balanced_lines_fit_and_are_as_few_as_can_be(widths: list[int], width: int) -> None:
-    parts = [fit_text.Measured(float(one), 2.0, 0.0, 0.0) for one in widths]
-    made = fit_text.balanced(parts, width)
+    parts = [fit_text.MeasuredPiece(float(one), 2.0, 0.0, 0.0) for one in widths]
+    made = fit_text.balance_lines(parts, width)
 
     assert [place for start, end in made for place in range(start, end)] == list(range(len(parts)))
     sums = [sum(widths[start:end]) + 2 * (end - start - 1) for start, end in made]
@@ -421,8 +421,8 @@ def test_balanced_lines_fit_and_are_as_few_as_can_be(widths: list[int], width: i
 
 @given(WIDTHS, st.integers(30, 120))
 def test_balanced_lines_are_hardly_longer_than_filled_ones(widths: list[int], width: int) -> None:
-    parts = [fit_text.Measured(float(one), 2.0, 0.0, 0.0) for one in widths]
-    made = fit_text.balanced(parts, width)
+    parts = [fit_text.MeasuredPiece(float(one), 2.0, 0.0, 0.0) for one in widths]
+    made = fit_text.balance_lines(parts, width)
     sums = [sum(widths[start:end]) + 2 * (end - start - 1) for start, end in made]
     filled = [0]
     for one in widths:
@@ -434,11 +434,11 @@ def test_balanced_lines_are_hardly_longer_than_filled_ones(widths: list[int], wi
 
 
 def test_piece_wider_than_the_line_has_no_lines() -> None:
-    parts = [fit_text.Measured(10.0, 0.0, 0.0, 0.0)]
+    parts = [fit_text.MeasuredPiece(10.0, 0.0, 0.0, 0.0)]
 
     assert fit_text.line_count(parts, 5) is None
     with pytest.raises(ValueError, match="wider"):
-        fit_text.balanced(parts, 5)
+        fit_text.balance_lines(parts, 5)
 
 
 @pytest.mark.parametrize("word", ["ورقًا", "قًّا", "آلًا", "مُحَمَّدٌ"])

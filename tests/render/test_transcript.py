@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_formats import TimedTranscript, read_transcript
-from pipeline.render.captions import cards, to_srt, to_vtt
+from pipeline.render.captions import caption_cards, to_srt, to_vtt
 from pipeline.render.video.storyboard import Word
 
 SRT = """1
@@ -101,7 +101,7 @@ def test_a_span_has_its_own_clock():
 
 @pytest.mark.parametrize("write", [to_srt, to_vtt])
 def test_our_own_captions_are_read_back(write):
-    captions = cards(read_transcript(ROLLING).words, language="en", until=5.0)
+    captions = caption_cards(read_transcript(ROLLING).words, language="en", film_seconds=5.0)
     found = read_transcript(write(captions))
     assert [word.t for word in found.words] == ["Bakers", "sold", "more", "bread", "in", "May."]
     assert found.words[0].start == pytest.approx(captions[0].start, abs=0.001)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.render.audio.transcript_sentences import LONGEST, sentences
+from pipeline.render.audio.transcript_sentences import MAX_SENTENCE_SECONDS, sentences
 from pipeline.render.video.storyboard import Word
 
 
@@ -54,7 +54,7 @@ def test_many_words_with_equal_rests_are_parted_in_halves(each):
     assert (found[0].first, found[-1].last) == (0, 5_000)
     # 15 seconds are 37 of these words: halves of halves are longer than half of that.
     assert min(one.last - one.first for one in found) >= 18
-    assert max(one.seconds for one in found) <= LONGEST
+    assert max(one.seconds for one in found) <= MAX_SENTENCE_SECONDS
 
 
 def test_longest_rest_parts_before_the_middle_one():

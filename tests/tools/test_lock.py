@@ -10,14 +10,17 @@ from tools import lock
 
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
-    for name in (*lock.LOCKS, "pyproject.toml"):
+    for name in (*lock.LOCK_FILES, "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text())
     monkeypatch.setattr(lock, "ROOT", tmp_path)
     return tmp_path
 
 
 def test_extras_are_pinned_by_themselves():
-    assert set(lock.pins((ROOT / "requirements-extras.lock").read_text())) == {"espeakng-loader", "yt-dlp"}
+    assert set(lock.pinned_versions((ROOT / "requirements-extras.lock").read_text())) == {
+        "espeakng-loader",
+        "yt-dlp",
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,10 +71,10 @@ def test_an_upgrade_asks_for_the_newest_and_says_what_moved(copied, capsys, monk
         path = copied / command[-1]
         path.write_text(path.read_text().replace("nh3==", "nh3==9."))
 
-    monkeypatch.setattr(lock, "uv", lambda: "uv")
+    monkeypatch.setattr(lock, "find_uv", lambda: "uv")
     monkeypatch.setattr(lock.subprocess, "run", compile_)
     assert (lock.write(upgrade=True), ["--upgrade" in one for one in asked]) == (0, [True] * 3)
-    (version,) = lock.pins((ROOT / "requirements.lock").read_text())["nh3"]
+    (version,) = lock.pinned_versions((ROOT / "requirements.lock").read_text())["nh3"]
     assert capsys.readouterr().out.splitlines()[:2] == [
         f"requirements.lock: nh3 {version} -> 9.{version}",
         f"requirements-dev.lock: nh3 {version} -> 9.{version}",

@@ -58,24 +58,26 @@ def test_mutant_is_found_again_where_lines_have_moved():
     assert apply(second, "def f(a):\n    a = 1\n    return a\n") is None
 
 
-@pytest.mark.parametrize("package", mutation_test.SOURCES)
+@pytest.mark.parametrize("package", mutation_test.SOURCES_BY_PACKAGE)
 def test_choice_is_the_same_by_seed(package):
-    chosen = mutation_test.choose(mutation_test.ROOT, package, 8, 1)
+    chosen = mutation_test.choose_mutants(mutation_test.ROOT, package, 8, 1)
     assert len(set(chosen)) == 8
-    assert chosen == mutation_test.choose(mutation_test.ROOT, package, 8, 1)
-    assert chosen != mutation_test.choose(mutation_test.ROOT, package, 8, 2)
+    assert chosen == mutation_test.choose_mutants(mutation_test.ROOT, package, 8, 1)
+    assert chosen != mutation_test.choose_mutants(mutation_test.ROOT, package, 8, 2)
     for mutant in chosen:
         _, mutated = apply(mutant, (mutation_test.ROOT / mutant.file).read_text())
         assert mutated != ast.unparse(ast.parse((mutation_test.ROOT / mutant.file).read_text()))
 
 
 def test_every_pattern_finds_files():
-    assert set(mutation_test.SOURCES) == set(mutation_test.TESTS)
+    assert set(mutation_test.SOURCES_BY_PACKAGE) == set(mutation_test.TESTS_BY_PACKAGE)
     sources = [
         one
-        for table in (mutation_test.SOURCES, mutation_test.SIMULATED)
+        for table in (mutation_test.SOURCES_BY_PACKAGE, mutation_test.SIMULATED_SOURCES)
         for patterns in table.values()
         for one in patterns.split()
     ]
-    tests = [f"tests/{one}" for patterns in mutation_test.TESTS.values() for one in patterns.split()]
+    tests = [
+        f"tests/{one}" for patterns in mutation_test.TESTS_BY_PACKAGE.values() for one in patterns.split()
+    ]
     assert [one for one in sources + tests if not mutation_test.find_files(mutation_test.ROOT, one)] == []

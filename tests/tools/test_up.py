@@ -142,15 +142,15 @@ def test_each_failure_is_one_line_and_told_once_in_a_while(up, tmp_path, as_json
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     log = tmp_path / "service.log"
     told = {}
-    lines = up.new_failures(done.stderr.splitlines(), log, told)
+    lines = up.find_new_failures(done.stderr.splitlines(), log, told)
     details = "" if as_json else " part=_run_beat"
     assert lines == [
         f"Failed: engine_part_failed [config.embedded]{details}. More in {log}",
         f"Failed: Worker (pid:12) was sent SIGKILL! [gunicorn.error]. More in {log}",
     ]
-    assert up.new_failures(done.stderr.splitlines(), log, told) == []
-    told["engine_part_failed [config.embedded]"] -= up.TOLD_AGAIN_SECONDS
-    assert len(up.new_failures(done.stderr.splitlines(), log, told)) == 1
+    assert up.find_new_failures(done.stderr.splitlines(), log, told) == []
+    told["engine_part_failed [config.embedded]"] -= up.REPEAT_SECONDS
+    assert len(up.find_new_failures(done.stderr.splitlines(), log, told)) == 1
 
 
 def test_a_log_of_the_last_start_stays_and_none_before(up, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline import plugins
 from pipeline.plugins import Refused
-from pipeline.voices.base import TEXT_CHARACTERS, Voice
+from pipeline.voices.base import MAX_TEXT_CHARACTERS, Voice
 from tests.voices.programs import program
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -81,4 +81,4 @@ def test_the_same_text_sounds_the_same(voice, sample, environment, speech):
 
 def test_too_long_a_text_is_refused_in_words(voice, environment):
     with pytest.raises(Refused, match=r"has 4001 characters; a voice speaks 4000 at most"):
-        voice.speak("a" * (TEXT_CHARACTERS + 1), language="en", environment=environment)
+        voice.speak("a" * (MAX_TEXT_CHARACTERS + 1), language="en", environment=environment)

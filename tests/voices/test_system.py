@@ -134,7 +134,7 @@ def test_a_slow_child_is_ended(monkeypatch, tmp_path):
         "time.sleep(600)\n"
     )
     monkeypatch.setattr(system, "_PROGRAM", program)
-    monkeypatch.setattr(system, "SECONDS", 0.4)
+    monkeypatch.setattr(system, "MAX_SECONDS", 0.4)
     with pytest.raises(TryLater, match="took more than"):
         speak("Hello.")
     # What was killed takes a moment to end on a busy machine.
@@ -172,7 +172,9 @@ def test_the_child_knows_nothing_of_the_service(monkeypatch, tmp_path):
         "import os, sys\nsys.stdout.write(repr((sorted(os.environ), os.getcwd(), os.getsid(0) == os.getpid())))\n"
     )
     monkeypatch.setenv("SECRET_KEY", "x")
-    answer = child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=20, answer=1000))
+    answer = child_program.run(
+        child_program.python_command(program), caps=child_program.Caps(seconds=20, answer=1000)
+    )
     names, folder, is_leader = eval(answer)
     assert (set(names) <= {"LC_CTYPE"}, folder, is_leader) == (True, "/", True)
     assert os.environ["SECRET_KEY"] == "x"
@@ -182,5 +184,7 @@ def test_a_child_that_talks_without_end_is_ended(tmp_path):
     program = tmp_path / "child.py"
     program.write_text("import sys\nwhile True:\n    sys.stdout.write('x' * 100_000)\n")
     with pytest.raises(child_program.ChildEnded) as ended:
-        child_program.run(child_program.ours(program), caps=child_program.Caps(seconds=20, answer=1_000_000))
+        child_program.run(
+            child_program.python_command(program), caps=child_program.Caps(seconds=20, answer=1_000_000)
+        )
     assert ended.value.how == "flooded"

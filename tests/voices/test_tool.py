@@ -73,7 +73,7 @@ def test_a_wrong_program_is_told_in_words(tmp_path, monkeypatch, before, after, 
 
 
 def test_a_slow_program_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(tool, "SECONDS", 0.5)
+    monkeypatch.setattr(tool, "MAX_SECONDS", 0.5)
     with pytest.raises(TryLater, match="took more than"):
         speak(program(tmp_path, before="time.sleep(600)"))
 

@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
             if options["adopt"]:
-                media_root_id.adopt()
+                media_root_id.adopt_folder()
             if options["approve_sweep"]:
                 self._approve()
         except OSError as error:
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     def _report(self) -> None:
         comparison = media_root_id.compare_folder()
         stop_reason = media_sweep.why_stopped()
-        trashed = [path for path in files.trash().rglob("*") if path.is_file()]
+        trashed = [path for path in files.trash_folder().rglob("*") if path.is_file()]
         if comparison.verdict == "ours":
             self.stdout.write(f"{settings.MEDIA_ROOT} belongs to this database: {media_root_id.own_id()}.")
         elif not comparison.said:

@@ -23,7 +23,7 @@ from pipeline.engines.shared.source_sentences import (
     standalone_sentences,
 )
 from pipeline.plugins import Refused
-from pipeline.render.typography.punctuation import marks_of
+from pipeline.render.typography.punctuation import quotation_marks
 from pipeline.text.article import EXCERPT, slug_of, with_article_data
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import (
@@ -174,7 +174,7 @@ def _quote_title(title: str, language: str) -> str:
     """Return the title in the language's quotation marks; a title that is a quotation has its own."""
     if is_wholly_quoted(title.replace("\\", "")):
         return title
-    opening, closing = marks_of(language)
+    opening, closing = quotation_marks(language)
     marks = opening.strip() + closing.strip()
     # Nested guillemets, « … « … » », would be read as three quotations.
     inner = (

@@ -61,7 +61,7 @@ class _Hero:
             (colour.WHITE, dark_ink),
             key=lambda ink: colour.contrast(ink, self.ground) + (ink == colour.WHITE),
         )
-        if colour.contrast(self.ink, self.ground) < colour.READABLE:
+        if colour.contrast(self.ink, self.ground) < colour.MIN_TEXT_CONTRAST:
             self.ink = dark_ink
         self.faint = colour.readable(colour.mix(self.ink, self.ground, 0.25), self.ground)
         # A bar that hardly differs from the background wouldn't be seen.

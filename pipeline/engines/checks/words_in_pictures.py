@@ -18,7 +18,7 @@ from pipeline.engines.shared.picture_parts import initials_of
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, DrawnText
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video import storyboard_edits
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
         previous_name = name
     # A sentence, or a number with its unit, may continue from card to card.
     texts += [
-        joined(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
+        join_words(word.t for card in cards for word in card.words) for cards in (board.captions, board.told)
     ]
     return _without_engine_text(texts, persona, board.meta.language, len(board.scenes))
 

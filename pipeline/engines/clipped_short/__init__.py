@@ -234,7 +234,7 @@ class ClippedShort(Engine):
             message = f"The content names one clip with its start and end, {MIN_SECONDS:.0f} to {MAX_SECONDS:.0f} seconds apart."
             raise Refused(message, code="no_span", field="content.clips")
         if draft.title:
-            clipped.set_title(draft.title, draft.language)
+            clipped.fit_title(draft.title, draft.language)
         material = media.material
         clip = (
             next((candidate for candidate in material.clips if candidate.name == span.name), None)
@@ -252,7 +252,7 @@ class ClippedShort(Engine):
             _caption_words(clip, span, draft.body),
             title=draft.title,
             credit=credit_of(material.credit, persona, draft.language),
-            look=clipped.ClipColours(persona.brand.get("primary"), persona.brand.get("accent")),
+            colours=clipped.ClipColours(persona.brand.get("primary"), persona.brand.get("accent")),
             language=draft.language,
             alt_text=f"{draft.title}. {draft.body}"[:1000],
         )
@@ -344,7 +344,7 @@ def _check_title(draft: Draft, persona: PersonaCard) -> Check:
         fault = f"The title has {len(draft.title)} characters; {MAX_TITLE_CHARACTERS} are the most."
     else:
         try:
-            clipped.set_title(draft.title, draft.language)
+            clipped.fit_title(draft.title, draft.language)
         except Refused as refused:
             fault = refused.message
     return make_check(

@@ -51,7 +51,7 @@ def verbatim_title(brief: Brief, persona: PersonaCard, sentences: Sequence[Fact]
 
 def _fits(title: str, language: str) -> bool:
     try:
-        clipped.set_title(title, language)
+        clipped.fit_title(title, language)
     except Refused:
         return False
     return True

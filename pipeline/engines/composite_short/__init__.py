@@ -28,7 +28,7 @@ from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import composite
-from pipeline.render.video.templates.composite import SECONDS, VisualSource
+from pipeline.render.video.templates.composite import FILM_SECONDS, VisualSource
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class CompositeShort(Engine):
             if _estimate_seconds(draft, persona) >= _MIN_SECONDS
         ]
         if not long_enough:
-            message = f"The source holds too few sentences that stand alone for a story of {SECONDS[0]:.0f} seconds."
+            message = f"The source holds too few sentences that stand alone for a story of {FILM_SECONDS[0]:.0f} seconds."
             raise Refused(message, code="nothing_to_say")
         return tuple(long_enough)
 

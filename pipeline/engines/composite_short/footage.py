@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pipeline.engines.shared.film_checks import is_span
 from pipeline.render.audio.word_timing import written_words
 from pipeline.render.video.material import VideoSpan
-from pipeline.render.video.templates.composite import PIECE, ROOM, cut
+from pipeline.render.video.templates.composite import MIN_VIDEO_SECONDS, PIECE_SECONDS, cut_pieces
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def find_moments(
     words = outline.heard.words
     claim_by_word = list(_claims_by_word(script, claims))
     moments: list[float | None] = []
-    for piece in cut(words, outline.card, [PIECE[1]] * MAX_VISUALS):
+    for piece in cut_pieces(words, outline.card, [PIECE[1]] * MAX_VISUALS):
         middle = (piece.start + piece.end) / 2
         word_index = bisect_right([word.start for word in words], middle) - 1
         claim = claim_by_word[word_index] if 0 <= word_index < len(claim_by_word) else None

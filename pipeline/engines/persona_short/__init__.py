@@ -44,7 +44,7 @@ from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import telling
-from pipeline.render.video.templates.telling import CALL_WORDS, HOOK_SECONDS, SECONDS, SLOTS, Telling
+from pipeline.render.video.templates.telling import CALL_WORDS, FILM_SECONDS, HOOK_SECONDS, SLOTS, Telling
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import collapse, count_words, counted
 

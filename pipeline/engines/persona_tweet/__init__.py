@@ -246,7 +246,7 @@ class _Colours:
             (colour.WHITE, self.words),
             key=lambda ink: colour.contrast(ink, self.disc) + (ink == colour.WHITE),
         )
-        if colour.contrast(self.initials, self.disc) < colour.READABLE:
+        if colour.contrast(self.initials, self.disc) < colour.MIN_TEXT_CONTRAST:
             self.disc = colour.readable(self.disc, self.initials)
 
 

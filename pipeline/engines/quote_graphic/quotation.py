@@ -14,7 +14,7 @@ from pipeline.engines.shared.picture_parts import (
     with_last_line,
 )
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
-from pipeline.render.typography.punctuation import marks_of
+from pipeline.render.typography.punctuation import quotation_marks
 from pipeline.text.links import find_links
 from pipeline.text.prose.sentences import find_signature
 from pipeline.text.prose.verbatim_edits import (
@@ -80,7 +80,7 @@ def bare_words(words: str) -> str:
 
 def in_marks(quote: Quotation, language: str) -> str:
     """Return the words in the language's quotation marks if somebody spoke them, else bare."""
-    opening, closing = marks_of(language) if quote.is_spoken else ("", "")
+    opening, closing = quotation_marks(language) if quote.is_spoken else ("", "")
     return f"{opening}{quote.words}{closing}"
 
 

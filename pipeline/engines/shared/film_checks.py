@@ -10,7 +10,7 @@ from pipeline.engines.checks.allowed_contacts import unlisted_addresses
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import list_characters, undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.video.storyboard import outside, storyboard_faults
+from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def check_fits(film: Callable[[], Storyboard], *, reported_codes: frozenset[str]
     except Refused as refused:
         fault = None if refused.code in reported_codes else refused.message
     else:
-        covered_words = outside(board)
+        covered_words = texts_outside(board)
         if covered_words:
             fault = f"These words stand where an app covers them: “{covered_words[0]}”."
         elif faults := storyboard_faults(board):

@@ -15,7 +15,7 @@ from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import list_characters, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout, seen
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout, visible_box
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def full_tones(persona: PersonaCard) -> Tones:
         (colour.WHITE, dark),
         key=lambda candidate: colour.contrast(candidate, ground) + (candidate == colour.WHITE),
     )
-    if colour.contrast(ink, ground) < colour.READABLE:
+    if colour.contrast(ink, ground) < colour.MIN_TEXT_CONTRAST:
         ink = dark
     # The background moves away from the ink, so that nothing becomes harder to read.
     direction = colour.BLACK if ink == colour.WHITE else colour.WHITE
@@ -105,7 +105,7 @@ def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
     ground, accent = brand_colours(persona)
     veil = colour.mix(ground, _DARK, 0.7)
     lightest = colour.mix(colour.WHITE, veil, _VEIL)
-    if colour.contrast(colour.WHITE, lightest) < colour.READABLE:
+    if colour.contrast(colour.WHITE, lightest) < colour.MIN_TEXT_CONTRAST:
         veil = _DARK
         lightest = colour.mix(colour.WHITE, veil, _VEIL)
     tones = _build_tones(lightest, lightest, lightest, colour.WHITE, accent)
@@ -128,7 +128,7 @@ def paper_tones(persona: PersonaCard) -> Tones:
     if (
         colour.contrast(accent, paper)
         < _MIN_ORNAMENT_CONTRAST
-        <= colour.READABLE
+        <= colour.MIN_TEXT_CONTRAST
         <= colour.contrast(accent, shade)
     ):
         paper, ink = shade, colour.WHITE
@@ -142,7 +142,7 @@ def _build_tones(ground: str, top: str, bottom: str, ink: str, accent: str) -> T
         (colour.WHITE, colour.BLACK),
         key=lambda candidate: colour.contrast(candidate, disc) + (candidate == colour.WHITE),
     )
-    if colour.contrast(on_disc, disc) < colour.READABLE:
+    if colour.contrast(on_disc, disc) < colour.MIN_TEXT_CONTRAST:
         on_disc = colour.BLACK if on_disc == colour.WHITE else colour.WHITE
     return Tones(top, bottom, ink, faint, colour.readable(accent, ground), disc, on_disc)
 
@@ -293,7 +293,7 @@ class PictureLayout:
         And the ink's height.
         """
         block = layout(sign, (self.room, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size)
-        left, top, right, bottom = seen(block)
+        left, top, right, bottom = visible_box(block)
         x = self.leading(right - left) - left
         accent = self.tones.accent
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top

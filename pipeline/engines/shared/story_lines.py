@@ -18,7 +18,7 @@ from pipeline.render.audio import narration
 from pipeline.render.audio.narration import NarrationScript
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, PASSAGES_MOST, SLOTS, Telling
+from pipeline.render.video.templates.telling import CALL_SECONDS, CALL_WORDS, MAX_PASSAGES, SLOTS, Telling
 from pipeline.text.links import find_links
 from pipeline.text.prose.sentences import sentence_continues, statements_in
 from pipeline.text.prose.verbatim_edits import (
@@ -56,7 +56,7 @@ def telling_of(draft: Draft) -> Telling:
     lines = [line for raw_line in draft.body.splitlines() if (line := raw_line.strip())]
     passages = lines[1:-1]
     call = passages.pop() if len(passages) > 1 and _is_call(passages[-1]) else ""
-    if len(lines) < _MIN_LINES or len(passages) > PASSAGES_MOST:
+    if len(lines) < _MIN_LINES or len(passages) > MAX_PASSAGES:
         message = (
             f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
             f"where there is one, the end card. The text has {counted(len(lines), 'line')}, {counted(len(passages), 'passage')} among them."
@@ -150,7 +150,7 @@ def split_into_passages(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
         # A short first run comes last, since the hook may cover the beginning of the first passage.
         return run_lengths[0] < _MIN_FIRST_PASSAGE_WORDS, sorted(run_lengths, reverse=True)
 
-    count = min(PASSAGES_MOST, len(chosen))
+    count = min(MAX_PASSAGES, len(chosen))
     best_edges = min(combinations(range(1, len(chosen)), count - 1), key=unevenness)
     return tuple(
         paragraph_of(sentence.words for sentence in chosen[start:end])

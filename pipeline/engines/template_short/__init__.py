@@ -32,7 +32,7 @@ from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.storyboard import SIZE
 from pipeline.render.video.templates import points
-from pipeline.render.video.templates.points import POINTS, SLOTS, Values
+from pipeline.render.video.templates.points import POINTS, SLOTS, PointsTexts
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.sentences import statements_in
 from pipeline.text.prose.verbatim_edits import (
@@ -143,7 +143,7 @@ class TemplateShort(Engine):
         ]
         title = collapse(answer["title"].replace("\n", " "))
         language = persona.language or brief.language
-        values = Values(title, tuple(point_texts), end_of(brief, persona, language))
+        values = PointsTexts(title, tuple(point_texts), end_of(brief, persona, language))
         return _build_draft(
             values,
             brief,
@@ -182,7 +182,7 @@ class TemplateShort(Engine):
         )
 
 
-def values_of(draft: Draft) -> Values:
+def values_of(draft: Draft) -> PointsTexts:
     """Return the slots of a body, one per line. Raises `Refused` if there are too few or too many."""
     lines = [line for raw_line in draft.body.splitlines() if (line := raw_line.strip())]
     if len(lines) != POINTS + 2:
@@ -191,7 +191,7 @@ def values_of(draft: Draft) -> Values:
             f"card. The text has {counted(len(lines), 'line')}."
         )
         raise Refused(message, code="wrong_count")
-    return Values(lines[0], tuple(lines[1:-1]), lines[-1])
+    return PointsTexts(lines[0], tuple(lines[1:-1]), lines[-1])
 
 
 def _as_point(sentence: str) -> str:
@@ -247,7 +247,9 @@ def _choose_title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fa
 
 
 def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tuple[str, Fact]]) -> Draft:
-    values = Values(title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language))
+    values = PointsTexts(
+        title, tuple(sentence for sentence, _ in chosen), end_of(brief, persona, brief.language)
+    )
     claims = tuple(Claim(sentence, fact.quote, fact.start, fact.end) for sentence, fact in chosen)
     caption = compose_caption(values.title, "\n".join(values.points), persona)
     return _build_draft(
@@ -256,7 +258,7 @@ def _draft(brief: Brief, persona: PersonaCard, title: str, chosen: Sequence[tupl
 
 
 def _build_draft(
-    values: Values,
+    values: PointsTexts,
     brief: Brief,
     *,
     claims: tuple[Claim, ...],

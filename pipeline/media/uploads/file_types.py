@@ -1,5 +1,6 @@
-"""What a file is, by its bytes, and whether its sound or video can be read; the name and the type that its sender gave
-are trusted for nothing.
+"""Finds out what a file is by its bytes, and whether its sound or video can be read.
+
+The name and the type that its sender gave are not trusted.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from pipeline.render.probe import Probed
 
 HEAD_BYTES: Final = 4096
-KINDS: Final[Mapping[str, tuple[str, int]]] = {
+SIZE_LIMITS: Final[Mapping[str, tuple[str, int]]] = {
     "image": ("A picture", limits.UPLOAD_IMAGE_BYTES),
     "audio": ("A sound file", limits.UPLOAD_AUDIO_BYTES),
     "video": ("A video", limits.UPLOAD_VIDEO_BYTES),
     "text": ("A text file", limits.UPLOAD_TEXT_BYTES),
 }
-"""How each kind is called in a sentence, and how many bytes it may have."""
+"""A kind's name at the beginning of a sentence, and the bytes that it may have."""
 SUFFIXES: Final[Mapping[str, str]] = {
     "image/jpeg": ".jpg",
     "image/png": ".png",
@@ -53,9 +54,9 @@ SUFFIXES: Final[Mapping[str, str]] = {
     "text/html": ".html",
     "text/csv": ".csv",
 }
-"""Every type that is taken."""
-_PICTURES: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
-_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
+"""Every type that is accepted, with its suffix."""
+_PICTURE_TYPES: Final = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
+_TYPE_BY_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"GIF87a", "image/gif"),
@@ -64,8 +65,8 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"OggS", "audio/ogg"),
     (b"ID3", "audio/mpeg"),
 )
-_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-_ELSE: Final[tuple[tuple[bytes, str], ...]] = (
+_TYPE_BY_RIFF_FORM: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_REFUSED_BY_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"%PDF-", "a PDF; open it, copy its text and send that"),
     (b"PK\x03\x04", "an archive or an office document; save it as text"),
     (b"\xd0\xcf\x11\xe0", "an office document; save it as text"),
@@ -74,21 +75,21 @@ _ELSE: Final[tuple[tuple[bytes, str], ...]] = (
     (b"MZ", "a program"),
 )
 # The brand of an MP4's first box (ISO/IEC 14496-12): Apple's audio, QuickTime, pictures; everything else is video.
-_BRANDS: Final = {b"M4A ": "audio/mp4", b"M4B ": "audio/mp4", b"qt  ": "video/quicktime"}
-_STILLS: Final = frozenset({b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis"})
-# Comments are taken whole: a match that could give some of one back would try every way to cut them.
-_HTML: Final = re.compile(
+_TYPE_BY_MP4_BRAND: Final = {b"M4A ": "audio/mp4", b"M4B ": "audio/mp4", b"qt  ": "video/quicktime"}
+_STILL_BRANDS: Final = frozenset({b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis"})
+# Comments match possessively: a pattern that could give some back would try every way to split them.
+_HTML_START: Final = re.compile(
     r"\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|article|section|div|main|h[1-6]|p|ul|ol|table)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_MARKUP: Final = re.compile(r"\s*<(?:\?xml|svg|!doctype\s+(?!html)\w)", re.IGNORECASE)
-_MARKDOWN: Final = re.compile(
+_XML_START: Final = re.compile(r"\s*<(?:\?xml|svg|!doctype\s+(?!html)\w)", re.IGNORECASE)
+_MARKDOWN_SIGNS: Final = re.compile(
     r"^(?:#{1,6} \S|[-*+] \S|\d{1,3}\. \S|> \S|```)|\]\((?:https?:|/|#)|\*\*\S", re.MULTILINE
 )
 _CSV_LINES: Final = 20
-LOOKED_INTO: Final = frozenset({"audio", "video"})
-# By the first bytes a container may hold either; what is in it decides.
-_REALLY: Final[Mapping[tuple[str, str], str]] = {
+PROBED_KINDS: Final = frozenset({"audio", "video"})
+# The first bytes of a container don't tell sound from video; its content decides.
+_TYPE_BY_CONTENT: Final[Mapping[tuple[str, str], str]] = {
     ("video/mp4", "audio"): "audio/mp4",
     ("video/quicktime", "audio"): "audio/mp4",
     ("audio/mp4", "video"): "video/mp4",
@@ -96,8 +97,8 @@ _REALLY: Final[Mapping[tuple[str, str], str]] = {
 
 
 @dataclass(frozen=True)
-class Sniffed:
-    """Width and height, in pixels, are those of a picture or a video, `seconds` the length of a sound or video."""
+class SniffedFile:
+    """The type of a file: `width` and `height` in pixels of a picture or video, `seconds` of a sound or video."""
 
     kind: str
     mime_type: str
@@ -111,7 +112,7 @@ class Sniffed:
 
 
 class UnsupportedFileType(AppError):
-    """The bytes are of a kind that isn't taken."""
+    """The bytes are of a kind that isn't accepted."""
 
     code = "unsupported_media_type"
 
@@ -123,42 +124,46 @@ class UnsupportedFileType(AppError):
 
 
 def sniff_head(head: bytes) -> str | None:
-    """The type by the first `HEAD_BYTES`; None where only all of it can tell: a text. Raises `UnsupportedFileType`."""
+    """Return the type by the first `HEAD_BYTES`; None for a possible text, which only the whole file can tell.
+
+    Raises `UnsupportedFileType`, and `Invalid` for an empty file.
+    """
     if not head:
         raise Invalid.one("file", "empty_file", "The file is empty; choose one that holds something.")
-    found = _by_magic(head)
-    if found is not None:
-        return found
-    for magic, what in _ELSE:
+    mime_type = _by_magic(head)
+    if mime_type is not None:
+        return mime_type
+    for magic, description in _REFUSED_BY_MAGIC:
         if head.startswith(magic):
-            raise UnsupportedFileType(what)
+            raise UnsupportedFileType(description)
     if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UnsupportedFileType("of a kind that isn't known")
     return None
 
 
 def refuse_too_large(kind: str, size: int) -> None:
-    name, most = KINDS[kind]
-    if size > most:
+    """Raise `PayloadTooLarge` for more bytes than a kind may have."""
+    name, max_bytes = SIZE_LIMITS[kind]
+    if size > max_bytes:
         mib = f"{size / 2**20:.1f}".rstrip("0").rstrip(".")
-        message = f"{name} may have {most // 2**20} MiB at most; this one has {mib}."
+        message = f"{name} may have {max_bytes // 2**20} MiB at most; this one has {mib}."
         raise PayloadTooLarge(Detail("file", "file_too_large", message))
 
 
-def sniff_picture(data: bytes, mime_type: str) -> Sniffed:
-    """Its size, without decoding it: one that would unpack to too many pixels is refused. Raises `Invalid`."""
+def sniff_picture(data: bytes, mime_type: str) -> SniffedFile:
+    """Return the picture's size without decoding it. Raises `Invalid` for a damaged one, or too many pixels."""
     try:
-        with Image.open(BytesIO(data), formats=tuple(_PICTURES)) as opened:
+        with Image.open(BytesIO(data), formats=tuple(_PICTURE_TYPES)) as opened:
             width, height = opened.size
             if width * height > limits.UPLOAD_PIXELS:
                 raise Image.DecompressionBombError
-            # Looks at the checksums; nothing is unpacked.
+            # `verify` reads the checksums; nothing is decoded.
             opened.verify()
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        most = limits.UPLOAD_PIXELS // 1_000_000
-        message = f"The picture has more than {most} million pixels; make it smaller."
+        megapixels = limits.UPLOAD_PIXELS // 1_000_000
+        message = f"The picture has more than {megapixels} million pixels; make it smaller."
         raise Invalid.one("file", "too_many_pixels", message) from None
-    # What Pillow raises for damaged data, by its decoders' sources.
+    # The errors that Pillow raises for damaged data, by its decoders' sources.
     except (
         UnidentifiedImageError,
         OSError,
@@ -173,38 +178,41 @@ def sniff_picture(data: bytes, mime_type: str) -> Sniffed:
     ):
         message = "The picture is damaged: it can't be read to its end. Save it again and send that."
         raise Invalid.one("file", "damaged", message) from None
-    return Sniffed("image", mime_type, width, height)
+    return SniffedFile("image", mime_type, width, height)
 
 
-def sniff_text(data: bytes) -> Sniffed:
-    """HTML, CSV, Markdown or plain text in UTF-8. Raises `UnsupportedFileType`."""
-    return sniff_words(read_text(data))
+def sniff_text(data: bytes) -> SniffedFile:
+    """Return HTML, CSV, Markdown or plain text, from UTF-8. Raises `UnsupportedFileType`."""
+    return sniff_decoded(read_utf8(data))
 
 
-def sniff_words(text: str) -> Sniffed:
-    """As `sniff_text`, of what was decoded."""
-    if _MARKUP.match(text):
+def sniff_decoded(text: str) -> SniffedFile:
+    """Return what `sniff_text` returns, for decoded text."""
+    if _XML_START.match(text):
         raise UnsupportedFileType("XML or SVG")
-    if _HTML.match(text):
-        return Sniffed("text", "text/html")
+    if _HTML_START.match(text):
+        return SniffedFile("text", "text/html")
     if _is_table(text):
-        return Sniffed("text", "text/csv")
-    return Sniffed("text", "text/markdown" if _MARKDOWN.search(text) else "text/plain")
+        return SniffedFile("text", "text/csv")
+    return SniffedFile("text", "text/markdown" if _MARKDOWN_SIGNS.search(text) else "text/plain")
 
 
-def read_words(data: bytes) -> str:
-    """The words of a text file that a person chose, in any encoding that `text_encodings` knows. Raises as `read_text`."""
+def read_any_encoding(data: bytes) -> str:
+    """Return the words of a text file that a person chose, in any encoding that `text_encodings` knows.
+
+    Raises as `read_utf8`.
+    """
     text = text_encodings.decode(data)
     if text is None:
         raise UnsupportedFileType("no text, or in an encoding that isn't known; save it as UTF-8")
     if "\x00" in text:
         raise UnsupportedFileType("of a kind that isn't known")
-    sniff_words(text)
+    sniff_decoded(text)
     return text
 
 
-def read_text(data: bytes) -> str:
-    """The words of a text file. Raises `UnsupportedFileType` for what isn't UTF-8."""
+def read_utf8(data: bytes) -> str:
+    """Return the words of a text file. Raises `UnsupportedFileType` for anything but UTF-8."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -215,22 +223,23 @@ def read_text(data: bytes) -> str:
 
 
 def _by_magic(head: bytes) -> str | None:
-    for magic, mime_type in _MAGIC:
+    """Return the type by the file's first bytes; None where they tell nothing. Raises `UnsupportedFileType`."""
+    for magic, mime_type in _TYPE_BY_MAGIC:
         if head.startswith(magic):
             return mime_type
     if head[:4] == b"RIFF":
-        return _RIFF.get(head[8:12])
+        return _TYPE_BY_RIFF_FORM.get(head[8:12])
     if head[4:8] == b"ftyp":
-        if head[8:12] in _STILLS:
+        if head[8:12] in _STILL_BRANDS:
             raise UnsupportedFileType("a picture in HEIC or AVIF; save it as JPEG")
-        return _BRANDS.get(head[8:12], "video/mp4")
+        return _TYPE_BY_MP4_BRAND.get(head[8:12], "video/mp4")
     if head.startswith(b"\x1a\x45\xdf\xa3") and b"webm" in head[:64]:
         return "video/webm"
     return "audio/mpeg" if _is_mpeg_frame(head) else None
 
 
 def _is_mpeg_frame(head: bytes) -> bool:
-    """The sync word of an MPEG audio frame of layer III with a bitrate and a rate that exist."""
+    """Return whether an MPEG audio frame of layer III begins here, with a bit rate and a sample rate that exist."""
     return (
         len(head) > 3
         and head[0] == 0xFF
@@ -241,7 +250,7 @@ def _is_mpeg_frame(head: bytes) -> bool:
 
 
 def _is_table(text: str) -> bool:
-    """Several lines that all have the same number of cells, more than one."""
+    """Return whether several lines all have the same number of cells, more than one."""
     lines = [line for line in text[: 64 * 1024].splitlines()[: _CSV_LINES + 1] if line.strip()][:_CSV_LINES]
     if len(lines) < 2:
         return False
@@ -257,7 +266,7 @@ def _is_table(text: str) -> bool:
 
 
 class UploadBusy(AppError):
-    """The machine has no room to look at the file now."""
+    """The machine has no room to examine the file now."""
 
     code = "unavailable"
 
@@ -265,11 +274,11 @@ class UploadBusy(AppError):
         super().__init__(Detail("file", "busy", message))
 
 
-def inspect(file: BinaryIO, found: Sniffed) -> Sniffed:
-    """With what it really holds, its length, and a video's size. Raises `Invalid` with one sentence, and `UploadBusy`."""
+def probe_content(file: BinaryIO, sniffed: SniffedFile) -> SniffedFile:
+    """Return the file with its real kind, length and video size. Raises `Invalid` with one sentence, and `UploadBusy`."""
     try:
-        # Not waited for: whoever sends the file holds one of a few threads that everybody's requests need.
-        with film_process.slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
+        # Without waiting: the request that sends the file holds one of the few threads that all requests need.
+        with film_process.claim_slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
     except film_process.RenderBusy as busy:
         message = "Other files are being looked at; send it again in some seconds."
@@ -279,21 +288,22 @@ def inspect(file: BinaryIO, found: Sniffed) -> Sniffed:
     except TryLater as later:
         raise UploadBusy(later.message) from later
     return replace(
-        found,
-        **_really(found, probed),
+        sniffed,
+        **_type_by_content(sniffed, probed),
         width=probed.width,
         height=probed.height,
         seconds=round(probed.seconds, 3),
     )
 
 
-def _really(found: Sniffed, probed: Probed) -> dict[str, str]:
-    if probed.kind == found.kind:
+def _type_by_content(sniffed: SniffedFile, probed: Probed) -> dict[str, str]:
+    """Return the kind and type by the content, where they differ from those by the first bytes. Raises `Invalid`."""
+    if probed.kind == sniffed.kind:
         return {}
-    mime_type = _REALLY.get((found.mime_type, probed.kind), "")
+    mime_type = _TYPE_BY_CONTENT.get((sniffed.mime_type, probed.kind), "")
     if mime_type not in SUFFIXES:
         message = (
-            f"The file is called {found.kind} by its first bytes and holds {probed.kind}; save it again."
+            f"The file is called {sniffed.kind} by its first bytes and holds {probed.kind}; save it again."
         )
         raise Invalid.one("file", "other_kind", message)
     return {"kind": probed.kind, "mime_type": mime_type}

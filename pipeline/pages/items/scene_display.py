@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.pages.items.display import scene_name
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video import storyboard_edits
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SceneSeen:
 
 def scenes_of(kept: StoredStoryboard) -> list[SceneSeen]:
     board = kept.board
-    texts = storyboard_edits.texts(board)
+    texts = storyboard_edits.editable_texts(board)
     found = []
     for place, scene in enumerate(board.scenes):
         frame = kept.frames[place] if place < len(kept.frames) else None
@@ -49,11 +49,11 @@ def scenes_of(kept: StoredStoryboard) -> list[SceneSeen]:
                 width=(frame.width if frame else None) or board.width,
                 height=(frame.height if frame else None) or board.height,
                 texts=[
-                    (scene_name(one.name), storyboard_edits.plain(one.words))
+                    (scene_name(one.name), storyboard_edits.normalize_text(one.words))
                     for one in texts
                     if one.scene == place
                 ],
-                captions=joined(word.t for card in cards for word in card.words),
+                captions=join_words(word.t for card in cards for word in card.words),
             )
         )
     return found

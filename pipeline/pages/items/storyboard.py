@@ -56,7 +56,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fixed": storyboard_rearrange.why_fixed(kept.board),
+        "fixed": storyboard_rearrange.fixed_scenes_reason(kept.board),
         "scenes": form.scenes(scenes_of(kept)),
         "duration": kept.board.duration,
     }

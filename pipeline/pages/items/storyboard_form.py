@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 
 from pipeline.pages.items.display import scene_name
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video import storyboard_edits, storyboard_rearrange
-from pipeline.render.video.storyboard import LONGEST
+from pipeline.render.video.storyboard import MAX_FILM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,11 +49,11 @@ class StoryboardForm(VersionedForm):
 
     def __init__(self, *args: Any, board: Storyboard, version: int, **kwargs: Any) -> None:
         self._board = board
-        self._texts = {_name_of(board, one): one for one in storyboard_edits.texts(board)}
+        self._texts = {_name_of(board, one): one for one in storyboard_edits.editable_texts(board)}
         self._order: list[int] = list(range(len(board.scenes)))
         self._made: Storyboard | None = None
         super().__init__(*args, **kwargs)
-        if not storyboard_rearrange.why_fixed(board):
+        if not storyboard_rearrange.fixed_scenes_reason(board):
             self._add_scenes()
         self._add_words()
         self.initial["version"] = version
@@ -66,8 +66,8 @@ class StoryboardForm(VersionedForm):
         for place, scene in enumerate(self._board.scenes):
             self.fields[f"seconds_{place}"] = forms.FloatField(
                 label=_("Seconds"),
-                min_value=storyboard_rearrange.SHORTEST,
-                max_value=LONGEST,
+                min_value=storyboard_rearrange.MIN_SCENE_SECONDS,
+                max_value=MAX_FILM_SECONDS,
                 widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
             )
             self.initial[f"seconds_{place}"] = f"{scene.end - scene.start:.2f}".rstrip("0").rstrip(".")
@@ -85,12 +85,12 @@ class StoryboardForm(VersionedForm):
                 max_length=_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2 if len(text.words) > 30 else 1}),
             )
-            self.initial[name] = storyboard_edits.plain(text.words)
+            self.initial[name] = storyboard_edits.normalize_text(text.words)
         for place, card in enumerate(self._board.captions):
             self.fields[f"caption_{place}"] = forms.CharField(
                 label=_("Caption at %(second)s s") % {"second": f"{card.start:.1f}"}, max_length=_CHARACTERS
             )
-            self.initial[f"caption_{place}"] = joined(word.t for word in card.words)
+            self.initial[f"caption_{place}"] = join_words(word.t for word in card.words)
 
     def _written(self) -> list[str]:
         return [name for name in self.fields if name not in _HIDDEN]
@@ -146,10 +146,12 @@ class StoryboardForm(VersionedForm):
         # From the last one: what is laid out anew may take more overlays, or fewer.
         for name, text in reversed(self._texts.items()):
             words = self.cleaned_data[name]
-            if storyboard_edits.plain(words) != storyboard_edits.plain(text.words):
+            if storyboard_edits.normalize_text(words) != storyboard_edits.normalize_text(text.words):
                 made = self._tried(
                     name,
-                    lambda made=made, text=text, words=words: storyboard_edits.retyped(made, text, words),
+                    lambda made=made, text=text, words=words: storyboard_edits.replace_text(
+                        made, text, words
+                    ),
                 )
         for place in range(len(self._board.captions)):
             name = f"caption_{place}"
@@ -157,7 +159,7 @@ class StoryboardForm(VersionedForm):
                 words = self.cleaned_data[name]
                 made = self._tried(
                     name,
-                    lambda made=made, place=place, words=words: storyboard_edits.recaptioned(
+                    lambda made=made, place=place, words=words: storyboard_edits.replace_caption(
                         made, place, words
                     ),
                 )
@@ -170,7 +172,7 @@ class StoryboardForm(VersionedForm):
             if f"seconds_{place}" in self.changed_data
         }
         try:
-            return storyboard_rearrange.arranged(made, self._order, seconds)
+            return storyboard_rearrange.rearrange(made, self._order, seconds)
         except storyboard_edits.Unfit as unfit:
             self.add_error(f"seconds_{unfit.place[1:]}" if unfit.place else None, unfit.message)
             return None
@@ -208,7 +210,9 @@ class StoryboardForm(VersionedForm):
 
     def _text_at(self, number: int) -> str | None:
         made = self._made
-        shown = [one for one in storyboard_edits.texts(made) if number in one.overlays] if made else []
+        shown = (
+            [one for one in storyboard_edits.editable_texts(made) if number in one.overlays] if made else []
+        )
         for one in shown:
             scene = self._order[one.scene]
             for name, text in self._texts.items():
@@ -221,7 +225,7 @@ def _name_of(board: Storyboard, text: SceneText) -> str:
     """The scene, and which of its texts: the same after an edit of words."""
     before = [
         one
-        for one in storyboard_edits.texts(board)
+        for one in storyboard_edits.editable_texts(board)
         if one.scene == text.scene and one.overlays < text.overlays
     ]
     return f"text_{text.scene}_{len(before)}"

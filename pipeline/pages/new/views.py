@@ -104,7 +104,7 @@ def _read_link(url: str, taken: _Taken) -> None:
 def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
     given = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
     taken.initial["is_file"] = True
-    words = uploads.words_in(given)
+    words = uploads.read_text_file(given)
     if words is None:
         kept = uploads.store_upload(place.workspace, given, test=False, actor=place.user.email)
         taken.initial["upload"] = encode("upl", kept.pk)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from config.core import limits as core_limits
 from pipeline import limits
-from pipeline.voices.base import FASTEST, SLOWEST, USUAL
+from pipeline.voices.base import DEFAULT_RATE, MAX_RATE, MIN_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -175,9 +175,9 @@ class LookForm(forms.Form):
     voice_rate = forms.IntegerField(
         label=_("Speaking rate"),
         required=False,
-        min_value=SLOWEST,
-        max_value=FASTEST,
-        help_text=_("Words per minute. Leave empty for %(usual)d.") % {"usual": USUAL},
+        min_value=MIN_RATE,
+        max_value=MAX_RATE,
+        help_text=_("Words per minute. Leave empty for %(usual)d.") % {"usual": DEFAULT_RATE},
     )
     voice_pitch = forms.IntegerField(
         label=_("Voice pitch"),

@@ -1,4 +1,4 @@
-"""FFmpeg's filters over sounds: arrays of floats in, arrays of floats out."""
+"""Runs FFmpeg's filters over sounds: arrays of floats in, arrays of floats out."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Sound: TypeAlias = NDArray[np.float32]
-"""48,000 Hz, of the shape (samples, 2), from -1 to 1."""
+"""Samples at 48,000 Hz, of the shape (samples, 2), from -1 to 1."""
 SAMPLE_RATE: Final = 48_000
-_CHUNK: Final = 4_800
-"""Samples that are handed to the filters at once: a tenth of a second."""
+_CHUNK_SAMPLES: Final = 4_800
+"""Samples that are passed to the filters at once: a tenth of a second."""
 
 
 def to_decibels(amplitude: float) -> float:
+    """Return the amplitude in decibels, where 1 is 0 dB; minus infinity for silence."""
     return 20 * math.log10(amplitude) if amplitude > 0 else -math.inf
 
 
 def from_decibels(decibels: float) -> float:
+    """Return the amplitude for a level in decibels."""
     return float(10.0 ** (decibels / 20))
 
 
 def silence(seconds: float, *, samples: int | None = None) -> Sound:
-    """So many seconds without a sound; with `samples` exactly so many of them."""
+    """Return so many seconds of silence, or exactly `samples` samples where they are given."""
     return np.zeros((round(seconds * SAMPLE_RATE) if samples is None else samples, 2), np.float32)
 
 
 def pad_or_cut(sound: Sound, samples: int) -> Sound:
-    """A sound of so many samples: cut, or followed by silence."""
+    """Return the sound at exactly `samples` samples: cut, or followed by silence."""
     if len(sound) >= samples:
         return sound[:samples]
     return np.concatenate(
@@ -47,60 +49,62 @@ def run_filters(
     sounds: Sequence[Sound],
     filters: Sequence[tuple[str, str]],
     *,
-    each: Callable[[Any], None] | None = None,
+    on_frame: Callable[[Any], None] | None = None,
 ) -> Sound:
-    """The sounds through a chain of filters, the first of which takes all of them; all are as long as the first.
+    """Run the sounds through a chain of filters, the first of which takes all of them, and return the result.
 
-    `each` sees every frame that comes out; then nothing is kept, and an empty sound is returned.
+    All sounds are as long as the first. With `on_frame`, which is called with every frame of the result, nothing is
+    collected and an empty sound is returned.
     """
     graph = Graph()
-    given = "flt"
+    sample_format = "flt"
     sources = [
         graph.add_abuffer(
-            sample_rate=SAMPLE_RATE, format=given, layout="stereo", time_base=Fraction(1, SAMPLE_RATE)
+            sample_rate=SAMPLE_RATE, format=sample_format, layout="stereo", time_base=Fraction(1, SAMPLE_RATE)
         )
         for _ in sounds
     ]
     chain = [graph.add(name, options) for name, options in filters]
-    # Whatever a filter prefers, what comes out is what went in.
+    # Whatever format a filter prefers, the result has the format of the input.
     chain.append(
-        graph.add("aformat", f"sample_fmts={given}:channel_layouts=stereo:sample_rates={SAMPLE_RATE}")
+        graph.add("aformat", f"sample_fmts={sample_format}:channel_layouts=stereo:sample_rates={SAMPLE_RATE}")
     )
     sink = graph.add("abuffersink")
-    for place, source in enumerate(sources):
-        source.link_to(chain[0], 0, place)
-    for this, following in zip(chain, [*chain[1:], sink], strict=True):
-        this.link_to(following)
+    for index, source in enumerate(sources):
+        source.link_to(chain[0], 0, index)
+    for current, following in zip(chain, [*chain[1:], sink], strict=True):
+        current.link_to(following)
     graph.configure()
-    kept: list[Sound] = []
-    for at in range(0, len(sounds[0]), _CHUNK):
+    parts: list[Sound] = []
+    for start in range(0, len(sounds[0]), _CHUNK_SAMPLES):
         for source, sound in zip(sources, sounds, strict=True):
-            source.push(_frame(sound[at : at + _CHUNK], at, given))
-        _pull(sink, kept, each)
+            source.push(_to_frame(sound[start : start + _CHUNK_SAMPLES], start, sample_format))
+        _collect_frames(sink, parts, on_frame)
     for source in sources:
         source.push(None)
-    _pull(sink, kept, each)
-    return np.concatenate(kept) if kept else silence(0)
+    _collect_frames(sink, parts, on_frame)
+    return np.concatenate(parts) if parts else silence(0)
 
 
-def _frame(part: Sound, at: int, given: str) -> av.AudioFrame:
+def _to_frame(samples: Sound, start: int, sample_format: str) -> av.AudioFrame:
     frame = av.AudioFrame.from_ndarray(
-        np.ascontiguousarray(part, np.float32).reshape(1, -1), format=given, layout="stereo"
+        np.ascontiguousarray(samples, np.float32).reshape(1, -1), format=sample_format, layout="stereo"
     )
     frame.sample_rate = SAMPLE_RATE
-    frame.pts = at
+    frame.pts = start
     frame.time_base = Fraction(1, SAMPLE_RATE)
     return frame
 
 
-def _pull(sink: Any, kept: list[Sound], each: Callable[[Any], None] | None) -> None:
+def _collect_frames(sink: Any, parts: list[Sound], on_frame: Callable[[Any], None] | None) -> None:
+    """Collect the frames that are ready, or call `on_frame` with each."""
     while True:
         try:
             frame = sink.pull()
-        # The filters want more, or have given all.
+        # The filters need more input, or have given everything.
         except (av.BlockingIOError, av.EOFError):
             return
-        if each is not None:
-            each(frame)
+        if on_frame is not None:
+            on_frame(frame)
         else:
-            kept.append(frame.to_ndarray().reshape(-1, 2))
+            parts.append(frame.to_ndarray().reshape(-1, 2))

@@ -1,7 +1,7 @@
-"""How loud a film is: measured by BS.1770, mixed, brought to the target and measured again after the encoder.
+"""Measures the loudness of a film by BS.1770, brings it to the target, and measures it again after the encoder.
 
 Sounds are arrays of 32-bit floats at 48,000 Hz, of the shape (samples, 2), from -1 to 1. FFmpeg's filters do the work,
-inside the process. `loudnorm` isn't used: it leaves its linear mode without a word, and then moves every level.
+inside the process. `loudnorm` isn't used: it leaves its linear mode without a notice, and then changes every level.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import av
 import numpy as np
 
-from pipeline.render.audio.audio_io import AAC_BITS, decode, encode_aac
+from pipeline.render.audio.audio_io import AAC_BITS_PER_SECOND, decode, encode_aac
 from pipeline.render.audio.ffmpeg_filters import (
     SAMPLE_RATE,
     Sound,
@@ -28,31 +28,34 @@ from pipeline.render.audio.ffmpeg_filters import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-TARGET: Final = -14.0
-"""LUFS: what YouTube, TikTok, Instagram and Spotify turn louder sounds down to."""
-SLACK: Final = 0.5
-"""LU off the target with which a sound is delivered without a word of it."""
-PEAK: Final = -1.0
-"""dBTP of what is delivered, after the encoder."""
-CEILING: Final = -2.0
-"""dBFS before the encoder: AAC adds up to a decibel."""
-BLOCK: Final = 0.4
-"""Seconds of a block of BS.1770; a shorter sound has no loudness."""
-SILENT: Final = -70.0
-"""LUFS: quieter blocks don't count."""
-GAIN_MOST: Final = 40.0
-"""Decibels; what needs more is noise."""
-_ROUNDS: Final = 6
-"""Tries at most, of the whole and of the gain within each."""
-_NEAR: Final = 0.1
-"""LU; a try that is nearer than that to what it aims at is the last."""
-_LOWEST: Final = -120.0
-"""dBTP that stand for silence, whose peak in decibels has no number."""
+TARGET_LUFS: Final = -14.0
+"""The loudness to which YouTube, TikTok, Instagram and Spotify turn louder sounds down."""
+TOLERANCE_LU: Final = 0.5
+"""Distance from the target, in LU, that is delivered without a note."""
+MAX_PEAK_DBTP: Final = -1.0
+"""The maximum true peak of what is delivered, after the encoder."""
+LIMITER_CEILING_DBFS: Final = -2.0
+"""The limiter's ceiling before the encoder: AAC adds up to a decibel."""
+BLOCK_SECONDS: Final = 0.4
+"""The length of a block of BS.1770; a shorter sound has no loudness."""
+SILENCE_LUFS: Final = -70.0
+"""Blocks that are quieter don't count."""
+MAX_GAIN_DB: Final = 40.0
+"""A sound that needs more gain is noise."""
+_MAX_ROUNDS: Final = 6
+"""The limit of tries, of the whole and of the gain within each."""
+_CLOSE_ENOUGH_LU: Final = 0.1
+"""A try that is nearer to its aim, in LU, is the last."""
+_SILENT_PEAK_DBTP: Final = -120.0
+"""Stands for silence, whose peak in decibels has no number."""
 
 
 @dataclass(frozen=True)
 class Loudness:
-    """`integrated` in LUFS, None where the sound is silent or shorter than a block; `peak` in dBTP, -120 for none."""
+    """A measured loudness.
+
+    `integrated` is in LUFS, None where the sound is silent or shorter than a block; `peak` is in dBTP, -120 for silence.
+    """
 
     integrated: float | None
     peak: float
@@ -60,21 +63,21 @@ class Loudness:
 
     @property
     def note(self) -> str:
-        """Why there is no loudness, for people; empty where there is one."""
+        """The reason why there is no loudness, for people; empty where there is one."""
         if self.integrated is not None:
             return ""
         if not self.seconds:
             return "There is no sound."
-        if self.seconds < BLOCK:
-            return f"The sound lasts {self.seconds:.2f} seconds; loudness is defined from {BLOCK} seconds on."
+        if self.seconds < BLOCK_SECONDS:
+            return f"The sound lasts {self.seconds:.2f} seconds; loudness is defined from {BLOCK_SECONDS} seconds on."
         return "The sound is silent."
 
 
 @dataclass(frozen=True)
 class Mastered:
-    """`aac` is an MP4 of the sound alone, whose packets a film can take as they are; `loudness` was measured in it.
+    """A sound at the target. `aac` is an MP4 of the sound alone, whose packets a film can take unchanged.
 
-    `note` says what could not be reached, empty where all was.
+    `loudness` was measured in `aac`, `gain` is in decibels. `note` says what couldn't be reached; empty otherwise.
     """
 
     sound: Sound
@@ -85,103 +88,108 @@ class Mastered:
 
 
 def measure(sound: Sound) -> Loudness:
-    """Integrated loudness and true peak (four times oversampled)."""
+    """Measure integrated loudness and true peak (four times oversampled)."""
     seconds = len(sound) / SAMPLE_RATE
     if not len(sound):
-        return Loudness(None, _LOWEST, 0.0)
-    # A block ends every tenth of a second, so a little silence brings the last one out.
-    told = _ebur128_values(np.concatenate([sound, silence(0.1)]))
-    peak = max(to_decibels(float(told.get("lavfi.r128.true_peak", 0.0))), _LOWEST)
-    integrated = float(told.get("lavfi.r128.I", SILENT))
-    if seconds < BLOCK or not SILENT < integrated < math.inf:
+        return Loudness(None, _SILENT_PEAK_DBTP, 0.0)
+    # A block ends every tenth of a second, so a little silence completes the last one.
+    values = _ebur128_values(np.concatenate([sound, silence(0.1)]))
+    peak = max(to_decibels(float(values.get("lavfi.r128.true_peak", 0.0))), _SILENT_PEAK_DBTP)
+    integrated = float(values.get("lavfi.r128.I", SILENCE_LUFS))
+    if seconds < BLOCK_SECONDS or not SILENCE_LUFS < integrated < math.inf:
         return Loudness(None, peak, seconds)
     return Loudness(integrated, peak, seconds)
 
 
 def _ebur128_values(sound: Sound) -> dict[str, str]:
-    """What FFmpeg's filter `ebur128` has measured at the end of a sound, by its own names."""
-    told: dict[str, str] = {}
+    """Return the measurements of FFmpeg's filter `ebur128` at the end of a sound, by FFmpeg's names."""
+    values: dict[str, str] = {}
 
-    def note(frame: Any) -> None:
-        told.update(frame.metadata)
+    def store(frame: Any) -> None:
+        values.update(frame.metadata)
 
-    run_filters([sound], [("ebur128", "metadata=1:peak=true:framelog=quiet")], each=note)
-    return told
+    run_filters([sound], [("ebur128", "metadata=1:peak=true:framelog=quiet")], on_frame=store)
+    return values
 
 
 def measure_file(path: Path) -> Loudness:
-    """The loudness of the first sound of a file that was probed."""
+    """Measure the first sound of a probed file."""
     return measure(decode(path))
 
 
-def sound_faults(found: Loudness) -> tuple[str, ...]:
-    """What is wrong with what is delivered, one sentence each; none for a film without sound."""
-    said = []
-    if found.integrated is not None and abs(found.integrated - TARGET) > SLACK:
-        said.append(f"The loudness is {found.integrated:.1f} LUFS, not {TARGET:g} ± {SLACK:g}.")
-    if found.peak > PEAK:
-        said.append(f"The true peak is {found.peak:.1f} dBTP; {PEAK:g} is the most.")
-    return tuple(said)
+def sound_faults(loudness: Loudness) -> tuple[str, ...]:
+    """Return the faults of a delivered sound, one sentence each; none for a film without sound."""
+    messages = []
+    if loudness.integrated is not None and abs(loudness.integrated - TARGET_LUFS) > TOLERANCE_LU:
+        messages.append(
+            f"The loudness is {loudness.integrated:.1f} LUFS, not {TARGET_LUFS:g} ± {TOLERANCE_LU:g}."
+        )
+    if loudness.peak > MAX_PEAK_DBTP:
+        messages.append(f"The true peak is {loudness.peak:.1f} dBTP; {MAX_PEAK_DBTP:g} is the most.")
+    return tuple(messages)
 
 
-def master(sound: Sound, *, bits: int = AAC_BITS) -> Mastered:
-    """The sound at the target: measure, gain, limit, encode, verify, and once more from what was found.
+def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Mastered:
+    """Bring the sound to the target: measure, gain, limit, encode, verify, and again from the result.
 
-    `bits` are those a second of the encoder. A limiter takes loudness away and an encoder adds peaks, so both are
-    measured and not reckoned.
+    `bits` are the encoder's for each second. A limiter takes loudness away and an encoder adds peaks, so both are
+    measured and not computed.
     """
     before = measure(sound)
     if not len(sound):
         return Mastered(sound, b"", before, 0.0, before.note)
-    gain = 0.0 if before.integrated is None else TARGET - before.integrated
-    aim, ceiling = TARGET, CEILING
+    gain = 0.0 if before.integrated is None else TARGET_LUFS - before.integrated
+    aimed_lufs, ceiling = TARGET_LUFS, LIMITER_CEILING_DBFS
     best: tuple[float, Mastered] | None = None
-    for _ in range(_ROUNDS):
-        # Silence stays silence; what is too short to have a loudness is only kept from clipping.
+    for _ in range(_MAX_ROUNDS):
+        # Silence stays silence; a sound too short to have a loudness is only kept from clipping.
         limited, gain = (
-            (_limited(sound, ceiling), 0.0)
+            (_limit_peaks(sound, ceiling), 0.0)
             if before.integrated is None
-            else _at_target(sound, gain, aim=aim, ceiling=ceiling)
+            else _gain_to_target(sound, gain, aim=aimed_lufs, ceiling=ceiling)
         )
-        aac = _encoded(limited, bits)
+        aac = _encode(limited, bits_per_second)
         after = _measure_aac(aac)
-        off = 0.0 if after.integrated is None else TARGET - after.integrated
-        over = max(after.peak - PEAK, 0.0)
+        off_target = 0.0 if after.integrated is None else TARGET_LUFS - after.integrated
+        over_peak = max(after.peak - MAX_PEAK_DBTP, 0.0)
         # A decibel of a peak over the limit is as bad as ten LU off the target.
-        badness = abs(off) + 10 * over
-        if best is None or badness < best[0]:
-            said = before.note or " ".join(sound_faults(after))
-            best = (badness, Mastered(limited, aac, after, gain, said))
-        if over == 0 and (abs(off) <= SLACK / 2 or abs(TARGET + off - aim) < _NEAR):
+        penalty = abs(off_target) + 10 * over_peak
+        if best is None or penalty < best[0]:
+            note = before.note or " ".join(sound_faults(after))
+            best = (penalty, Mastered(limited, aac, after, gain, note))
+        if over_peak == 0 and (
+            abs(off_target) <= TOLERANCE_LU / 2
+            or abs(TARGET_LUFS + off_target - aimed_lufs) < _CLOSE_ENOUGH_LU
+        ):
             break
-        if over:
-            # A tenth of a decibel further than the peak was over.
-            ceiling -= over + 0.1
+        if over_peak:
+            # A tenth of a decibel more than the peak was over.
+            ceiling -= over_peak + 0.1
         else:
-            aim = TARGET + off
+            aimed_lufs = TARGET_LUFS + off_target
     assert best is not None  # noqa: S101  there is at least one round
     return best[1]
 
 
-def _at_target(sound: Sound, gain: float, *, aim: float, ceiling: float) -> tuple[Sound, float]:
-    """Louder by as much as the limiter takes away, and by `GAIN_MOST` at most."""
-    nearest: tuple[float, Sound, float] | None = None
-    for _ in range(_ROUNDS):
-        gain = min(gain, GAIN_MOST)
-        limited = _limited(sound * np.float32(from_decibels(gain)), ceiling)
-        found = measure(limited).integrated
-        off = aim - (SILENT if found is None else found)
-        if nearest is None or abs(off) < abs(nearest[0]):
-            nearest = (off, limited, gain)
-        if abs(off) <= _NEAR or (off > 0 and gain == GAIN_MOST):
+def _gain_to_target(sound: Sound, gain: float, *, aim: float, ceiling: float) -> tuple[Sound, float]:
+    """Return the limited sound and its gain, which makes up for the limiter's loss, up to `MAX_GAIN_DB`."""
+    best: tuple[float, Sound, float] | None = None
+    for _ in range(_MAX_ROUNDS):
+        gain = min(gain, MAX_GAIN_DB)
+        limited = _limit_peaks(sound * np.float32(from_decibels(gain)), ceiling)
+        reached = measure(limited).integrated
+        off_target = aim - (SILENCE_LUFS if reached is None else reached)
+        if best is None or abs(off_target) < abs(best[0]):
+            best = (off_target, limited, gain)
+        if abs(off_target) <= _CLOSE_ENOUGH_LU or (off_target > 0 and gain == MAX_GAIN_DB):
             break
-        gain += off
-    assert nearest is not None  # noqa: S101  there is at least one round
-    return nearest[1], nearest[2]
+        gain += off_target
+    assert best is not None  # noqa: S101  there is at least one round
+    return best[1], best[2]
 
 
-def _limited(sound: Sound, ceiling: float) -> Sound:
-    """No sample beyond the ceiling, as long as it was. Four times the rate sees the peaks between samples."""
+def _limit_peaks(sound: Sound, ceiling: float) -> Sound:
+    """Keep every sample under the ceiling, at the same length; at four times the rate it sees peaks between samples."""
     if measure(sound).peak <= ceiling:
         return sound
     limit = f"limit={from_decibels(ceiling):.5f}:attack=5:release=60:level=false:latency=true"
@@ -192,10 +200,10 @@ def _limited(sound: Sound, ceiling: float) -> Sound:
     return pad_or_cut(limited, len(sound))
 
 
-def _encoded(sound: Sound, bits: int) -> bytes:
-    file = io.BytesIO()
-    encode_aac(file, sound, bits=bits)
-    return file.getvalue()
+def _encode(sound: Sound, bits_per_second: int) -> bytes:
+    buffer = io.BytesIO()
+    encode_aac(buffer, sound, bits_per_second=bits_per_second)
+    return buffer.getvalue()
 
 
 def _measure_aac(data: bytes) -> Loudness:

@@ -1,4 +1,4 @@
-"""What is heard in a film: a voice made even, the sound of clips, and music that gives way to both."""
+"""Mixes the sound of a film: an evened voice, the sound of clips, and music that gives way to both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.render.audio.ffmpeg_filters import (
     to_decibels,
 )
 from pipeline.render.audio.loudness import master, measure
-from pipeline.render.video.footage import heard
+from pipeline.render.video.footage import read_clip_sound
 from pipeline.render.video.storyboard import Audio
 
 if TYPE_CHECKING:
@@ -25,130 +25,135 @@ if TYPE_CHECKING:
 
     from pipeline.render.video.storyboard import Duck, Storyboard
 
-BELOW_LEAST: Final = 12.0
-BELOW_MOST: Final = 18.0
-"""Decibels by which music lies under a voice while it speaks."""
-_DUCKED_BY: Final = 6.0
-"""Decibels, about, by which the voice presses the music down."""
-_SEAM: Final = 0.5
-"""Seconds over which music that is too short goes over into its beginning."""
-_SPOKEN: Final = 0.3
-"""Seconds; a shorter rest between two words counts as spoken."""
-_EDGE: Final = 0.01
-"""Seconds in which a take comes and goes, so that no cut clicks."""
+MIN_MUSIC_BELOW_DB: Final = 12.0
+MAX_MUSIC_BELOW_DB: Final = 18.0
+"""Decibels by which music lies under a voice while it speaks, at least and at most."""
+_DUCKING_DB: Final = 6.0
+"""About how many decibels the voice presses the music down by."""
+_CROSSFADE_SECONDS: Final = 0.5
+"""Seconds over which music that is too short fades from its end into its beginning."""
+_MAX_REST_SECONDS: Final = 0.3
+"""A rest between two words that is shorter than this, in seconds, counts as spoken."""
+_TAKE_FADE_SECONDS: Final = 0.01
+"""Seconds in which a take fades in and out, so that no cut clicks."""
 
 
 def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audio | None = None) -> Sound:
-    """Voice and music of exactly the film's length, not yet at any loudness; silence where there is neither.
+    """Mix voice and music to exactly the film's length, at no set loudness; silence where there is neither.
 
-    The voice loses what rumbles below 80 Hz and is compressed 3:1. Music lies `audio.music_below` under it while it
-    speaks, at least 12 and at most 18 dB, is repeated where it is too short, and fades out at the end.
+    The voice is high-passed at 80 Hz and compressed 3:1. Music lies `audio.music_below` under it while it speaks, at
+    least 12 and at most 18 dB; it is repeated where it is too short, and fades out at the end.
     """
-    how = audio or Audio()
+    settings = audio or Audio()
     samples = round(seconds * SAMPLE_RATE)
-    spoken = None if voice is None or not len(voice) else pad_or_cut(even(voice), samples)
+    even_voice = None if voice is None or not len(voice) else pad_or_cut(even_out(voice), samples)
     if music is None or not len(music):
-        return silence(0, samples=samples) if spoken is None else spoken
-    bed = _faded(_repeated(music, samples), how.fade_out)
-    if spoken is None:
-        return bed
-    return spoken + _under(bed, spoken, how)
+        return silence(0, samples=samples) if even_voice is None else even_voice
+    music_bed = _fade_out(_loop_music(music, samples), settings.fade_out)
+    if even_voice is None:
+        return music_bed
+    return even_voice + _duck_to_level(music_bed, even_voice, settings)
 
 
-def even(voice: Sound) -> Sound:
-    """High-passed at 80 Hz, compressed 3:1, as long as it was."""
+def even_out(voice: Sound) -> Sound:
+    """Return the voice high-passed at 80 Hz and compressed 3:1, at its own length."""
     level = measure(voice).integrated
     if level is None:
         return voice
-    # The threshold goes with the voice, so that loud and quiet recordings are treated alike.
+    # The threshold follows the voice's level, so that loud and quiet recordings are treated alike.
     threshold = from_decibels(min(max(level - 2.0, -55.0), -1.0))
-    press = f"threshold={threshold:.5f}:ratio=3:attack=8:release=120:knee=4:detection=rms"
-    made = run_filters([voice], [("highpass", "f=80:p=2"), ("acompressor", press)])
-    return pad_or_cut(made, len(voice))
+    options = f"threshold={threshold:.5f}:ratio=3:attack=8:release=120:knee=4:detection=rms"
+    evened = run_filters([voice], [("highpass", "f=80:p=2"), ("acompressor", options)])
+    return pad_or_cut(evened, len(voice))
 
 
-def _repeated(music: Sound, samples: int) -> Sound:
-    """At least so long: its end goes over into its beginning, without a gap or a click."""
-    seam = min(round(_SEAM * SAMPLE_RATE), len(music) // 2)
-    made = music
-    rising = np.sqrt(np.linspace(0.0, 1.0, seam, dtype=np.float32))[:, None]
-    while len(made) < samples and len(music) > seam:
-        joint = made[len(made) - seam :] * rising[::-1] + music[:seam] * rising
-        made = np.concatenate([made[: len(made) - seam], joint, music[seam:]])
-    return pad_or_cut(made, samples)
+def _loop_music(music: Sound, samples: int) -> Sound:
+    """Repeat the music to exactly `samples`: its end fades into its beginning, without a gap or a click."""
+    crossfade = min(round(_CROSSFADE_SECONDS * SAMPLE_RATE), len(music) // 2)
+    looped = music
+    rising = np.sqrt(np.linspace(0.0, 1.0, crossfade, dtype=np.float32))[:, None]
+    while len(looped) < samples and len(music) > crossfade:
+        overlap = looped[len(looped) - crossfade :] * rising[::-1] + music[:crossfade] * rising
+        looped = np.concatenate([looped[: len(looped) - crossfade], overlap, music[crossfade:]])
+    return pad_or_cut(looped, samples)
 
 
-def _faded(sound: Sound, seconds: float) -> Sound:
+def _fade_out(sound: Sound, seconds: float) -> Sound:
+    """Return the sound with its last `seconds` faded out."""
     length = min(round(seconds * SAMPLE_RATE), len(sound))
     if length <= 0:
         return sound
-    made = sound.copy()
-    # A cosine begins and ends without a corner.
-    made[-length:] *= np.cos(np.linspace(0.0, np.pi / 2, length, dtype=np.float32))[:, None] ** 2
-    return made
+    faded = sound.copy()
+    # A cosine begins and ends without an audible corner.
+    faded[-length:] *= np.cos(np.linspace(0.0, np.pi / 2, length, dtype=np.float32))[:, None] ** 2
+    return faded
 
 
-def _under(bed: Sound, voice: Sound, how: Audio) -> Sound:
-    """The music as it lies under this voice."""
+def _duck_to_level(bed: Sound, voice: Sound, settings: Audio) -> Sound:
+    """Return the music at its set distance under the voice, pressed down while the voice speaks."""
     level = measure(voice).integrated
     if level is None or measure(bed).integrated is None:
         return bed
-    ducked = _ducked(bed, voice, level, how.duck)
-    # Both in the same moments, or rests and edges would count for one of them.
-    loud = measure(_while_spoken(ducked, voice)).integrated
-    spoken = measure(_while_spoken(voice, voice)).integrated
-    if loud is None or spoken is None:
+    ducked = _compress_under(bed, voice, level, settings.duck)
+    # Both are measured in the same moments, or rests and edges would count for one of them alone.
+    music_level = measure(_only_while_spoken(ducked, voice)).integrated
+    voice_level = measure(_only_while_spoken(voice, voice)).integrated
+    if music_level is None or voice_level is None:
         return ducked
-    below = min(max(how.music_below, BELOW_LEAST), BELOW_MOST)
-    return ducked * np.float32(from_decibels(spoken - below - loud))
+    distance = min(max(settings.music_below, MIN_MUSIC_BELOW_DB), MAX_MUSIC_BELOW_DB)
+    return ducked * np.float32(from_decibels(voice_level - distance - music_level))
 
 
-def _ducked(bed: Sound, voice: Sound, level: float, duck: Duck) -> Sound:
-    threshold = from_decibels(min(max(level - _DUCKED_BY / (1 - 1 / max(duck.ratio, 1.5)), -59.0), -1.0))
-    press = (
+def _compress_under(bed: Sound, voice: Sound, level: float, duck: Duck) -> Sound:
+    """Compress the music wherever the voice sounds; `level` is the voice's loudness in LUFS."""
+    threshold = from_decibels(min(max(level - _DUCKING_DB / (1 - 1 / max(duck.ratio, 1.5)), -59.0), -1.0))
+    options = (
         f"threshold={threshold:.5f}:ratio={duck.ratio:g}:attack={duck.attack * 1000:g}"
         f":release={duck.release * 1000:g}:knee=2:detection=rms"
     )
-    return pad_or_cut(run_filters([bed, voice], [("sidechaincompress", press)]), len(bed))
+    return pad_or_cut(run_filters([bed, voice], [("sidechaincompress", options)]), len(bed))
 
 
-def _while_spoken(sound: Sound, voice: Sound) -> Sound:
-    """What of it sounds together with the voice."""
-    width = SAMPLE_RATE // 50
-    blocks = len(voice) // width
-    loud = np.abs(voice[: blocks * width]).reshape(blocks, width, 2).max(axis=(1, 2))
-    reach = np.ones(2 * round(_SPOKEN / 0.04) + 1)
-    is_loud = loud > from_decibels(to_decibels(float(loud.max(initial=0.0))) - 30)
-    # Widened and narrowed again: short rests are filled, and nothing is added at the ends.
-    is_near = np.convolve(is_loud, reach, "same") > 0
-    is_spoken = np.convolve(~is_near, reach, "same") == 0
-    heard: Sound = sound[: blocks * width].reshape(blocks, width, 2)[is_spoken].reshape(-1, 2)
-    return heard
+def _only_while_spoken(sound: Sound, voice: Sound) -> Sound:
+    """Return the parts of the sound during which the voice speaks."""
+    block_samples = SAMPLE_RATE // 50
+    blocks = len(voice) // block_samples
+    peaks = np.abs(voice[: blocks * block_samples]).reshape(blocks, block_samples, 2).max(axis=(1, 2))
+    window = np.ones(2 * round(_MAX_REST_SECONDS / 0.04) + 1)
+    is_loud = peaks > from_decibels(to_decibels(float(peaks.max(initial=0.0))) - 30)
+    # Widened and then narrowed: short rests are filled, and nothing is added at the ends.
+    is_near = np.convolve(is_loud, window, "same") > 0
+    is_spoken = np.convolve(~is_near, window, "same") == 0
+    selected: Sound = (
+        sound[: blocks * block_samples].reshape(blocks, block_samples, 2)[is_spoken].reshape(-1, 2)
+    )
+    return selected
 
 
-def sound_of(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
-    """As long as the film, at its loudness; None for a film without takes, or whose takes are silent."""
+def film_sound(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
+    """Return the film's sound at its full length and loudness; None without takes, or where all takes are silent."""
     if not board.audio.takes:
         return None
-    cut = joined(board, watch)
-    if not cut.any():
+    takes = join_takes(board, watch)
+    if not takes.any():
         return None
-    mixed = mix(voice=cut, music=None, seconds=board.duration, audio=board.audio)
+    mixed = mix(voice=takes, music=None, seconds=board.duration, audio=board.audio)
     return master(mixed).sound
 
 
-def joined(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound:
-    """The takes where they belong, as they are. A film's frame is a whole number of samples long."""
-    whole = silence(0, samples=board.frames * SAMPLE_RATE // board.fps)
+def join_takes(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound:
+    """Put the unchanged takes at their times in one sound. A film's frame is a whole number of samples long."""
+    sound = silence(0, samples=board.frames * SAMPLE_RATE // board.fps)
     for take in board.audio.takes:
-        start, end = round(take.start * SAMPLE_RATE), min(round(take.end * SAMPLE_RATE), len(whole))
+        start, end = round(take.start * SAMPLE_RATE), min(round(take.end * SAMPLE_RATE), len(sound))
         with watch(take.asset) as file:
-            whole[start:end] = _edged(heard(take.asset, file, take.since, end - start))
-    return whole
+            sound[start:end] = _fade_edges(read_clip_sound(take.asset, file, take.since, end - start))
+    return sound
 
 
-def _edged(sound: Sound) -> Sound:
-    length = min(round(_EDGE * SAMPLE_RATE), len(sound) // 2)
+def _fade_edges(sound: Sound) -> Sound:
+    """Fade a take in and out, in place."""
+    length = min(round(_TAKE_FADE_SECONDS * SAMPLE_RATE), len(sound) // 2)
     rising = np.linspace(0.0, 1.0, length, dtype=np.float32)[:, None]
     sound[:length] *= rising
     sound[len(sound) - length :] *= rising[::-1]

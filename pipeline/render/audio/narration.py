@@ -1,4 +1,4 @@
-"""What is said in a film, and when each word of it sounds: engines give the script and lay their scenes on its times."""
+"""The spoken text of a film, and the time of each of its words: engines write the script and lay scenes on its times."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 RATE: Final = 165
 """Words a minute, as people speak in short films."""
 PITCH: Final = 50
-PAUSE: Final = 0.33
-"""Seconds between two sentences of a film that is read in silence."""
-_BETWEEN: Final = "\n\n"
-_ENDED: Final = re.compile(r"[.!?…。！？؟۔।]['\"\u2019\u201d\u00bb)\]]*$")
-_LETTERS: Final = 18.2
-"""Characters that are spoken in a second at `RATE`, blanks counted."""
-_DIGIT: Final = 6
-"""Characters that a digit takes when it is said."""
-_SYLLABLES: Final = (
+PAUSE_SECONDS: Final = 0.33
+"""Seconds between two sentences of a film without a voice, whose words are only shown."""
+_PASSAGE_SEPARATOR: Final = "\n\n"
+_SENTENCE_END: Final = re.compile(r"[.!?…。！？؟۔।]['\"\u2019\u201d\u00bb)\]]*$")
+_CHARACTERS_PER_SECOND: Final = 18.2
+"""Characters spoken in a second at `RATE`, with blanks."""
+_DIGIT_CHARACTERS: Final = 6
+"""Characters that a digit counts for when it is spoken."""
+_SYLLABIC_SCRIPTS: Final = (
     (re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 4.0),
     (re.compile("[\uac00-\ud7a3]"), 3.0),
     (re.compile("[\u3040-\u30ff]"), 2.0),
 )
-"""Signs that are a syllable each, and the characters that one takes: Chinese, Korean, kana."""
+"""Characters that are a syllable each, and the characters that each counts for: Chinese, Korean, kana."""
 
 
 @dataclass(frozen=True)
 class NarrationScript:
-    """What a voice says: passages one after the other, in one language. `rate` in words a minute, `pitch` 0 to 100."""
+    """The text for a voice: passages in order, in one language. `rate` in words a minute, `pitch` 0 to 100."""
 
     passages: tuple[str, ...]
     language: str
@@ -46,15 +46,15 @@ class NarrationScript:
 
     @property
     def text(self) -> str:
-        """As a voice gets it: each passage ends as a sentence does, so that it is heard to end."""
-        return _BETWEEN.join(_ended(one) for one in self.passages)
+        """The text for a voice: each passage ends with a full stop or its like, so that its end is heard."""
+        return _PASSAGE_SEPARATOR.join(_with_full_stop(passage) for passage in self.passages)
 
 
 @dataclass(frozen=True)
 class Narration:
-    """A script with the times of its words, in seconds from the film's beginning: as many passages as it has.
+    """A script with the times of its words, in seconds from the film's beginning, for each of its passages.
 
-    `voice` is the name of the asset that is heard; empty where nobody speaks and the words are shown at the pace of
+    `voice` is the name of the voice's asset; empty for a film without a voice, whose words are shown at the pace of
     speech.
     """
 
@@ -68,67 +68,73 @@ class Narration:
 
 
 def spoken(script: NarrationScript, speech: Speech, *, voice: str) -> Narration:
-    """The times of a speech of `script.text`, by passage; the words as the script has them."""
-    starts, place = [], 0
+    """Return the narration for a speech of `script.text`: word times by passage, with the words of the script."""
+    starts, offset = [], 0
     for passage in script.passages:
-        starts.append(place)
-        place += len(_ended(passage)) + len(_BETWEEN)
-    found: list[list[Word]] = [[] for _ in script.passages]
+        starts.append(offset)
+        offset += len(_with_full_stop(passage)) + len(_PASSAGE_SEPARATOR)
+    words_by_passage: list[list[Word]] = [[] for _ in script.passages]
     for token, word in zip(written_words(script.text), speech.words, strict=True):
-        found[bisect_right(starts, token.start) - 1].append(word)
+        words_by_passage[bisect_right(starts, token.start) - 1].append(word)
     passages = tuple(
-        _as_written(passage, words) for passage, words in zip(script.passages, found, strict=True)
+        _without_added_full_stop(passage, words)
+        for passage, words in zip(script.passages, words_by_passage, strict=True)
     )
     return Narration(passages, speech.seconds, voice)
 
 
 def silent(script: NarrationScript) -> Narration:
-    """The same at the pace of speech, by letters, for a film that nobody speaks in."""
+    """Return the narration for a film without a voice, timed at the pace of speech by the letters of its words."""
     passages: list[tuple[Word, ...]] = []
-    at = 0.0
-    pace = _LETTERS * script.rate / RATE
+    seconds = 0.0
+    characters_per_second = _CHARACTERS_PER_SECOND * script.rate / RATE
     for passage in script.passages:
         words: list[Word] = []
         for token in written_words(passage):
-            start, at = at, at + _weight(token.text) / pace
-            words.append(Word(token.text, round(start, 4), round(at, 4)))
-            if _ENDED.search(token.text):
-                at += PAUSE
-        if words and not _ENDED.search(words[-1].t):
-            at += PAUSE
+            start, seconds = seconds, seconds + _spoken_length(token.text) / characters_per_second
+            words.append(Word(token.text, round(start, 4), round(seconds, 4)))
+            if _SENTENCE_END.search(token.text):
+                seconds += PAUSE_SECONDS
+        if words and not _SENTENCE_END.search(words[-1].t):
+            seconds += PAUSE_SECONDS
         passages.append(tuple(words))
-    return Narration(tuple(passages), round(at, 4))
+    return Narration(tuple(passages), round(seconds, 4))
 
 
 def seconds_of(script: NarrationScript) -> float:
-    """About how long it takes to say."""
+    """Return about how many seconds the script takes to say."""
     return silent(script).seconds
 
 
 def as_json(narration: Narration) -> dict[str, Any]:
+    """Return the narration as values for JSON; `from_json` reads them."""
     return dataclasses.asdict(narration)
 
 
-def from_json(kept: Mapping[str, Any]) -> Narration:
-    """The narration that `as_json` was given."""
-    passages = tuple(tuple(Word(**word) for word in passage) for passage in kept["passages"])
-    return Narration(passages, kept["seconds"], kept["voice"])
+def from_json(data: Mapping[str, Any]) -> Narration:
+    """Return the narration from the values of `as_json`."""
+    passages = tuple(tuple(Word(**word) for word in passage) for passage in data["passages"])
+    return Narration(passages, data["seconds"], data["voice"])
 
 
-def _ended(passage: str) -> str:
+def _with_full_stop(passage: str) -> str:
+    """Return the passage, with a full stop where it doesn't end like a sentence."""
     stripped = passage.strip()
-    return stripped if _ENDED.search(stripped) else f"{stripped}."
+    return stripped if _SENTENCE_END.search(stripped) else f"{stripped}."
 
 
-def _as_written(passage: str, words: Sequence[Word]) -> tuple[Word, ...]:
-    """Without the full stop that was only there to be heard."""
-    if words and not _ENDED.search(passage.strip()) and words[-1].t.endswith("."):
+def _without_added_full_stop(passage: str, words: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the words without the full stop that `_with_full_stop` added for the voice."""
+    if words and not _SENTENCE_END.search(passage.strip()) and words[-1].t.endswith("."):
         return (*words[:-1], dataclasses.replace(words[-1], t=words[-1].t[:-1]))
     return tuple(words)
 
 
-def _weight(word: str) -> float:
-    weight = len(word) + 1 + (_DIGIT - 1) * sum(sign.isdigit() for sign in word)
+def _spoken_length(word: str) -> float:
+    """Return how many characters the word counts for when it is spoken, with the blank behind it."""
+    length = len(word) + 1 + (_DIGIT_CHARACTERS - 1) * sum(character.isdigit() for character in word)
     if word.isascii():
-        return weight
-    return weight + sum((takes - 1) * len(signs.findall(word)) for signs, takes in _SYLLABLES)
+        return length
+    return length + sum(
+        (characters - 1) * len(pattern.findall(word)) for pattern, characters in _SYLLABIC_SCRIPTS
+    )

@@ -1,4 +1,4 @@
-"""Sentences that were said, with their times: from the words of a transcript."""
+"""Splits a transcript's words into spoken sentences with their times."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from pipeline.render.video.storyboard import Word
 
-LONGEST: Final = 15.0
-"""Seconds after which a stretch without a full stop is parted, where the speaker rests longest."""
-REST: Final = 0.5
-"""Seconds without a word that end a sentence where nobody wrote a full stop."""
-FULL_STOPS: Final = 1 / 40
-"""Of fewer sentences' ends for each word nobody punctuated the transcript."""
+MAX_SENTENCE_SECONDS: Final = 15.0
+"""Seconds after which a stretch without a full stop is split, at the longest rest of the speaker."""
+MIN_REST_SECONDS: Final = 0.5
+"""Seconds without a word that end a sentence in a transcript without punctuation."""
+MIN_STOPS_PER_WORD: Final = 1 / 40
+"""With fewer sentence ends for each word, the transcript counts as unpunctuated."""
 
 
 @dataclass(frozen=True)
 class SpokenSentence:
-    """`words[first:last]`, said from `start` to `end`; `text` is them with blanks between."""
+    """The words `words[first:last]`, spoken from `start` to `end` in seconds; `text` joins them with blanks."""
 
     first: int
     last: int
@@ -39,75 +39,86 @@ class SpokenSentence:
 
 
 def text_of(words: Sequence[Word]) -> str:
-    """What was said, as it is written into a raw item."""
+    """Return the spoken text, as it is stored in a raw item."""
     return " ".join(word.t for word in words)
 
 
 def sentences(words: Sequence[Word]) -> tuple[SpokenSentence, ...]:
-    """In order, every word in one of them. They end at full stops; where there are none, at rests."""
+    """Return the sentences in order, with every word in one of them; they end at full stops, or at rests."""
     if not words:
         return ()
-    edges = _by_marks(words)
-    is_punctuated = len(edges) - 1 >= FULL_STOPS * len(words)
-    parted: list[int] = [0]
+    edges = _edges_by_punctuation(words)
+    is_punctuated = len(edges) - 1 >= MIN_STOPS_PER_WORD * len(words)
+    starts: list[int] = [0]
     for first, last in pairwise(edges):
-        parted += _parted(words, first, last, by_rests=not is_punctuated)[1:]
+        starts += _split_long(words, first, last, by_rests=not is_punctuated)[1:]
     return tuple(
         SpokenSentence(first, last, words[first].start, words[last - 1].end, text_of(words[first:last]))
-        for first, last in pairwise(parted)
+        for first, last in pairwise(starts)
     )
 
 
-def _by_marks(words: Sequence[Word]) -> list[int]:
-    """The numbers of the words before which a sentence begins, and one more for the end."""
+def _edges_by_punctuation(words: Sequence[Word]) -> list[int]:
+    """Return the indexes of the words that begin a sentence, and one more for the end."""
     ends = set(sentence_ends(text_of(words)))
-    edges, place = [0], 0
+    edges, offset = [0], 0
     for number, word in enumerate(words, start=1):
-        place += len(word.t)
-        if place in ends and number < len(words):
+        offset += len(word.t)
+        if offset in ends and number < len(words):
             edges.append(number)
-        place += 1
+        offset += 1
     return [*edges, len(words)]
 
 
-def _parted(words: Sequence[Word], first: int, last: int, *, by_rests: bool) -> list[int]:
-    """Where it begins, where it is parted, and where it ends.
+def _split_long(words: Sequence[Word], first: int, last: int, *, by_rests: bool) -> list[int]:
+    """Return the index at which the stretch begins, those at which it is split, and the one at which it ends.
 
-    Parted at its longest rest, then each part at its own, until none is too long: which is to go through all rests from
-    the longest to the shortest, and to part what is still too long at each.
+    It is split at its longest rest, then each part at its own, until none is too long. That is the same as to go
+    through all rests from the longest to the shortest, and to split at each whatever is still too long.
     """
-    numbers_of: dict[int, list[int]] = {}
+    words_by_rest: dict[int, list[int]] = {}
     for number in range(first + 1, last):
         rest = round(1000 * (words[number].start - words[number - 1].end))
-        numbers_of.setdefault(rest, []).append(number)
+        words_by_rest.setdefault(rest, []).append(number)
     edges = [first, last]
     if by_rests:
-        there = (number for rest in numbers_of if rest >= 1000 * REST for number in numbers_of[rest])
-        edges = sorted([*edges, *there])
+        rests = (
+            number
+            for rest in words_by_rest
+            if rest >= 1000 * MIN_REST_SECONDS
+            for number in words_by_rest[rest]
+        )
+        edges = sorted([*edges, *rests])
     for rest in sorted(
-        (rest for rest in numbers_of if 0 < rest < (1000 * REST if by_rests else inf)), reverse=True
+        (rest for rest in words_by_rest if 0 < rest < (1000 * MIN_REST_SECONDS if by_rests else inf)),
+        reverse=True,
     ):
-        numbers = numbers_of[rest]
-        at = 0
-        while at < len(numbers):
-            place = bisect_right(edges, numbers[at])
-            until = bisect_left(numbers, edges[place], at)
-            edges[place:place] = _halved(words, edges[place - 1], edges[place], numbers[at:until])
-            at = until
+        numbers = words_by_rest[rest]
+        position = 0
+        while position < len(numbers):
+            edge_index = bisect_right(edges, numbers[position])
+            end = bisect_left(numbers, edges[edge_index], position)
+            edges[edge_index:edge_index] = _split_at_equal_rests(
+                words, edges[edge_index - 1], edges[edge_index], numbers[position:end]
+            )
+            position = end
     return edges
 
 
-def _halved(words: Sequence[Word], first: int, last: int, numbers: Sequence[int]) -> list[int]:
-    """Where it is parted so that no part is too long: of rests as long as one another first at the middle one."""
-    parted: list[int] = []
-    waiting = [(first, last, 0, len(numbers))]
-    while waiting:
-        first, last, low, high = waiting.pop()
-        if low == high or words[last - 1].end - words[first].start <= LONGEST:
+def _split_at_equal_rests(words: Sequence[Word], first: int, last: int, numbers: Sequence[int]) -> list[int]:
+    """Return the cuts after which no part is too long; of equally long rests the middle one comes first."""
+    cuts: list[int] = []
+    pending = [(first, last, 0, len(numbers))]
+    while pending:
+        first, last, low, high = pending.pop()
+        if low == high or words[last - 1].end - words[first].start <= MAX_SENTENCE_SECONDS:
             continue
         middle = (first + last) / 2
-        right = bisect_left(numbers, middle, low, high)
-        at = min(range(max(low, right - 1), min(high, right + 1)), key=lambda one: abs(numbers[one] - middle))
-        parted.append(numbers[at])
-        waiting += [(first, numbers[at], low, at), (numbers[at], last, at + 1, high)]
-    return sorted(parted)
+        after_middle = bisect_left(numbers, middle, low, high)
+        cut = min(
+            range(max(low, after_middle - 1), min(high, after_middle + 1)),
+            key=lambda index: abs(numbers[index] - middle),
+        )
+        cuts.append(numbers[cut])
+        pending += [(first, numbers[cut], low, cut), (numbers[cut], last, cut + 1, high)]
+    return sorted(cuts)

@@ -1,4 +1,4 @@
-"""Word timing finds when each word of a written text is heard in the samples of a voice."""
+"""Finds when each word of a written text is heard in the samples of a voice."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import wave
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.render.typography.word_segmentation import joined, phrases
+from pipeline.render.typography.word_segmentation import join_words, split_words
 from pipeline.render.video.storyboard import Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TOUCHING: Final = 0.001
-"""Seconds; a pause that ends so shortly before a moment still leads up to it."""
+_ADJACENT_SECONDS: Final = 0.001
+"""Seconds; a pause that ends no longer than this before a moment still leads up to it."""
 
 
 @dataclass(frozen=True)
 class Speech:
-    """One voice. `samples` are 16 bits, little-endian, one channel; `words` in the order in which they sound."""
+    """A recorded voice. `samples` are 16 bits, little-endian, one channel; `words` are in the order of speaking."""
 
     rate: int
     samples: bytes
@@ -31,18 +31,21 @@ class Speech:
         return len(self.samples) / 2 / self.rate
 
     def wav(self) -> bytes:
-        """As a WAV file."""
+        """Return the speech as a WAV file."""
         file = io.BytesIO()
-        with wave.open(file, "wb") as out:
-            out.setnchannels(1)
-            out.setsampwidth(2)
-            out.setframerate(self.rate)
-            out.writeframes(self.samples)
+        with wave.open(file, "wb") as writer:
+            writer.setnchannels(1)
+            writer.setsampwidth(2)
+            writer.setframerate(self.rate)
+            writer.writeframes(self.samples)
         return file.getvalue()
 
 
 class SpeechEvent(NamedTuple):
-    """A synthesiser begins to speak what stands at a place of the text, in code points from 0; times in seconds."""
+    """The moment at which a synthesiser begins to speak the text at `place`, in code points from 0.
+
+    `start` is in seconds.
+    """
 
     place: int
     start: float
@@ -56,7 +59,7 @@ class Pause(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A word as it is written, with the marks around it, and what of the text it covers."""
+    """A word as it is written, with the punctuation around it, and the range of the text that it covers."""
 
     text: str
     start: int
@@ -64,93 +67,100 @@ class Token(NamedTuple):
 
 
 def written_words(text: str) -> list[Token]:
-    """The words as they are shown. Marks that stand alone, such as a dash, belong to the word before them."""
-    found: list[Token] = []
-    held: Token | None = None
-    place = 0
-    for part in (piece for one in text.split() for piece in phrases(one)):
-        start = text.index(part, place)
-        place = start + len(part)
-        token = Token(part, start, place)
+    """Return the words as they are shown. Marks that stand alone, such as a dash, belong to the word before them."""
+    tokens: list[Token] = []
+    leading_marks: Token | None = None
+    offset = 0
+    for part in (phrase for chunk in text.split() for phrase in split_words(chunk)):
+        start = text.index(part, offset)
+        offset = start + len(part)
+        token = Token(part, start, offset)
         if not is_spoken(part):
-            if found:
-                found[-1] = Token(joined((found[-1].text, part)), found[-1].start, place)
+            if tokens:
+                tokens[-1] = Token(join_words((tokens[-1].text, part)), tokens[-1].start, offset)
             else:
-                held = Token(part if held is None else joined((held.text, part)), start, place)
+                leading_marks = Token(
+                    part if leading_marks is None else join_words((leading_marks.text, part)), start, offset
+                )
             continue
-        if held is not None:
-            token, held = Token(joined((held.text, part)), held.start, place), None
-        found.append(token)
-    return found
+        if leading_marks is not None:
+            token, leading_marks = (
+                Token(join_words((leading_marks.text, part)), leading_marks.start, offset),
+                None,
+            )
+        tokens.append(token)
+    return tokens
 
 
 def is_spoken(text: str) -> bool:
-    """Whether there is anything to say: a letter, a digit, or a sign that is read out."""
-    return any(unicodedata.category(sign)[0] in "LN" or sign in "%&@€$£" for sign in text)
+    """Return whether there is anything to say: a letter, a digit, or a symbol that is read out."""
+    return any(unicodedata.category(character)[0] in "LN" or character in "%&@€$£" for character in text)
 
 
 def time_words(
     text: str, events: Sequence[SpeechEvent], pauses: Sequence[Pause], seconds: float
 ) -> tuple[Word, ...]:
-    """When each word of the text is heard.
+    """Return each word of the text with its times in seconds.
 
-    Synthesisers speak of what they say: a number makes several events, an abbreviation one, two words at times one
-    together. A word begins with the first event in it; one without any shares the time of its neighbours by letters.
-    It ends where the next one begins, or where the silence before that does.
+    Synthesisers report what they speak: a number makes several events, an abbreviation one, two words sometimes one
+    together. A word begins with the first event in it; a word without any shares the time of its neighbours by
+    letters. It ends where the next word begins, or where the silence before that begins.
     """
     words = written_words(text)
-    starts = _starts(words, events, seconds)
+    starts = _find_starts(words, events, seconds)
     timed = []
-    for number, (word, start) in enumerate(zip(words, starts, strict=True)):
-        until = starts[number + 1] if number + 1 < len(words) else seconds
+    for index, (word, start) in enumerate(zip(words, starts, strict=True)):
+        limit = starts[index + 1] if index + 1 < len(words) else seconds
         timed.append(
-            Word(word.text, round(start, 4), round(max(start, _heard_until(start, until, pauses)), 4))
+            Word(word.text, round(start, 4), round(max(start, _end_of_sound(start, limit, pauses)), 4))
         )
     return tuple(timed)
 
 
-def _heard_until(start: float, until: float, pauses: Sequence[Pause]) -> float:
-    """The end of the sound before `until`: pauses that lead up to it are cut off."""
-    end = until
+def _end_of_sound(start: float, limit: float, pauses: Sequence[Pause]) -> float:
+    """Return where the sound before `limit` ends: pauses that lead up to the limit are cut off."""
+    end = limit
     for pause in reversed(pauses):
-        if start < pause.start < end and pause.end >= end - _TOUCHING:
+        if start < pause.start < end and pause.end >= end - _ADJACENT_SECONDS:
             end = pause.start
     return end
 
 
-def _starts(words: Sequence[Token], events: Sequence[SpeechEvent], seconds: float) -> list[float]:
-    """When each word begins, in seconds: with its first event, or between its neighbours."""
-    heard: list[float | None] = []
+def _find_starts(words: Sequence[Token], events: Sequence[SpeechEvent], seconds: float) -> list[float]:
+    """Return when each word begins, in seconds: with its first event, or between its neighbours."""
+    starts: list[float | None] = []
     for word in words:
-        inside = (event.start for event in events if word.start <= event.place < word.end)
-        heard.append(next(inside, None))
-    # What a synthesiser tells of a place that it has passed already would turn time back.
+        events_inside = (event.start for event in events if word.start <= event.place < word.end)
+        starts.append(next(events_inside, None))
+    # An event for a place that was already passed would turn time back.
     latest = 0.0
-    for number, start in enumerate(heard):
+    for index, start in enumerate(starts):
         if start is None:
             continue
         if start < latest:
-            heard[number] = None
+            starts[index] = None
         else:
             latest = start
-    return _interpolated(words, heard, seconds)
+    return _interpolate(words, starts, seconds)
 
 
-def _interpolated(words: Sequence[Token], heard: list[float | None], seconds: float) -> list[float]:
-    """The beginnings with those that aren't known: between two that are, time is shared by letters."""
+def _interpolate(words: Sequence[Token], known_starts: list[float | None], seconds: float) -> list[float]:
+    """Return the starts with the unknown ones filled in: between two known ones, time is shared by letters."""
     starts: list[float] = []
-    for number, start in enumerate(heard):
+    for index, start in enumerate(known_starts):
         if start is not None:
             starts.append(start)
             continue
         # The word before, whose beginning is known, shares its time with this one.
-        first = number - 1 if number else 0
+        first_word = index - 1 if index else 0
         begin = starts[-1] if starts else 0.0
-        following = next((later for later in range(number, len(heard)) if heard[later] is not None), None)
-        end = seconds if following is None else heard[following]
+        next_known = next(
+            (later for later in range(index, len(known_starts)) if known_starts[later] is not None), None
+        )
+        end = seconds if next_known is None else known_starts[next_known]
         assert end is not None  # noqa: S101  it was looked for
-        last = len(words) if following is None else following
-        lengths = [len(word.text) for word in words[first:last]]
-        before = lengths[0] if number else 0
-        starts.append(begin + (end - begin) * before / sum(lengths))
+        end_word = len(words) if next_known is None else next_known
+        lengths = [len(word.text) for word in words[first_word:end_word]]
+        letters_before = lengths[0] if index else 0
+        starts.append(begin + (end - begin) * letters_before / sum(lengths))
     return starts

@@ -1,4 +1,4 @@
-"""Laid-out text as data: what `text_layout.layout` answers, and what a stored layout is made of."""
+"""Laid-out text as data: the result of `text_layout.layout`, and what a stored layout consists of."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Align = Literal["start", "center", "end"]
 
 @dataclass(frozen=True)
 class Style:
-    """How text looks, apart from its size. `optical` is Inter's optical size, 14 for small text to 32 for titles."""
+    """The look of text, except its size. `optical` is Inter's optical size, 14 for small text to 32 for titles."""
 
     weight: int = 400
     optical: int = 28
     line_height: float = 1.3
     align: Align = "start"
     hang: float = 0.0
-    """How many pixels a quotation mark that opens a line may stand out to the left, so that the words line up."""
+    """Pixels by which a quotation mark that opens a line may hang out to the left, so that the words line up."""
 
 
 @dataclass(frozen=True)
 class TextRun:
-    """A stretch of one font and one direction; `x` is its left edge from the block's left edge."""
+    """A stretch of one font and one direction; `x` is its left edge in pixels from the block's left edge."""
 
     text: str
     font: str
@@ -35,7 +35,7 @@ class TextRun:
 
 @dataclass(frozen=True)
 class TextLine:
-    """`text` in the order of reading, `runs` from left to right; `baseline` from the block's top edge."""
+    """A line: `text` in reading order, `runs` from left to right, `baseline` in pixels from the block's top edge."""
 
     text: str
     x: float

@@ -1,11 +1,11 @@
-"""Typography that writers leave out: quotation marks, apostrophes, dashes and dots as a printer sets them."""
+"""Sets the typography that writers leave out: a printer's quotation marks, apostrophes, dashes and ellipses."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_PAIRS: Final = {
+_QUOTATION_MARKS: Final = {
     "de": ("„", "“"),
     "cs": ("„", "“"),
     "sk": ("„", "“"),
@@ -29,24 +29,24 @@ _PAIRS: Final = {
     "ar": ("«", "»"),
     "ja": ("「", "」"),
 }
-_ENGLISH: Final = ("“", "”")
-_STRAIGHT: Final = re.compile(r"(?<![\w\d])\"(?=\S)([^\"\n]*?\S)\"(?!\w)")
+_ENGLISH_MARKS: Final = ("“", "”")
+_STRAIGHT_QUOTES: Final = re.compile(r"(?<![\w\d])\"(?=\S)([^\"\n]*?\S)\"(?!\w)")
 _APOSTROPHE: Final = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _DASH: Final = re.compile(r"(?<=\S) (?:--?|\u2014) (?=\S)")
-_DOTS: Final = re.compile(r"(?<!\.)\.\.\.(?!\.)")
-_KEPT_AS_TYPED: Final = frozenset({"ar", "fa", "he", "ur", "yi", "ps"})
+_THREE_DOTS: Final = re.compile(r"(?<!\.)\.\.\.(?!\.)")
+_UNCHANGED_LANGUAGES: Final = frozenset({"ar", "fa", "he", "ur", "yi", "ps"})
 
 
-def marks_of(language: str) -> tuple[str, str]:
-    """The quotation marks around somebody's words; French ones with the narrow no-break spaces within them."""
-    return _PAIRS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH)
+def quotation_marks(language: str) -> tuple[str, str]:
+    """Return a language's opening and closing quotation mark; French ones with their narrow no-break spaces."""
+    return _QUOTATION_MARKS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH_MARKS)
 
 
 def typeset(text: str, language: str) -> str:
-    """For drawing only: the words themselves are stored and quoted as they are."""
+    """Return the text with a printer's punctuation, for drawing only: what is stored and quoted stays unchanged."""
     tag = language.lower().replace("_", "-").partition("-")[0]
-    if tag in _KEPT_AS_TYPED:
+    if tag in _UNCHANGED_LANGUAGES:
         return text
-    opening, closing = _PAIRS.get(tag, _ENGLISH)
-    marked = _STRAIGHT.sub(lambda match: f"{opening}{match[1]}{closing}", text)
-    return _DOTS.sub("…", _DASH.sub(" \u2013 ", _APOSTROPHE.sub("’", marked)))
+    opening, closing = _QUOTATION_MARKS.get(tag, _ENGLISH_MARKS)
+    with_marks = _STRAIGHT_QUOTES.sub(lambda match: f"{opening}{match[1]}{closing}", text)
+    return _THREE_DOTS.sub("…", _DASH.sub(" \u2013 ", _APOSTROPHE.sub("’", with_marks)))

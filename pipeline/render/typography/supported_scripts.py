@@ -1,4 +1,4 @@
-"""Which scripts pictures and films can show here: the one place that says so, and what brings the others."""
+"""Tells which scripts pictures and films can show on this machine, and what would add the others."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pipeline.text.prose.sentences import split_sentences
 
 CJK_PACKAGE: Final = "fonts-noto-cjk"
 """Debian's package of the fonts for Chinese, Japanese and Korean, which are too large to be bundled (40 MB)."""
-_LOOKED_THROUGH: Final = 20_000
-"""Characters of a source that are looked through for sentences that can be shown."""
+_MAX_CHARACTERS_CHECKED: Final = 20_000
+"""Characters of a source that are searched for a sentence that can be shown."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script by some of its letters; `package` is what brings its font where it isn't bundled."""
+    """A script with some of its letters; `package` is Debian's package of its font where that isn't bundled."""
 
     name: str
     letters: str
@@ -41,40 +41,44 @@ SCRIPTS: Final = (
 
 
 def missing_scripts() -> tuple[Script, ...]:
-    """The scripts of the list that no font draws here."""
-    return tuple(one for one in SCRIPTS if clusters.undrawable_clusters(one.letters))
+    """Return the listed scripts that no font draws on this machine."""
+    return tuple(script for script in SCRIPTS if clusters.undrawable_clusters(script.letters))
 
 
 def unshown_scripts() -> Unavailability | None:
-    """Which scripts pictures and films can't show here, and the remedy; None where they show all of the list."""
-    found = missing_scripts()
-    if not found:
+    """Return which scripts can't be shown here, with the remedy; None where all listed ones can."""
+    missing = missing_scripts()
+    if not missing:
         return None
-    reason = f"Pictures and films can't show {_listed([one.name for one in found])} here."
+    reason = f"Pictures and films can't show {_join_names([script.name for script in missing])} here."
     return Unavailability(reason, _remedy(), code="missing_glyphs")
 
 
 @lru_cache(maxsize=64)
 def unshown_text(text: str) -> Unavailability | None:
-    """Why pictures and films can show no sentence of this text here; None where they can show one."""
-    looked = text[:_LOOKED_THROUGH]
-    strange = _unknown_letters(looked)
-    if not strange:
+    """Return why no sentence of the text can be shown here; None where one can."""
+    checked_text = text[:_MAX_CHARACTERS_CHECKED]
+    unknown_letters = _letters_without_font(checked_text)
+    if not unknown_letters:
         return None
-    sentences = [looked[start:end] for start, end in split_sentences(looked)] or [looked]
-    if any(not clusters.undrawable_clusters(one) for one in sentences):
+    sentences = [checked_text[start:end] for start, end in split_sentences(checked_text)] or [checked_text]
+    if any(not clusters.undrawable_clusters(sentence) for sentence in sentences):
         return None
-    names = _listed(list(dict.fromkeys(map(_script_of, strange))))
+    names = _join_names(list(dict.fromkeys(map(_script_of, unknown_letters))))
     reason = f"The fonts for pictures and films on this service have no letters for {names}."
     return Unavailability(reason, _remedy(), code="missing_glyphs")
 
 
-def _unknown_letters(text: str) -> list[str]:
-    return [sign for sign in dict.fromkeys(text) if sign.isalpha() and clusters.font_of(sign) is None]
+def _letters_without_font(text: str) -> list[str]:
+    return [
+        character
+        for character in dict.fromkeys(text)
+        if character.isalpha() and clusters.font_of(character) is None
+    ]
 
 
 def _script_of(letter: str) -> str:
-    """As people call it: kana is Japanese, an ideograph Chinese; of other scripts Unicode's own word."""
+    """Return a letter's script as people call it: kana is Japanese, an ideograph Chinese, others by Unicode's name."""
     name = unicodedata.name(letter, "").replace("FULLWIDTH ", "").replace("HALFWIDTH ", "")
     first = name.partition(" ")[0].partition("-")[0]
     known = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
@@ -82,10 +86,11 @@ def _script_of(letter: str) -> str:
 
 
 def _remedy() -> str:
-    if fonts.CJK in fonts.in_order():
+    """Return what to do about a missing script, for people."""
+    if fonts.CJK in fonts.search_order():
         return "Choose a format without pictures."
     return f"Ask the operator to install Debian's package {CJK_PACKAGE}, or choose a format without pictures."
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

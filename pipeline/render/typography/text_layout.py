@@ -1,7 +1,7 @@
-"""Text laid out in a box and drawn: the one layout that pictures, captions and thumbnails share.
+"""Lays text out in a box and draws it: the one layout that pictures, captions and thumbnails share.
 
-The largest size at which the text fits is taken; nothing is ever cut. Widths scale with the size, so a paragraph is
-measured once and each line once more at the size that was chosen.
+Text is set at the largest size at which it fits; nothing is ever cut. Widths scale with the size, so a paragraph is
+measured once, and each line once more at the chosen size.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pipeline.plugins import Refused
 from pipeline.render.typography import fonts
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language, levels
 from pipeline.render.typography.clusters import fonts_of, split_clusters
-from pipeline.render.typography.fit_text import Paragraph, Shape
-from pipeline.render.typography.line_breaks import pieces
-from pipeline.render.typography.measure import Pen, ink_of, seen_of, sprite
+from pipeline.render.typography.fit_text import Paragraph, TextFitter
+from pipeline.render.typography.line_breaks import split_pieces
+from pipeline.render.typography.measure import RunStyle, emoji_image, ink_bounds, visible_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
     from pipeline.render.typography.layout_types import Block, Direction, Style, TextRun
 
-_RATHER_BREAK: Final = 0.8
+_MIN_UNBROKEN_SHARE: Final = 0.8
 """A long word is broken where keeping it whole would shrink the text below this share."""
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
-_ROUNDED: Final = 1
-"""Pixels by which whole ones may exceed what was measured in parts of them."""
+_LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+_ROUNDING_PIXELS: Final = 1
+"""Pixels by which whole pixels may exceed what was measured in fractions of them."""
 
 
 class TextDoesNotFit(Refused):
-    """Even at the smallest size the text is larger than its box."""
+    """Even at the smallest size the text is larger than its box; `why` replaces the usual message."""
 
     def __init__(self, width: float, height: float, smallest: int, *, why: str = "") -> None:
         super().__init__(
@@ -57,52 +57,59 @@ def layout(
     direction: Direction | Literal["auto"] = "auto",
     accents: Sequence[tuple[int, int]] = (),
 ) -> Block:
-    """The text at the largest whole size from `largest` to `smallest` pixels at which it fits the box.
+    """Lay the text out at the largest whole size from `largest` to `smallest` pixels at which it fits the box.
 
-    `accents` are stretches of the text, in code points after NFC, that are drawn in the second colour. With the
-    direction `auto` each paragraph follows its first letter, and where it has none the language. Lines are as even
-    as can be. Raises `MissingGlyphs` before anything is measured, `TextDoesNotFit` where the smallest size is too large.
+    `accents` are ranges of the text, in code points after NFC, that are drawn in the second colour. With the
+    direction `auto` each paragraph follows its first letter, or the language where it has none. Lines are as even
+    as can be. Raises `MissingGlyphs` before anything is measured, `TextDoesNotFit` if the smallest size is too large.
     """
-    tag = language if _LANGUAGE.fullmatch(language) else ""
+    language_tag = language if _LANGUAGE_TAG.fullmatch(language) else ""
     paragraphs = [
-        _paragraph(words, direction=direction, language=tag, accents=_within(accents, start, len(words)))
-        for start, words in _paragraphs(unicodedata.normalize("NFC", text))
+        _paragraph(
+            paragraph_text,
+            direction=direction,
+            language=language_tag,
+            accents=_accents_within(accents, start, len(paragraph_text)),
+        )
+        for start, paragraph_text in _paragraphs(unicodedata.normalize("NFC", text))
     ]
-    shape = Shape(paragraphs, box, style, tag)
-    most = largest
-    while most >= smallest and (block := _fitted(shape, most, smallest)) is not None:
-        left, _, right, _ = ink(block)
-        if right - left <= box[0] + _ROUNDED:
+    shape = TextFitter(paragraphs, box, style, language_tag)
+    max_size = largest
+    while max_size >= smallest and (block := _fit(shape, max_size, smallest)) is not None:
+        left, _, right, _ = ink_box(block)
+        if right - left <= box[0] + _ROUNDING_PIXELS:
             return block
-        # The last sign of a line may reach beyond where the next would begin, such as a digit's accent.
-        most = block.size - 1
+        # A line's last character may draw beyond its own width, such as a digit with an accent.
+        max_size = block.size - 1
     raise TextDoesNotFit(*box, smallest)
 
 
-def _fitted(shape: Shape, largest: int, smallest: int) -> Block | None:
-    whole = shape.largest_fit(largest, smallest, may_break=False)
-    split_up = None
-    if whole is None or whole.size < _RATHER_BREAK * largest:
-        split_up = shape.largest_fit(largest, smallest, may_break=True)
-    if whole is None or (split_up is not None and whole.size < _RATHER_BREAK * split_up.size):
-        return split_up
-    return whole
+def _fit(shape: TextFitter, largest: int, smallest: int) -> Block | None:
+    """Fit the shape with whole words, or with broken ones where that makes the text much larger; None if too large."""
+    unbroken = shape.largest_fit(largest, smallest, may_break=False)
+    broken = None
+    if unbroken is None or unbroken.size < _MIN_UNBROKEN_SHARE * largest:
+        broken = shape.largest_fit(largest, smallest, may_break=True)
+    if unbroken is None or (broken is not None and unbroken.size < _MIN_UNBROKEN_SHARE * broken.size):
+        return broken
+    return unbroken
 
 
 def _paragraphs(text: str) -> list[tuple[int, str]]:
-    """Each with where it starts; white space at the ends goes, as do empty ones."""
-    found = []
+    """Return each paragraph with its start in the text, without white space at its ends; empty ones are left out."""
+    paragraphs = []
     start = 0
     for line in re.split(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]", text):
         end = start + len(line)
-        words = line.strip()
-        if words:
-            found.append((start + len(line) - len(line.lstrip()), words.replace("\t", " ")))
+        stripped = line.strip()
+        if stripped:
+            paragraphs.append((start + len(line) - len(line.lstrip()), stripped.replace("\t", " ")))
         start = end + (2 if text[end : end + 2] == "\r\n" else 1)
-    return found
+    return paragraphs
 
 
-def _within(accents: Sequence[tuple[int, int]], start: int, length: int) -> list[tuple[int, int]]:
+def _accents_within(accents: Sequence[tuple[int, int]], start: int, length: int) -> list[tuple[int, int]]:
+    """Return the parts of the accents that lie in a paragraph, from the paragraph's start."""
     return [
         (max(first - start, 0), min(end - start, length))
         for first, end in accents
@@ -111,36 +118,41 @@ def _within(accents: Sequence[tuple[int, int]], start: int, length: int) -> list
 
 
 def _paragraph(
-    words: str, *, direction: Direction | Literal["auto"], language: str, accents: list[tuple[int, int]]
+    text: str, *, direction: Direction | Literal["auto"], language: str, accents: list[tuple[int, int]]
 ) -> Paragraph:
-    found = split_clusters(words)
-    chosen = fonts_of(found)
+    clusters = split_clusters(text)
+    cluster_fonts = fonts_of(clusters)
     if direction == "auto":
-        strong = first_strong_is_rtl(words)
-        is_rtl = is_rtl_language(language) if strong is None else strong
+        first_strong = first_strong_is_rtl(text)
+        is_rtl = is_rtl_language(language) if first_strong is None else first_strong
     else:
         is_rtl = direction == "rtl"
-    by_sign = levels(words, is_rtl=is_rtl)
-    by_cluster: list[int] = []
-    accented: list[bool] = []
-    place = 0
-    for cluster in found:
-        by_cluster.append(by_sign[place])
-        accented.append(any(first <= place < end for first, end in accents))
-        place += len(cluster)
+    levels_by_character = levels(text, is_rtl=is_rtl)
+    levels_by_cluster: list[int] = []
+    accents_by_cluster: list[bool] = []
+    offset = 0
+    for cluster in clusters:
+        levels_by_cluster.append(levels_by_character[offset])
+        accents_by_cluster.append(any(first <= offset < end for first, end in accents))
+        offset += len(cluster)
     return Paragraph(
-        tuple(found), tuple(chosen), tuple(by_cluster), tuple(accented), tuple(pieces(found)), is_rtl
+        tuple(clusters),
+        tuple(cluster_fonts),
+        tuple(levels_by_cluster),
+        tuple(accents_by_cluster),
+        tuple(split_pieces(clusters)),
+        is_rtl,
     )
 
 
-def ink(block: Block) -> tuple[float, float, float, float]:
-    """The box of what is really drawn, from the block's top left corner: left, top, right, bottom; emoji apart."""
+def ink_box(block: Block) -> tuple[float, float, float, float]:
+    """Return left, top, right and bottom of what is drawn, from the block's top left corner; emoji don't count."""
     boxes = []
     for line in block.lines:
         for run in line.runs:
             if run.font == fonts.EMOJI:
                 continue
-            left, top, right, bottom = ink_of(run.text, _pen(block, run))
+            left, top, right, bottom = ink_bounds(run.text, _run_style(block, run))
             boxes.append((run.x + left, line.baseline + top, run.x + right, line.baseline + bottom))
     if not boxes:
         return 0.0, 0.0, block.width, block.height
@@ -148,26 +160,26 @@ def ink(block: Block) -> tuple[float, float, float, float]:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def seen(block: Block) -> tuple[float, float, float, float]:
-    """As `ink`, but without the empty part between what is drawn and the baseline; slower, for ornaments."""
+def visible_box(block: Block) -> tuple[float, float, float, float]:
+    """Return `ink_box` without the empty part between the visible ink and the baseline; slower, for ornaments."""
     boxes = [
         (run.x + box[0], line.baseline + box[1], run.x + box[2], line.baseline + box[3])
         for line in block.lines
         for run in line.runs
-        for box in (seen_of(run.text, _pen(block, run)),)
+        for box in (visible_bounds(run.text, _run_style(block, run)),)
     ]
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _pen(block: Block, run: TextRun) -> Pen:
-    return Pen(run.font, block.size, block.weight, block.optical, block.language, run.direction)
+def _run_style(block: Block, run: TextRun) -> RunStyle:
+    return RunStyle(run.font, block.size, block.weight, block.optical, block.language, run.direction)
 
 
 def draw_block(
     image: Image.Image, block: Block, at: tuple[float, float], *, colour: str, accent: str | None = None
 ) -> None:
-    """The block on an RGB image, its top left corner at `at`."""
+    """Draw the block on an RGB image, its top left corner at `at`."""
     pen = ImageDraw.Draw(image)
     for line in block.lines:
         for run in line.runs:
@@ -190,6 +202,6 @@ def _draw_emoji(image: Image.Image, run: TextRun, at: tuple[float, float], size:
     x, y = at
     clusters = split_clusters(run.text)
     for cluster in reversed(clusters) if run.direction == "rtl" else clusters:
-        picture, above = sprite(cluster, size)
+        picture, above = emoji_image(cluster, size)
         image.paste(picture, (round(x), round(y) - above), picture)
         x += run.width / len(clusters)

@@ -1,4 +1,4 @@
-"""What fills the frame behind everything: flat colours, stills under a moving camera, films."""
+"""Draws what fills the frame behind everything: flat colours, stills under a moving camera, films."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 
 from pipeline.render.colour import BLACK, rgb
 from pipeline.render.video.storyboard import UnusableAsset
-from pipeline.render.video.ycbcr import Plane, Planes, blank, copy, fill, of_rgb
+from pipeline.render.video.ycbcr import Plane, Planes, copy, fill, new_planes, planes_of_rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
     from pipeline.render.video.footage import Reel
     from pipeline.render.video.storyboard import Crop, Scene, Visual, Zoom
 
-"""What is blurred is made this many times smaller: nobody sees it, and it costs next to nothing."""
-_PAD_LIGHT: Final = 0.6
-_BLACK: Final = 16
-_GREY: Final = 128
+# Levels of a black pixel in limited range: 16 for the brightness, 128 for both colours.
+_PAD_BRIGHTNESS: Final = 0.6
+_BLACK_LEVEL: Final = 16
+_NEUTRAL_LEVEL: Final = 128
 
 Box = tuple[int, int, int, int]
-"""Left, top, right, bottom in pixels, all even."""
-_PIXELS_MOST: Final = 40_000_000
+"""Left, top, right and bottom in pixels, all even."""
+_MAX_PIXELS: Final = 40_000_000
 _FORMATS: Final = ("JPEG", "PNG", "WEBP")
 _PAD_BLUR: Final = 9
-_PAD_SMALL: Final = 16
-"""A background that is blurred is made this many times smaller: nobody sees it, and it costs next to nothing."""
-_FLAGS: Final = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-_SEED: Final = 7
+_PAD_SHRINK: Final = 16
+"""A background to be blurred is first made this many times smaller: nobody sees it, and it costs next to nothing."""
+_WARP_FLAGS: Final = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+_GRAIN_SEED: Final = 7
 
 
-class Ground(ABC):
-    """A scene's visual, ready to be drawn at any of its frames."""
+class Background(ABC):
+    """A scene's visual, ready to be drawn at any frame of the scene."""
 
     is_still = True
-    """Whether every frame looks the same."""
+    """True where every frame looks the same."""
 
     @abstractmethod
     def draw(self, target: Planes, progress: float) -> None:
-        """Fill the frame; `progress` runs from 0 at the scene's first frame to 1 where it has gone."""
+        """Fill the frame; `progress` runs from 0 at the scene's first frame to 1 at its end."""
 
 
-class Moving(Ground):
-    """`frames` is how many the scene is drawn for; each shows the video's second that is as far on."""
+class ClipBackground(Background):
+    """A clip. The scene is drawn for `frames` frames; each shows the video's second that is as far on."""
 
     is_still = False
 
@@ -56,32 +56,33 @@ class Moving(Ground):
         self._reel, self._visual, self._size = reel, visual, size
         self._frames, self._fps = frames, fps
         self._source: Planes | None = None
-        self._drawn = blank(*size)
+        self._filled = new_planes(*size)
 
     def draw(self, target: Planes, progress: float) -> None:
-        passed = round(progress * max(self._frames - 1, 1))
-        source = self._reel.at(self._visual.since + passed / self._fps)
+        passed_frames = round(progress * max(self._frames - 1, 1))
+        source = self._reel.frame_at(self._visual.since + passed_frames / self._fps)
         if source is not self._source:
             self._fill(source)
             self._source = source
-        copy(target, self._drawn)
+        copy(target, self._filled)
 
     def _fill(self, source: Planes) -> None:
-        whole = _box(self._visual.crop, source)
-        # In pixels as they are shown: those of the file may be longer than wide.
-        shape = self._reel.width / self._reel.height / (source.y.shape[1] / source.y.shape[0])
-        ratio = self._size[0] / self._size[1] / shape
-        covering = _even_cover(whole, ratio)
+        crop_box = _crop_box(self._visual.crop, source)
+        # The aspect of the file's pixels, which may be longer than wide.
+        pixel_aspect = self._reel.width / self._reel.height / (source.y.shape[1] / source.y.shape[0])
+        ratio = self._size[0] / self._size[1] / pixel_aspect
+        cover_box = _cover_box_even(crop_box, ratio)
         if self._visual.fit == "cover":
-            _scale(self._drawn, source, covering)
+            _scale(self._filled, source, cover_box)
         else:
-            _behind(self._drawn, source, covering)
-            _scale(_middle(self._drawn, whole, shape), source, whole)
+            _draw_blurred(self._filled, source, cover_box)
+            _scale(_fitted_part(self._filled, crop_box, pixel_aspect), source, crop_box)
         if self._visual.shade:
-            _dim(self._drawn, 1 - self._visual.shade)
+            _darken(self._filled, 1 - self._visual.shade)
 
 
-def _box(crop: Crop, source: Planes) -> Box:
+def _crop_box(crop: Crop, source: Planes) -> Box:
+    """Return the crop in pixels of the source's planes."""
     height, width = source.y.shape
     return (
         _even(crop.x * width),
@@ -95,8 +96,8 @@ def _even(value: float) -> int:
     return 2 * round(value / 2)
 
 
-def _even_cover(box: Box, ratio: float) -> Box:
-    """The largest part around the middle of a box that has the frame's shape."""
+def _cover_box_even(box: Box, ratio: float) -> Box:
+    """Return the largest part around the middle of a box that has the frame's ratio, with even edges."""
     left, top, right, bottom = box
     width, height = right - left, bottom - top
     if width / height > ratio:
@@ -107,156 +108,164 @@ def _even_cover(box: Box, ratio: float) -> Box:
 
 
 def _scale(target: Planes, source: Planes, box: Box) -> None:
+    """Scale a box of the source to the whole target."""
     left, top, right, bottom = box
-    for place in range(3):
-        part = 1 if place == 0 else 2
-        seen = source[place][top // part : bottom // part, left // part : right // part]
-        height, width = target[place].shape
-        is_smaller = seen.shape[1] > width
-        # Cubic keeps edges where a part is made larger; colours show no difference.
-        larger = cv2.INTER_CUBIC if place == 0 else cv2.INTER_LINEAR
-        way = cv2.INTER_AREA if is_smaller else larger
-        target[place][:] = cv2.resize(np.ascontiguousarray(seen), (width, height), interpolation=way)
+    for index in range(3):
+        divisor = 1 if index == 0 else 2
+        region = source[index][top // divisor : bottom // divisor, left // divisor : right // divisor]
+        height, width = target[index].shape
+        is_smaller = region.shape[1] > width
+        # Cubic keeps edges sharp where a part is enlarged; in the colour planes nobody sees a difference.
+        enlarging = cv2.INTER_CUBIC if index == 0 else cv2.INTER_LINEAR
+        interpolation = cv2.INTER_AREA if is_smaller else enlarging
+        target[index][:] = cv2.resize(
+            np.ascontiguousarray(region), (width, height), interpolation=interpolation
+        )
 
 
-def _behind(target: Planes, source: Planes, box: Box) -> None:
+def _draw_blurred(target: Planes, source: Planes, box: Box) -> None:
+    """Fill the target with a blurred and darkened box of the source."""
     height, width = target.y.shape
-    small = blank(max(2, _even(width / _PAD_SMALL)), max(2, _even(height / _PAD_SMALL)))
+    small = new_planes(max(2, _even(width / _PAD_SHRINK)), max(2, _even(height / _PAD_SHRINK)))
     _scale(small, source, box)
-    for place, black in ((0, _BLACK), (1, _GREY), (2, _GREY)):
-        soft = cv2.GaussianBlur(small[place], (_PAD_BLUR, _PAD_BLUR), 0)
-        dark = _toward(np.asarray(soft, np.uint8), black, _PAD_LIGHT)
-        high, wide = target[place].shape
-        target[place][:] = cv2.resize(dark, (wide, high), interpolation=cv2.INTER_CUBIC)
+    for index, neutral in ((0, _BLACK_LEVEL), (1, _NEUTRAL_LEVEL), (2, _NEUTRAL_LEVEL)):
+        soft = cv2.GaussianBlur(small[index], (_PAD_BLUR, _PAD_BLUR), 0)
+        dark = _scale_toward(np.asarray(soft, np.uint8), neutral, _PAD_BRIGHTNESS)
+        plane_height, plane_width = target[index].shape
+        target[index][:] = cv2.resize(dark, (plane_width, plane_height), interpolation=cv2.INTER_CUBIC)
 
 
-def _toward(plane: Plane, base: int, share: float) -> Plane:
+def _scale_toward(plane: Plane, base: int, share: float) -> Plane:
+    """Scale the levels toward `base`, by the share that stays."""
     return np.asarray(cv2.convertScaleAbs(plane, alpha=share, beta=base * (1 - share)), np.uint8)
 
 
-def _middle(target: Planes, box: Box, shape: float) -> Planes:
-    """The part of the frame in which a box stands whole."""
+def _fitted_part(target: Planes, box: Box, pixel_aspect: float) -> Planes:
+    """Return the part of the frame in which the whole box fits, as views of the target's planes."""
     height, width = target.y.shape
-    ratio = (box[2] - box[0]) * shape / (box[3] - box[1])
+    ratio = (box[2] - box[0]) * pixel_aspect / (box[3] - box[1])
     inner = (width, _even(width / ratio)) if ratio >= width / height else (_even(height * ratio), height)
-    inside = max(inner[0], 2), max(inner[1], 2)
-    left, top = _even((width - inside[0]) / 2), _even((height - inside[1]) / 2)
+    inner_size = max(inner[0], 2), max(inner[1], 2)
+    left, top = _even((width - inner_size[0]) / 2), _even((height - inner_size[1]) / 2)
     return Planes(
         *(
             plane[
-                top // part : (top + inside[1]) // part,
-                left // part : (left + inside[0]) // part,
+                top // divisor : (top + inner_size[1]) // divisor,
+                left // divisor : (left + inner_size[0]) // divisor,
             ]
-            for plane, part in zip(target, (1, 2, 2), strict=True)
+            for plane, divisor in zip(target, (1, 2, 2), strict=True)
         )
     )
 
 
-def _dim(target: Planes, share: float) -> None:
-    for plane, base in zip(target, (_BLACK, _GREY, _GREY), strict=True):
-        plane[:] = _toward(plane, base, share)
+def _darken(target: Planes, share: float) -> None:
+    for plane, base in zip(target, (_BLACK_LEVEL, _NEUTRAL_LEVEL, _NEUTRAL_LEVEL), strict=True):
+        plane[:] = _scale_toward(plane, base, share)
 
 
-class Colour(Ground):
-    """Flat, or running down from one colour to another, with the grain that keeps bands away."""
+class ColourBackground(Background):
+    """A flat colour, or a gradient down to another one, with grain against visible bands."""
 
     def __init__(self, colour: str, colour_to: str, size: tuple[int, int]) -> None:
         self._flat = colour
-        self._ground = None if colour_to in {"", colour} else _gradient(colour, colour_to, size)
+        self._gradient = None if colour_to in {"", colour} else _gradient(colour, colour_to, size)
 
     def draw(self, target: Planes, progress: float) -> None:
         del progress
-        if self._ground is None:
+        if self._gradient is None:
             fill(target, self._flat)
         else:
-            copy(target, self._ground)
+            copy(target, self._gradient)
 
 
 def _gradient(first: str, last: str, size: tuple[int, int]) -> Planes:
     width, height = size
-    steps = np.linspace(rgb(first), rgb(last), height, dtype=np.float32)[:, None, :]
-    grain = np.random.default_rng(_SEED).random((height, width, 1), dtype=np.float32)
-    # Adding up to one and cutting off the fraction rounds by chance; in place, for it is a large picture.
-    grained = steps + grain
+    rows = np.linspace(rgb(first), rgb(last), height, dtype=np.float32)[:, None, :]
+    grain = np.random.default_rng(_GRAIN_SEED).random((height, width, 1), dtype=np.float32)
+    # Noise added before the fraction is cut off dithers; in place, because the picture is large.
+    grained = rows + grain
     np.clip(grained, 0, 255, out=grained)
-    return of_rgb(grained.astype(np.uint8))
+    return planes_of_rgb(grained.astype(np.uint8))
 
 
-class Still(Ground):
-    """A picture under a camera that comes nearer or goes back, between pixels, so that nothing shakes."""
+class StillBackground(Background):
+    """A picture under a camera that moves nearer or back, in fractions of pixels, so that nothing shakes."""
 
     def __init__(self, picture: Image.Image, scene: Scene, size: tuple[int, int]) -> None:
         visual, self._size = scene.visual, size
         self._zoom = visual.zoom
         self.is_still = visual.zoom.start == visual.zoom.end
-        nearest = 1.0 if visual.fit == "pad" else max(visual.zoom.start, visual.zoom.end)
-        whole = _prepared(picture, visual.crop, size, nearest, is_padded=visual.fit == "pad")
+        max_zoom = 1.0 if visual.fit == "pad" else max(visual.zoom.start, visual.zoom.end)
+        pixels = _prepare_still(picture, visual.crop, size, max_zoom, is_padded=visual.fit == "pad")
         if visual.shade:
-            whole = np.asarray(cv2.convertScaleAbs(whole, alpha=1 - visual.shade), np.uint8)
-        self._planes = of_rgb(whole)
+            pixels = np.asarray(cv2.convertScaleAbs(pixels, alpha=1 - visual.shade), np.uint8)
+        self._planes = planes_of_rgb(pixels)
 
     def draw(self, target: Planes, progress: float) -> None:
-        aim(target, self._planes, self._zoom, progress)
+        draw_through_camera(target, self._planes, self._zoom, progress)
 
 
-def aim(target: Planes, source: Planes, zoom: Zoom, progress: float) -> None:
-    """What a camera sees of a picture that is larger than the frame, or as large."""
-    near = max(1.0, zoom.start * (zoom.end / zoom.start) ** progress)
-    if near == 1.0 and source.y.shape == target.y.shape:
+def draw_through_camera(target: Planes, source: Planes, zoom: Zoom, progress: float) -> None:
+    """Draw what a camera sees of a picture that is at least as large as the frame."""
+    zoom_factor = max(1.0, zoom.start * (zoom.end / zoom.start) ** progress)
+    if zoom_factor == 1.0 and source.y.shape == target.y.shape:
         copy(target, source)
         return
     height, width = target.y.shape
-    # By direction: a size in whole pixels hasn't quite the frame's shape.
-    across, down = source.y.shape[1] / width / near, source.y.shape[0] / height / near
-    left = zoom.x * (source.y.shape[1] - width * across)
-    top = zoom.y * (source.y.shape[0] - height * down)
-    # Middles of pixels, in the source's own measure.
-    x, y = left + across / 2 - 0.5, top + down / 2 - 0.5
-    _warp(target.y, source.y, (across, down), (x, y))
-    for place in (1, 2):
-        # A colour sample stands on its left pixel, and between its two rows.
-        _warp(target[place], source[place], (across, down), (x / 2, (y + (down - 1) / 2) / 2))
+    # Per direction: a size in whole pixels hasn't quite the frame's ratio.
+    scale_x, scale_y = source.y.shape[1] / width / zoom_factor, source.y.shape[0] / height / zoom_factor
+    left = zoom.x * (source.y.shape[1] - width * scale_x)
+    top = zoom.y * (source.y.shape[0] - height * scale_y)
+    # Centres of pixels, in the source's coordinates.
+    x, y = left + scale_x / 2 - 0.5, top + scale_y / 2 - 0.5
+    _warp(target.y, source.y, (scale_x, scale_y), (x, y))
+    for index in (1, 2):
+        # A colour sample lies on its left pixel, and between its two rows.
+        _warp(target[index], source[index], (scale_x, scale_y), (x / 2, (y + (scale_y - 1) / 2) / 2))
 
 
-def _warp(target: Plane, source: Plane, scale: tuple[float, float], at: tuple[float, float]) -> None:
+def _warp(target: Plane, source: Plane, scale: tuple[float, float], offset: tuple[float, float]) -> None:
+    """Draw the source into the target, scaled and shifted by fractions of pixels."""
     height, width = target.shape
-    matrix = np.array([[scale[0], 0.0, at[0]], [0.0, scale[1], at[1]]])
-    cv2.warpAffine(source, matrix, (width, height), dst=target, flags=_FLAGS, borderMode=cv2.BORDER_REPLICATE)
+    matrix = np.array([[scale[0], 0.0, offset[0]], [0.0, scale[1], offset[1]]])
+    cv2.warpAffine(
+        source, matrix, (width, height), dst=target, flags=_WARP_FLAGS, borderMode=cv2.BORDER_REPLICATE
+    )
 
 
-def _prepared(
-    picture: Image.Image, crop: Crop, size: tuple[int, int], nearest: float, *, is_padded: bool
+def _prepare_still(
+    picture: Image.Image, crop: Crop, size: tuple[int, int], max_zoom: float, *, is_padded: bool
 ) -> Plane:
-    """The crop in the size at which the camera is nearest, so that the warp makes nothing larger."""
-    width, height = (2 * round(edge * nearest / 2) for edge in size)
+    """Return the crop at the size for the nearest camera, so that the camera never enlarges a pixel."""
+    width, height = (2 * round(edge * max_zoom / 2) for edge in size)
     box = (
         crop.x * picture.width,
         crop.y * picture.height,
         (crop.x + crop.width) * picture.width,
         (crop.y + crop.height) * picture.height,
     )
-    covering = _covering(box, size[0] / size[1])
+    cover_box = _cover_box(box, size[0] / size[1])
     if not is_padded:
-        return np.asarray(picture.resize((width, height), Image.Resampling.LANCZOS, box=covering))
-    small = (max(2, width // _PAD_SMALL), max(2, height // _PAD_SMALL))
-    behind = np.asarray(picture.resize(small, Image.Resampling.BOX, box=covering))
-    behind = np.asarray(cv2.GaussianBlur(behind, (_PAD_BLUR, _PAD_BLUR), 0))
-    ground = np.asarray(cv2.resize(behind, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
-    ground = np.asarray(cv2.convertScaleAbs(ground, alpha=0.6), np.uint8)
-    share = min(width / (box[2] - box[0]), height / (box[3] - box[1]))
-    inner = (
-        max(1, round((box[2] - box[0]) * share)),
-        max(1, round((box[3] - box[1]) * share)),
+        return np.asarray(picture.resize((width, height), Image.Resampling.LANCZOS, box=cover_box))
+    small = (max(2, width // _PAD_SHRINK), max(2, height // _PAD_SHRINK))
+    blurred = np.asarray(picture.resize(small, Image.Resampling.BOX, box=cover_box))
+    blurred = np.asarray(cv2.GaussianBlur(blurred, (_PAD_BLUR, _PAD_BLUR), 0))
+    canvas = np.asarray(cv2.resize(blurred, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
+    canvas = np.asarray(cv2.convertScaleAbs(canvas, alpha=0.6), np.uint8)
+    scale = min(width / (box[2] - box[0]), height / (box[3] - box[1]))
+    inner_size = (
+        max(1, round((box[2] - box[0]) * scale)),
+        max(1, round((box[3] - box[1]) * scale)),
     )
-    left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
-    ground[top : top + inner[1], left : left + inner[0]] = np.asarray(
-        picture.resize(inner, Image.Resampling.LANCZOS, box=box)
+    left, top = (width - inner_size[0]) // 2, (height - inner_size[1]) // 2
+    canvas[top : top + inner_size[1], left : left + inner_size[0]] = np.asarray(
+        picture.resize(inner_size, Image.Resampling.LANCZOS, box=box)
     )
-    return ground
+    return canvas
 
 
-def _covering(box: tuple[float, float, float, float], ratio: float) -> tuple[float, float, float, float]:
-    """The largest part around the middle of a box that has the frame's shape."""
+def _cover_box(box: tuple[float, float, float, float], ratio: float) -> tuple[float, float, float, float]:
+    """Return the largest part around the middle of a box that has the frame's ratio."""
     left, top, right, bottom = box
     width, height = right - left, bottom - top
     if width / height > ratio:
@@ -267,25 +276,25 @@ def _covering(box: tuple[float, float, float, float], ratio: float) -> tuple[flo
 
 
 def open_picture(name: str, data: bytes) -> Image.Image:
-    """As RGB, upright. Raises `UnusableAsset` for what isn't a picture, or is too large a one."""
+    """Return the picture as RGB, upright. Raises `UnusableAsset` for other bytes, and for too many pixels."""
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as opened:
-            if opened.width * opened.height > _PIXELS_MOST:
-                raise UnusableAsset(name, f"it has more than {_PIXELS_MOST // 1_000_000} megapixels.")
-            turned = ImageOps.exif_transpose(opened)
-            seen = turned.convert("RGBA") if turned.mode in {"P", "LA", "PA", "RGBA"} else turned
-            if seen.mode != "RGBA":
-                return seen.convert("RGB")
-            ground = Image.new("RGBA", seen.size, BLACK)
-            return Image.alpha_composite(ground, seen).convert("RGB")
+            if opened.width * opened.height > _MAX_PIXELS:
+                raise UnusableAsset(name, f"it has more than {_MAX_PIXELS // 1_000_000} megapixels.")
+            upright = ImageOps.exif_transpose(opened)
+            converted = upright.convert("RGBA") if upright.mode in {"P", "LA", "PA", "RGBA"} else upright
+            if converted.mode != "RGBA":
+                return converted.convert("RGB")
+            backdrop = Image.new("RGBA", converted.size, BLACK)
+            return Image.alpha_composite(backdrop, converted).convert("RGB")
     except UnusableAsset:
         raise
-    # Pillow raises nearly anything at broken files, and each of them means the same here.
+    # Pillow raises nearly any error for broken files, and each of them means the same here.
     except Exception as error:
         raise UnusableAsset(name, "it is broken, or no JPEG, PNG or WebP.") from error
 
 
-def ground_of(
+def background_of(
     scene: Scene,
     size: tuple[int, int],
     read: Callable[[str], bytes],
@@ -293,29 +302,29 @@ def ground_of(
     reel: Callable[[str], Reel],
     frames: int,
     fps: int,
-) -> Ground:
-    """The visual of a scene that is drawn for so many frames.
+) -> Background:
+    """Return the background of a scene that is drawn for so many frames.
 
-    `read` gives the bytes of an asset, `reel` a video. Raises `UnusableAsset`.
+    `read` returns the bytes of an asset, `reel` opens a video. Raises `UnusableAsset`.
     """
     visual = scene.visual
     if visual.kind == "colour":
-        return Colour(visual.colour, visual.colour_to, size)
+        return ColourBackground(visual.colour, visual.colour_to, size)
     if visual.kind == "picture":
-        return Still(open_picture(visual.asset, read(visual.asset)), scene, size)
-    return Moving(reel(visual.asset), visual, size, frames=frames, fps=fps)
+        return StillBackground(open_picture(visual.asset, read(visual.asset)), scene, size)
+    return ClipBackground(reel(visual.asset), visual, size, frames=frames, fps=fps)
 
 
-def cross(target: Planes, before: Planes, after: Planes, share: float) -> None:
-    """`share` of what comes over what was."""
-    for place in range(3):
-        cv2.addWeighted(before[place], 1 - share, after[place], share, 0, dst=target[place])
+def crossfade(target: Planes, before: Planes, after: Planes, share: float) -> None:
+    """Blend two frames: `share` is that of `after`."""
+    for index in range(3):
+        cv2.addWeighted(before[index], 1 - share, after[index], share, 0, dst=target[index])
 
 
 def wipe(target: Planes, after: Planes, share: float) -> None:
-    """What comes rises from below, over what is there."""
+    """Draw `share` of `after` from below over what the target shows."""
     height = target.y.shape[0]
     edge = round(height * (1 - share) / 2) * 2
-    for place in range(3):
-        line = edge if place == 0 else edge // 2
-        target[place][line:] = after[place][line:]
+    for index in range(3):
+        line = edge if index == 0 else edge // 2
+        target[index][line:] = after[index][line:]

@@ -1,4 +1,4 @@
-"""Frames into a file: one thread draws, one encodes; no more than a handful of frames are held."""
+"""Encodes drawn frames into a file: one thread draws, one encodes, and only a handful of frames are held."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import av
 import numpy as np
 from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
 
-from pipeline.render.video.ycbcr import of_frame
+from pipeline.render.video.ycbcr import frame_planes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from pipeline.render.video.ycbcr import Planes
 
 SAMPLE_RATE: Final = 48_000
-"""A second of sound."""
-_CHUNK: Final = 1_024
-AUDIO_BITS: Final = 160_000
-_HELD: Final = 3
-"""Frames between the two threads."""
-_WAIT: Final = 0.2
-_GROUP_SECONDS: Final = 2
-"""Between two frames from which a player can start."""
+"""Samples of sound in a second."""
+_CHUNK_SAMPLES: Final = 1_024
+AUDIO_BITS_PER_SECOND: Final = 160_000
+_QUEUED_FRAMES: Final = 3
+"""Frames that wait between the two threads."""
+_POLL_SECONDS: Final = 0.2
+_KEYFRAME_SECONDS: Final = 2
+"""The time between two frames from which a player can start."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How x264 is asked; `threads` are its own."""
+    """Settings of x264; `threads` are its own."""
 
     preset: Literal["ultrafast", "superfast", "veryfast", "faster", "fast", "medium"] = "veryfast"
     crf: int = 20
@@ -58,75 +58,76 @@ def encode(
 ) -> None:
     """Write an MP4 with `frames` frames, each drawn by `draw(planes, number)`, and as much sound.
 
-    `sound` is 48 kHz, of the shape (samples, 2), from -1 to 1; silence follows where it ends, and where there is
-    none. `on_frame` is called with each number that is drawn. What `draw` raises is raised; the file isn't whole then.
+    `sound` is 48 kHz, of the shape (samples, 2), from -1 to 1; silence follows where it ends, and stands in where there
+    is none. `on_frame` is called with each number after it was drawn. An error of `draw` is raised; the file is
+    incomplete then.
     """
-    # `faststart` writes the index again at the front, so that a player starts before it has everything.
+    # `faststart` moves the index to the front, so that a player starts before it has everything.
     options = {"movflags": "+faststart", "fflags": "+bitexact"}
     with av.open(str(path), "w", format="mp4", options=options) as container:
         video = container.add_stream("libx264", rate=fps)
-        _set_up(video, size, fps, quality)
+        _configure_video(video, size, fps, quality)
         audio = container.add_stream("aac", rate=SAMPLE_RATE)
         audio.layout = "stereo"
-        audio.bit_rate = AUDIO_BITS
+        audio.bit_rate = AUDIO_BITS_PER_SECOND
         audio.profile = "LC"
-        writer = _Writer(container, video, audio, _Sound(sound, frames * SAMPLE_RATE // fps))
-        _Pair(draw, writer, size, on_frame).run(frames, fps)
+        writer = _Writer(container, video, audio, _SoundChunks(sound, frames * SAMPLE_RATE // fps))
+        _DrawAndEncode(draw, writer, size, on_frame).run(frames, fps)
         writer.finish()
 
 
-def _set_up(video: Any, size: tuple[int, int], fps: int, quality: Quality) -> None:
+def _configure_video(video: Any, size: tuple[int, int], fps: int, quality: Quality) -> None:
     video.width, video.height = size
     video.pix_fmt = "yuv420p"
     video.time_base = Fraction(1, fps)
     context = video.codec_context
-    context.gop_size = fps * _GROUP_SECONDS
+    context.gop_size = fps * _KEYFRAME_SECONDS
     context.thread_count = quality.threads
     context.color_primaries = ColorPrimaries.BT709
     context.color_trc = ColorTrc.BT709
     context.colorspace = Colorspace.ITU709
     context.color_range = ColorRange.MPEG
-    # The profile is the least that a decoder has to know; ultrafast uses less of it.
+    # The profile is the least that a decoder has to support; the preset `ultrafast` uses less of it.
     video.options = {"preset": quality.preset, "crf": str(quality.crf), "profile": "high"}
 
 
-class _Sound:
-    """Chunks of the length that AAC takes, up to the film's end."""
+class _SoundChunks:
+    """Splits the sound into chunks of the length that AAC takes, up to the film's end; silence follows the samples."""
 
     def __init__(self, samples: NDArray[np.float32] | None, length: int) -> None:
         self._samples = samples
         self._length = length
-        self._at = 0
+        self._position = 0
 
-    def until(self, sample: int) -> list[Any]:
-        """The frames of sound that begin before a sample."""
-        made = []
-        while self._at < min(sample, self._length):
-            size = min(_CHUNK, self._length - self._at)
-            block = np.zeros((2, size), np.float32)
+    def chunks_until(self, sample: int) -> list[Any]:
+        """Return the chunks that begin before a sample and weren't returned yet."""
+        chunks = []
+        while self._position < min(sample, self._length):
+            length = min(_CHUNK_SAMPLES, self._length - self._position)
+            block = np.zeros((2, length), np.float32)
             if self._samples is not None:
-                part = self._samples[self._at : self._at + size]
+                part = self._samples[self._position : self._position + length]
                 block[:, : len(part)] = part.T
             frame = av.AudioFrame.from_ndarray(block, format="fltp", layout="stereo")
             frame.sample_rate = SAMPLE_RATE
-            frame.pts = self._at
+            frame.pts = self._position
             frame.time_base = Fraction(1, SAMPLE_RATE)
-            made.append(frame)
-            self._at += size
-        return made
+            chunks.append(frame)
+            self._position += length
+        return chunks
 
 
 class _Writer:
-    """Packets of picture and sound by turns, as they are played."""
+    """Writes packets of picture and sound in turn, in the order of playing."""
 
-    def __init__(self, container: Any, video: Any, audio: Any, sound: _Sound) -> None:
+    def __init__(self, container: Any, video: Any, audio: Any, sound: _SoundChunks) -> None:
         self._container, self._video, self._audio, self._sound = container, video, audio, sound
 
     def write(self, frame: Any, number: int, fps: int) -> None:
         frame.pts = number
         frame.time_base = Fraction(1, fps)
         self._container.mux(self._video.encode(frame))
-        for chunk in self._sound.until((number + 1) * SAMPLE_RATE // fps):
+        for chunk in self._sound.chunks_until((number + 1) * SAMPLE_RATE // fps):
             self._container.mux(self._audio.encode(chunk))
 
     def finish(self) -> None:
@@ -134,8 +135,8 @@ class _Writer:
         self._container.mux(self._audio.encode(None))
 
 
-class _Pair:
-    """The two threads: this one draws, the other encodes. Frames go round between them."""
+class _DrawAndEncode:
+    """Runs the two threads: this one draws, the other encodes. Frames are reused between them."""
 
     def __init__(
         self,
@@ -145,10 +146,10 @@ class _Pair:
         on_frame: Callable[[int], None] | None,
     ) -> None:
         self._draw, self._writer, self._on_frame = draw, writer, on_frame
-        self._drawn: Queue[tuple[Any, int] | None] = Queue(_HELD)
+        self._drawn: Queue[tuple[Any, int] | None] = Queue(_QUEUED_FRAMES)
         self._free: Queue[Any] = Queue()
-        for _ in range(_HELD + 2):
-            self._free.put(_frame(size))
+        for _ in range(_QUEUED_FRAMES + 2):
+            self._free.put(_new_frame(size))
         self._error: BaseException | None = None
         self._is_over = threading.Event()
 
@@ -157,34 +158,36 @@ class _Pair:
         encoder.start()
         try:
             for number in range(frames):
-                frame = self._take()
+                frame = self._take_free_frame()
                 if frame is None:
                     break
-                # Whatever the encoder may still hold stays as it is.
+                # The encoder may still hold the frame's memory, which stays as it is: this copies it then.
                 frame.make_writable()
-                self._draw(of_frame(frame), number)
-                self._give((frame, number))
+                self._draw(frame_planes(frame), number)
+                self._queue_drawn((frame, number))
                 if self._on_frame is not None:
                     self._on_frame(number)
-            self._give(None)
+            self._queue_drawn(None)
         finally:
             self._is_over.set()
             encoder.join()
         if self._error is not None:
             raise self._error
 
-    def _take(self) -> Any:
+    def _take_free_frame(self) -> Any:
+        """Return a frame to draw on; None after an error of the encoder's."""
         while self._error is None:
             try:
-                return self._free.get(timeout=_WAIT)
+                return self._free.get(timeout=_POLL_SECONDS)
             except Empty:
                 continue
         return None
 
-    def _give(self, drawn: tuple[Any, int] | None) -> None:
+    def _queue_drawn(self, drawn: tuple[Any, int] | None) -> None:
+        """Queue a drawn frame, or None for the end, unless the encoder has failed."""
         while self._error is None:
             try:
-                self._drawn.put(drawn, timeout=_WAIT)
+                self._drawn.put(drawn, timeout=_POLL_SECONDS)
             except Full:
                 continue
             return
@@ -193,7 +196,7 @@ class _Pair:
         try:
             while True:
                 try:
-                    drawn = self._drawn.get(timeout=_WAIT)
+                    drawn = self._drawn.get(timeout=_POLL_SECONDS)
                 except Empty:
                     if self._is_over.is_set():
                         return
@@ -203,12 +206,12 @@ class _Pair:
                 frame, number = drawn
                 self._writer.write(frame, number, fps)
                 self._free.put(frame)
-        # Raised again by the thread that draws: nobody else would hear of it.
+        # Raised again by the thread that draws; the error would be lost otherwise.
         except BaseException as error:  # noqa: BLE001
             self._error = error
 
 
-def _frame(size: tuple[int, int]) -> Any:
+def _new_frame(size: tuple[int, int]) -> Any:
     frame = av.VideoFrame(*size, "yuv420p")
     frame.color_primaries = ColorPrimaries.BT709
     frame.color_trc = ColorTrc.BT709

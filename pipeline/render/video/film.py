@@ -1,4 +1,4 @@
-"""Inside the child: from a job's JSON to the film, its thumbnails, and what was found when they were looked at."""
+"""Makes a film inside of the child process: from a job's JSON to the film, its thumbnails, and the checks of both."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from PIL import Image
 from pipeline.plugins import Refused
 from pipeline.render.audio import audio_io, loudness, mix
 from pipeline.render.video import storyboard_json, verify
-from pipeline.render.video.encode import AUDIO_BITS, SAMPLE_RATE, Quality, encode
+from pipeline.render.video.encode import AUDIO_BITS_PER_SECOND, SAMPLE_RATE, Quality, encode
 from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import UnusableAsset
-from pipeline.render.video.ycbcr import blank, to_rgb
+from pipeline.render.video.ycbcr import new_planes, to_rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from pipeline.render.video.ycbcr import Plane
 
 FILM: Final = "film.mp4"
-UPRIGHT: Final = "thumb.jpg"
-WIDE: Final = "thumb-wide.jpg"
-WIDE_SIZE: Final = (1280, 720)
-STRIP_WIDTH: Final = 270
-"""Of the small frames by which people see a film at a glance."""
-THUMB_BYTES: Final = 2_000_000
-_QUALITIES: Final = (92, 85, 75, 60, 45)
+UPRIGHT_THUMBNAIL: Final = "thumb.jpg"
+WIDE_THUMBNAIL: Final = "thumb-wide.jpg"
+WIDE_THUMBNAIL_SIZE: Final = (1280, 720)
+STRIP_FRAME_WIDTH: Final = 270
+"""The width in pixels of the small frames that show a film at a glance."""
+MAX_THUMBNAIL_BYTES: Final = 2_000_000
+_JPEG_QUALITIES: Final = (92, 85, 75, 60, 45)
 
 
 class BadFilm(Refused):
-    """What was written isn't what was asked for."""
+    """The written film isn't what the storyboard asked for."""
 
-    def __init__(self, found: list[str]) -> None:
-        super().__init__(f"The film was made wrongly: {'; '.join(found)}.", code="bad_film")
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__(f"The film was made wrongly: {'; '.join(faults)}.", code="bad_film")
 
 
-def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> dict[str, Any]:
-    """Write the files of a job and return what is known of each. Raises `Refused` with a sentence."""
+def make_film(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> dict[str, Any]:
+    """Write the files of a job and return what is known of each. Raises `Refused` with a sentence for people."""
     board = storyboard_json.from_json(job["storyboard"])
     files = {name: Path(path) for name, path in job["files"].items()}
 
@@ -62,9 +62,9 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
     portrait = Path(job["portrait"]).read_bytes() if job["portrait"] else None
     composer = Composer(board, read, shrink=job["shrink"], portrait=portrait, watch=watch)
     quality = Quality(**job["quality"])
-    sound = sound_of(Path(job["sound"])) if job["sound"] else heard(board, files)
+    sound = read_sound(Path(job["sound"])) if job["sound"] else mixed_sound(board, files)
     if sound is None:
-        sound = mix.sound_of(board, watch)
+        sound = mix.film_sound(board, watch)
     partial = folder / f"{FILM}.part"
     encode(
         partial,
@@ -76,37 +76,38 @@ def make(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> 
         sound=sound,
         on_frame=on_frame,
     )
-    _refuse_unless_good(partial, board, composer.size, is_final=job["shrink"] == 1)
-    told = loudness.measure_file(partial) if sound is not None else None
+    _check_film(partial, board, composer.size, is_final=job["shrink"] == 1)
+    measured = loudness.measure_file(partial) if sound is not None else None
     partial.replace(folder / FILM)
-    made = [{"name": FILM, "width": composer.size[0], "height": composer.size[1]}]
+    files_made = [{"name": FILM, "width": composer.size[0], "height": composer.size[1]}]
     if job["thumbnails"]:
-        made += _thumbnails(board, composer, folder) + _strip(board, composer, folder)
+        files_made += _write_thumbnails(board, composer, folder) + _write_strip(board, composer, folder)
     composer.close()
-    is_loud = told is not None and told.integrated is not None
+    has_loudness = measured is not None and measured.integrated is not None
     return {
-        "files": made,
+        "files": files_made,
         "duration": board.duration,
         "frames": board.frames,
-        "loudness": [told.integrated, told.peak] if told is not None and is_loud else None,
-        "note": " ".join(loudness.sound_faults(told)) if told is not None else "",
+        "loudness": [measured.integrated, measured.peak] if measured is not None and has_loudness else None,
+        "note": " ".join(loudness.sound_faults(measured)) if measured is not None else "",
     }
 
 
-def heard(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
-    """Voice and music of the storyboard, mixed to its length and mastered; None where it names neither.
+def mixed_sound(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
+    """Return the storyboard's voice and music, mixed to its length and mastered; None where it names neither.
 
     Raises `UnusableAsset`.
     """
     audio = board.audio
     if not (audio.voice or audio.music):
         return None
-    voice, music = (_opened(name, files) for name in (audio.voice, audio.music))
-    made = mix.mix(voice=voice, music=music, seconds=board.duration, audio=audio)
-    return loudness.master(made, bits=AUDIO_BITS).sound
+    voice, music = (_decode_asset(name, files) for name in (audio.voice, audio.music))
+    mixed = mix.mix(voice=voice, music=music, seconds=board.duration, audio=audio)
+    return loudness.master(mixed, bits_per_second=AUDIO_BITS_PER_SECOND).sound
 
 
-def _opened(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
+def _decode_asset(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
+    """Return the sound of an asset; None for an empty name. Raises `UnusableAsset`."""
     if not name:
         return None
     if name not in files:
@@ -117,63 +118,66 @@ def _opened(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
         raise UnusableAsset(name, "it holds no sound.") from error
 
 
-def _refuse_unless_good(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:
+def _check_film(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:
+    """Raise `BadFilm` where the written film differs from the storyboard."""
     facts = verify.probe_film(path)
-    found = verify.film_faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
-    if found:
-        raise BadFilm(found)
+    faults = verify.film_faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
+    if faults:
+        raise BadFilm(faults)
 
 
-def _thumbnails(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
-    """The frame that the storyboard names, upright and wide."""
-    target = blank(*composer.size)
+def _write_thumbnails(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
+    """Write the frame that the storyboard names as thumbnail, upright and wide, and describe both files."""
+    target = new_planes(*composer.size)
     composer.draw(target, min(board.frame_at(board.meta.thumbnail_at), board.frames - 1))
     picture = Image.fromarray(to_rgb(target))
-    made = []
-    for name, one in ((UPRIGHT, picture), (WIDE, wide(picture))):
-        _write(folder / name, as_jpeg(one))
-        made.append({"name": name, "width": one.width, "height": one.height})
-    return made
+    files = []
+    for name, thumbnail in ((UPRIGHT_THUMBNAIL, picture), (WIDE_THUMBNAIL, crop_wide(picture))):
+        _write_atomically(folder / name, to_jpeg(thumbnail))
+        files.append({"name": name, "width": thumbnail.width, "height": thumbnail.height})
+    return files
 
 
-def _strip(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
-    """A small frame of each scene, from where everything in it has come and nothing has left."""
-    made = []
-    for place, scene in enumerate(board.scenes):
-        target = blank(*composer.size)
+def _write_strip(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
+    """Write a small frame of each scene, at a moment when everything has come and nothing has left."""
+    files = []
+    for index, scene in enumerate(board.scenes):
+        target = new_planes(*composer.size)
         composer.draw(target, max(board.frame_at(scene.start), board.frame_at(scene.end) - board.fps // 2))
-        whole = Image.fromarray(to_rgb(target))
-        small = whole.resize(
-            (STRIP_WIDTH, round(STRIP_WIDTH * whole.height / whole.width)), Image.Resampling.LANCZOS
+        frame = Image.fromarray(to_rgb(target))
+        small = frame.resize(
+            (STRIP_FRAME_WIDTH, round(STRIP_FRAME_WIDTH * frame.height / frame.width)),
+            Image.Resampling.LANCZOS,
         )
-        name = f"frame-{place + 1:02}.jpg"
-        _write(folder / name, as_jpeg(small))
-        made.append({"name": name, "width": small.width, "height": small.height})
-    return made
+        name = f"frame-{index + 1:02}.jpg"
+        _write_atomically(folder / name, to_jpeg(small))
+        files.append({"name": name, "width": small.width, "height": small.height})
+    return files
 
 
-def wide(picture: Image.Image) -> Image.Image:
-    """The band of an upright picture in which its title stands, as wide as it is."""
-    height = picture.width * WIDE_SIZE[1] / WIDE_SIZE[0]
-    # The title's band and what stands under it: from above 260 of 1920 on.
+def crop_wide(picture: Image.Image) -> Image.Image:
+    """Return the band of an upright picture that holds its title, at its full width, in the wide thumbnail's size."""
+    height = picture.width * WIDE_THUMBNAIL_SIZE[1] / WIDE_THUMBNAIL_SIZE[0]
+    # The title's band and what stands under it: from a little above 260 of 1920 on.
     top = picture.height * 0.117
     box = (0.0, top, float(picture.width), top + height)
-    return picture.resize(WIDE_SIZE, Image.Resampling.LANCZOS, box=box)
+    return picture.resize(WIDE_THUMBNAIL_SIZE, Image.Resampling.LANCZOS, box=box)
 
 
-def as_jpeg(picture: Image.Image, most: int = THUMB_BYTES) -> bytes:
-    """At the best quality at which it isn't larger than that."""
+def to_jpeg(picture: Image.Image, max_bytes: int = MAX_THUMBNAIL_BYTES) -> bytes:
+    """Return the picture as JPEG, at the best quality that takes at most `max_bytes`."""
     data = b""
-    for quality in _QUALITIES:
-        out = BytesIO()
-        picture.save(out, "JPEG", quality=quality, subsampling=0, optimize=True)
-        data = out.getvalue()
-        if len(data) <= most:
+    for quality in _JPEG_QUALITIES:
+        buffer = BytesIO()
+        picture.save(buffer, "JPEG", quality=quality, subsampling=0, optimize=True)
+        data = buffer.getvalue()
+        if len(data) <= max_bytes:
             break
     return data
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_atomically(path: Path, data: bytes) -> None:
+    """Write the file under another name and rename it, so that a reader never sees a half."""
     partial = path.with_name(f"{path.name}.part")
     with partial.open("wb") as file:
         file.write(data)
@@ -182,15 +186,15 @@ def _write(path: Path, data: bytes) -> None:
     partial.replace(path)
 
 
-def sound_of(path: Path) -> NDArray[np.float32]:
-    """The samples of a file of ours, at 48 kHz and in stereo. Raises `UnusableAsset`."""
+def read_sound(path: Path) -> NDArray[np.float32]:
+    """Return the samples of one of our own files, at 48 kHz in stereo. Raises `UnusableAsset`."""
     try:
         with av.open(str(path)) as container:
             resampler = av.AudioResampler(format="fltp", layout="stereo", rate=SAMPLE_RATE)
             parts: list[Plane | Any] = [
-                piece.to_ndarray()
+                resampled.to_ndarray()
                 for frame in (*container.decode(audio=0), None)
-                for piece in resampler.resample(frame)
+                for resampled in resampler.resample(frame)
             ]
     except (OSError, ValueError, IndexError) as error:
         raise UnusableAsset(path.name, "it holds no sound.") from error

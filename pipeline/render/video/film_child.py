@@ -1,7 +1,7 @@
 """The process in which a film is made: `python film_child.py <folder>`, started by `film_process.py` with little environment.
 
-It reads `job.json` in its folder, writes the film beside it, and tells on its output, line by line, how far it is. It
-caps its own memory, and dies with whoever started it.
+It reads `job.json` in its folder, writes the film beside it, and reports its progress on standard output, a line of
+JSON at a time. It limits its own memory, and dies with the process that started it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from typing import Any, Final
 JOB: Final = "job.json"
 PR_SET_PDEATHSIG: Final = 1
 SIGKILL: Final = 9
-_EVERY: Final = 15
-"""Frames between two words on how far it is."""
+_FRAMES_PER_REPORT: Final = 15
+"""Frames between two reports of progress."""
 
 
-def confine_itself(job: dict[str, Any]) -> None:
-    """Cap memory and files and die with the parent, before anything is loaded: a later limit can't take back what was taken.
+def limit_itself(job: dict[str, Any]) -> None:
+    """Limit memory and files and die with the parent; called before anything large is loaded.
 
-    `job` has `memory` and `file` in bytes, `nice`, and the process id of the `parent`.
+    A later limit couldn't take back what was taken. `job` has `memory` and `file` in bytes, `nice`, and the process id
+    of the `parent`.
     """
     from pipeline.render.rlimits import cap  # noqa: PLC0415  found once the project's folder is known
 
@@ -36,54 +37,55 @@ def confine_itself(job: dict[str, Any]) -> None:
         import ctypes  # noqa: PLC0415  only here, and only where there is such a call
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
-        # The parent may have died before `prctl` asked to be told of it.
+        # The parent may have died before `prctl` was called.
         if os.getppid() != job["parent"]:
             os._exit(1)
 
 
-def tell(**said: Any) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def send(**message: Any) -> None:
+    """Write one message to the parent, as a line of JSON."""
+    sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
 def main(folder: Path) -> None:
-    """Make the film and tell how it ended: `made`, `refused` or `failed`.
+    """Make the film and send how it ended: `made`, `refused` or `failed`.
 
-    What isn't anticipated is raised, for the log; where it isn't `failed` for memory, space or OpenCV, nothing is told.
+    Other errors are raised, for the log. `failed` is sent for missing memory, a full disk and errors of OpenCV alone.
     """
     job = json.loads((folder / JOB).read_text())
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    confine_itself(job)
+    limit_itself(job)
     import cv2  # noqa: PLC0415  after the limits
 
     from pipeline.plugins import Refused  # noqa: PLC0415
-    from pipeline.render.video.film import make  # noqa: PLC0415
+    from pipeline.render.video.film import make_film  # noqa: PLC0415
 
-    # The two threads are drawing and encoding.
+    # One thread of OpenCV's: the two of the encoder's `_Pair` draw and encode already.
     cv2.setNumThreads(1)
 
-    def tell_frame(number: int) -> None:
-        if (number + 1) % _EVERY == 0:
-            tell(frame=number + 1)
+    def report_frame(number: int) -> None:
+        if (number + 1) % _FRAMES_PER_REPORT == 0:
+            send(frame=number + 1)
 
     try:
-        made = make(job, folder, tell_frame)
+        result = make_film(job, folder, report_frame)
     except Refused as refused:
-        tell(refused={"code": refused.code, "message": refused.message})
+        send(refused={"code": refused.code, "message": refused.message})
     except (MemoryError, cv2.error) as error:
-        tell(failed="memory" if _is_memory(error) else "broken")
+        send(failed="memory" if _is_memory(error) else "broken")
         raise
     except Exception as error:
-        # FFmpeg's errors are not all the system's, and each has its number.
+        # Not all of FFmpeg's errors are `OSError`, but each has its number.
         if getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}:
-            tell(failed="space")
+            send(failed="space")
         raise
     else:
-        tell(made=made)
+        send(made=result)
 
 
 def _is_memory(error: Exception) -> bool:
-    """Whether memory was missing. OpenCV has an error of its own for that."""
+    """Return whether memory was missing, for which OpenCV has an error of its own."""
     return isinstance(error, MemoryError) or "memory" in str(error).lower()
 
 

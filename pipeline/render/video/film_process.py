@@ -1,4 +1,4 @@
-"""A film is made in a process of its own, with a cap on memory and time, in a folder of its own."""
+"""Makes a film in a process of its own, with limits on memory and time, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ if TYPE_CHECKING:
 
     from pipeline.render.video.storyboard import Storyboard
 
-MEMORY: Final = 1_500 * 1024 * 1024
-"""Of address space: a film of full size takes 1.2 GB of it, and 350 MB of memory."""
-FILE_MOST: Final = 1024 * 1024 * 1024
+MEMORY_BYTES: Final = 1_500 * 1024 * 1024
+"""The limit of address space: a film of full size takes 1.2 GB of it, and 350 MB of memory."""
+MAX_FILE_BYTES: Final = 1024 * 1024 * 1024
 NICE: Final = 10
-BYTES_A_SECOND: Final = 3_000_000
-"""More than a second of a film ever took; three times that has to be free for each before one is begun."""
-_LAST_MOMENT: Final = 5.0
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_TOO_MUCH: Final = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-"""What the system says that can't start a process just now."""
-_ENDED_BY_US: Final = frozenset({"slow", "stopped"})
-_LINE_MOST: Final = 1024 * 1024
+MAX_BYTES_PER_SECOND: Final = 3_000_000
+"""More than a second of a film ever took; three times that has to be free for each second before a film is begun."""
+_EXIT_GRACE_SECONDS: Final = 5.0
+DISK_FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_BUSY_ERRORS: Final = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""Errors with which the system says that it can't start a process just now."""
+_KILL_REASONS: Final = frozenset({"slow", "stopped"})
+_MAX_LINE_BYTES: Final = 1024 * 1024
 _PROGRAM: Final = Path(__file__).with_name("film_child.py")
 _LOG: Final = "child.log"
-_LOG_TOLD: Final = 2_000
-_NO_MEMORY: Final = ("MemoryError", "Cannot allocate memory", "failed to map segment")
-_LOCKS: Final = ".slot-{}"
-NEEDED: Final = ("av", "cv2", "numpy")
+_LOG_BYTES_REPORTED: Final = 2_000
+_OUT_OF_MEMORY_SIGNS: Final = ("MemoryError", "Cannot allocate memory", "failed to map segment")
+_LOCK_NAME: Final = ".slot-{}"
+REQUIRED_LIBRARIES: Final = ("av", "cv2", "numpy")
 
 
 @dataclass(frozen=True)
 class FilmLimits:
-    """Of one film. `seconds` is its time on the wall clock; None for ten times its length and a minute."""
+    """The limits of one film. `seconds` is its time by the clock; None for ten times its length and a minute."""
 
-    memory: int = MEMORY
+    memory: int = MEMORY_BYTES
     seconds: float | None = None
     nice: int = NICE
 
 
 @dataclass(frozen=True)
 class Job:
-    """`files` are the storyboard's assets by name; `shrink` makes a smaller film.
+    """A film to be made. `files` are the storyboard's assets by name; `shrink` makes a film that many times smaller.
 
-    `sound` is mastered, at any rate; without one the voice and the music that the storyboard names are mixed and
-    mastered where the film is made.
+    `sound` is the finished sound, already mastered, at any sample rate; without one the voice and the music that the
+    storyboard names are mixed and mastered in the child.
     """
 
     board: Storyboard
@@ -77,6 +77,8 @@ class Job:
 
 @dataclass(frozen=True)
 class MadeFile:
+    """One file of a finished film; `width` and `height` in pixels."""
+
     path: Path
     width: int
     height: int
@@ -84,9 +86,10 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class Made:
-    """Files in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, a `frame-01.jpg` for each scene.
+    """A finished film. `files` are in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, and a
+    `frame-01.jpg` for each scene.
 
-    `loudness` is that of the film itself in LUFS and dBTP, None for a silent one; `note` says what it fell short of.
+    `loudness` is the film's own in LUFS and dBTP, None for a silent one; `note` says what it fell short of.
     """
 
     files: Mapping[str, MadeFile]
@@ -96,16 +99,16 @@ class Made:
 
 
 class RenderFailed(Refused):
-    """The process that made the film has ended without one."""
+    """The process that should have made the film ended without one."""
 
     def __init__(self, message: str, *, code: str, log: str = "") -> None:
         super().__init__(message, code=code)
         self.log = log
-        """The end of what it wrote, for the operator."""
+        """The end of the child's log, for the operator."""
 
 
 class RenderBusy(TryLater):
-    """As much is being made as the machine has room for."""
+    """The machine has no room for another film at the moment."""
 
     def __init__(self) -> None:
         super().__init__("The machine is busy; it is tried again.", code="render_busy")
@@ -118,33 +121,33 @@ class NoRoom(TryLater):
         super().__init__("There is too little free space to make a film.", code="no_space")
 
 
-def why_not() -> str | None:
-    """None where films can be made here; else the sentence that says what is missing."""
-    absent = [name for name in NEEDED if find_spec(name) is None]
+def unavailable_reason() -> str | None:
+    """Return why films can't be made here, for people; None where they can."""
+    absent = [name for name in REQUIRED_LIBRARIES if find_spec(name) is None]
     if not absent:
         return None
     return f"Films can't be made here: {', '.join(absent)} is not installed."
 
 
 @contextmanager
-def telling_of_no_room() -> Iterator[None]:
-    """Raises `NoRoom` for a disk that is full: it passes, and costs nobody's words."""
+def disk_full_as_no_room() -> Iterator[None]:
+    """Raise `NoRoom` for a full disk, which passes, so that no attempt is counted."""
     try:
         yield
     except OSError as error:
-        if error.errno in FULL:
+        if error.errno in DISK_FULL_ERRORS:
             raise NoRoom from error
         raise
 
 
 @contextmanager
-def slot(folder: Path, most: int) -> Iterator[None]:
-    """One of so many places, for all processes of this machine; raises `RenderBusy` where all are taken."""
+def claim_slot(folder: Path, slots: int) -> Iterator[None]:
+    """Hold one of `slots` slots, shared by all processes of this machine. Raises `RenderBusy` where all are taken."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number in range(most):
-        with (folder / _LOCKS.format(number)).open("w") as file:
+    for number in range(slots):
+        with (folder / _LOCK_NAME.format(number)).open("w") as file:
             try:
-                # The lock goes with the process, however it ends.
+                # The lock ends with the process, however that ends.
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
@@ -155,7 +158,7 @@ def slot(folder: Path, most: int) -> Iterator[None]:
 
 @contextmanager
 def working_folder(root: Path) -> Iterator[Path]:
-    """A new folder that is gone afterwards."""
+    """Make a new folder and remove it afterwards."""
     root.mkdir(parents=True, exist_ok=True)
     folder = root / secrets.token_hex(8)
     folder.mkdir()
@@ -165,17 +168,17 @@ def working_folder(root: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def sweep(root: Path, *, older: timedelta, now: float) -> int:
-    """Remove the folders of killed processes; returns how many."""
+def remove_abandoned(root: Path, *, older: timedelta, now: float) -> int:
+    """Remove the folders that killed processes left, and return how many."""
     if not root.is_dir():
         return 0
     removed = 0
-    for one in list(root.iterdir()):
-        # Its own hand may remove it at this moment.
+    for folder in list(root.iterdir()):
+        # The process that owns the folder may remove it at this moment.
         with suppress(FileNotFoundError):
-            if one.is_dir() and now - one.stat().st_mtime >= older.total_seconds():
-                shutil.rmtree(one, ignore_errors=True)
-                removed += not one.exists()
+            if folder.is_dir() and now - folder.stat().st_mtime >= older.total_seconds():
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += not folder.exists()
     return removed
 
 
@@ -186,35 +189,36 @@ def render(
     limits: FilmLimits | None = None,
     on_progress: Callable[[float], bool] | None = None,
 ) -> Made:
-    """Make the film in a folder that only it uses, and wait for it.
+    """Make the film in a folder that only this call uses, and wait for it.
 
-    `on_progress` gets the share that is done; where it answers False, the film is given up with `RenderFailed`.
-    Raises `Refused` for what can't be filmed, `NoRoom`, `RenderBusy` where no process can be started now, and `RenderFailed`
-    for a process that was ended by a limit or broke. Whatever happens, the process has ended when this returns.
+    `on_progress` gets the share that is done; where it returns False, the film is given up with `RenderFailed`. Raises
+    `Refused` for a storyboard that can't be filmed, `NoRoom`, `RenderBusy` where no process can be started now, and
+    `RenderFailed` for a process that a limit ended or that broke. The process has always ended when this returns.
     """
-    allowed = limits or FilmLimits()
+    film_limits = limits or FilmLimits()
     refuse_without_room(job.board, folder, shrink=job.shrink)
-    seconds = 10 * job.board.duration + 60 if allowed.seconds is None else allowed.seconds
-    (folder / "job.json").write_text(json.dumps(_told(job, allowed)))
+    seconds = 10 * job.board.duration + 60 if film_limits.seconds is None else film_limits.seconds
+    (folder / "job.json").write_text(json.dumps(_job_json(job, film_limits)))
     with (folder / _LOG).open("wb") as log:
         child = _start(folder, log)
     try:
-        said = _listen(child, job.board.frames, time.monotonic() + seconds, on_progress)
-        if not said.keys() & _ENDED_BY_US:
-            _wait_for(child)
+        last_message = _read_messages(child, job.board.frames, time.monotonic() + seconds, on_progress)
+        if not last_message.keys() & _KILL_REASONS:
+            _wait_briefly(child)
     finally:
-        _end(child)
-    return _outcome(said, child.returncode, folder, seconds)
+        _kill(child)
+    return _outcome(last_message, child.returncode, folder, seconds)
 
 
 def refuse_without_room(board: Storyboard, folder: Path, *, shrink: int) -> None:
-    """Raises `NoRoom` where the film may not fit on the disk of the folder."""
-    wanted = 3 * BYTES_A_SECOND * board.duration / shrink**2
-    if shutil.disk_usage(folder).free < wanted:
+    """Raise `NoRoom` where the film may not fit on the folder's disk."""
+    needed_bytes = 3 * MAX_BYTES_PER_SECOND * board.duration / shrink**2
+    if shutil.disk_usage(folder).free < needed_bytes:
         raise NoRoom
 
 
-def _told(job: Job, limits: FilmLimits) -> dict[str, Any]:
+def _job_json(job: Job, limits: FilmLimits) -> dict[str, Any]:
+    """Return the job as the child reads it."""
     return {
         "storyboard": as_json(job.board),
         "files": {name: str(path.resolve()) for name, path in job.files.items()},
@@ -224,7 +228,7 @@ def _told(job: Job, limits: FilmLimits) -> dict[str, Any]:
         "quality": {"preset": job.preset},
         "thumbnails": job.thumbnails,
         "memory": limits.memory,
-        "file": FILE_MOST,
+        "file": MAX_FILE_BYTES,
         "nice": limits.nice,
         "parent": os.getpid(),
     }
@@ -237,56 +241,60 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            # Nothing secret is near what reads other people's pictures. A library's threads take address space.
+            # Little environment: no secret is near code that reads other people's pictures. Threads take address space.
             env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **child_program.FEW_ARENAS},
             cwd=folder,
             start_new_session=True,
             bufsize=0,
         )
     except OSError as error:
-        if error.errno in _TOO_MUCH:
+        if error.errno in _BUSY_ERRORS:
             raise RenderBusy from error
         message = "No process could be started to make the film."
         raise RenderFailed(message, code="render_died") from error
 
 
-def _listen(
+def _read_messages(
     child: subprocess.Popen[bytes],
     frames: int,
-    until: float,
+    deadline: float,
     on_progress: Callable[[float], bool] | None,
 ) -> dict[str, Any]:
-    """Its last word; `{}` where it ended without one, `{"slow"}` and `{"stopped"}` where it was ended."""
+    """Return the child's last message; `{}` without one, `{"slow": True}` or `{"stopped": True}` to have it killed."""
     assert child.stdout is not None  # noqa: S101  it is a pipe
-    heard, last = b"", dict[str, Any]()
+    unread, last_message = b"", dict[str, Any]()
     os.set_blocking(child.stdout.fileno(), False)
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         while True:
-            left = until - time.monotonic()
-            if left <= 0:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
                 return {"slow": True}
-            if not selector.select(left):
+            if not selector.select(seconds_left):
                 continue
-            piece = os.read(child.stdout.fileno(), 65_536)
-            if not piece or len(heard) > _LINE_MOST:
-                return last
-            *lines, heard = (heard + piece).split(b"\n")
+            chunk = os.read(child.stdout.fileno(), 65_536)
+            if not chunk or len(unread) > _MAX_LINE_BYTES:
+                return last_message
+            *lines, unread = (unread + chunk).split(b"\n")
             for line in lines:
-                last = json.loads(line)
-                is_wanted = on_progress is None or "frame" not in last or on_progress(last["frame"] / frames)
-                if not is_wanted:
+                last_message = json.loads(line)
+                should_continue = (
+                    on_progress is None
+                    or "frame" not in last_message
+                    or on_progress(last_message["frame"] / frames)
+                )
+                if not should_continue:
                     return {"stopped": True}
 
 
-def _wait_for(child: subprocess.Popen[bytes]) -> None:
-    """A moment for one that has said its last word."""
+def _wait_briefly(child: subprocess.Popen[bytes]) -> None:
+    """Give a child that has sent its last message a moment to exit."""
     with suppress(subprocess.TimeoutExpired):
-        child.wait(_LAST_MOMENT)
+        child.wait(_EXIT_GRACE_SECONDS)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Killed with everything that it has started; what has ended by itself is only collected."""
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child with everything that it has started; one that has exited is only reaped."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     if child.stdout is not None:
@@ -294,33 +302,36 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _outcome(said: dict[str, Any], status: int, folder: Path, seconds: float) -> Made:
-    if "made" in said and status == 0:
-        made = said["made"]
+def _outcome(last_message: dict[str, Any], status: int, folder: Path, seconds: float) -> Made:
+    """Return the film, or raise the error for how the child ended."""
+    if "made" in last_message and status == 0:
+        result = last_message["made"]
         files = {
-            one["name"]: MadeFile(folder / one["name"], one["width"], one["height"]) for one in made["files"]
+            file["name"]: MadeFile(folder / file["name"], file["width"], file["height"])
+            for file in result["files"]
         }
-        loudness = made["loudness"]
-        return Made(files, made["duration"], tuple(loudness) if loudness else None, made["note"])
-    if "refused" in said:
-        raise Refused(said["refused"]["message"], code=said["refused"]["code"])
-    log = _end_of(folder / _LOG)
-    if "slow" in said:
+        loudness = result["loudness"]
+        return Made(files, result["duration"], tuple(loudness) if loudness else None, result["note"])
+    if "refused" in last_message:
+        raise Refused(last_message["refused"]["message"], code=last_message["refused"]["code"])
+    log = _log_tail(folder / _LOG)
+    if "slow" in last_message:
         message = f"Making the film took longer than {seconds:.0f} seconds and was stopped."
         raise RenderFailed(message, code="render_slow", log=log)
-    if "stopped" in said:
+    if "stopped" in last_message:
         message = "Making the film was stopped."
         raise RenderFailed(message, code="render_stopped", log=log)
-    if said.get("failed") == "space":
+    if last_message.get("failed") == "space":
         raise NoRoom
-    if said.get("failed") == "memory" or any(sign in log for sign in _NO_MEMORY):
+    if last_message.get("failed") == "memory" or any(sign in log for sign in _OUT_OF_MEMORY_SIGNS):
         message = "Making the film took more memory than it may have."
         raise RenderFailed(message, code="render_memory", log=log)
     message = "The process that made the film ended before it was done."
     raise RenderFailed(message, code="render_died", log=log)
 
 
-def _end_of(path: Path) -> str:
+def _log_tail(path: Path) -> str:
+    """Return the end of the child's log."""
     with suppress(OSError):
-        return path.read_bytes()[-_LOG_TOLD:].decode(errors="replace")
+        return path.read_bytes()[-_LOG_BYTES_REPORTED:].decode(errors="replace")
     return ""

@@ -1,7 +1,7 @@
-"""Films within films: any moment of a video as planes of BT.709, and any span of its sound, to the sample.
+"""Reads films within films: any moment of a video as planes of BT.709, and any span of its sound, to the sample.
 
-Seconds are counted as a player counts them, from the video's beginning. What is read was probed before, and is still
-strange: it is opened in the capped child alone, names no other file, and one whole frame of it is held at a time.
+Seconds are counted as a player counts them, from the video's beginning. A video was probed before and still isn't
+trusted: it is opened in the limited child alone, may name no other file, and is held one whole frame at a time.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from av.video.reformatter import ColorRange, Colorspace
 from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, Sound, silence
 from pipeline.render.probe import HEAD_BYTES, demuxer_of
 from pipeline.render.video.storyboard import UnusableAsset
-from pipeline.render.video.ycbcr import Planes, of_frame
+from pipeline.render.video.ycbcr import Planes, frame_planes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BUFFER: Final = 1024 * 1024
-_NEAR: Final = 0.002
-"""Seconds by which clocks of containers round."""
-_AHEAD: Final = 3.0
-"""Seconds that are decoded rather than sought."""
-_HELD: Final = 0.5
-"""Seconds for which the last frame may stand for what a video doesn't have: its sound is often a little longer."""
-_BROKEN: Final = 1.0
-"""Seconds without a frame, after damaged packets, that are noticed."""
-_LEAD: Final = 0.3
-"""Seconds of sound before a span that a decoder needs to come in."""
-_DRIFT: Final = 0.02
-"""Seconds by which sound may be off its own times before it is put where they say."""
-_HIGH: Final = 720
-"""Lines from which a video that says nothing of its colours has those of BT.709, and below those of BT.601."""
-_PQ: Final = 16
-_RANGE_FULL: Final = int(ColorRange.JPEG)
-_UNSAID: Final = 2
-_MATRICES: Final = {
+_BUFFER_BYTES: Final = 1024 * 1024
+_CLOCK_TOLERANCE: Final = 0.002
+"""Seconds by which the clocks of containers round."""
+_SEEK_BEYOND_SECONDS: Final = 3.0
+"""A moment further ahead than this is sought; a nearer one is reached by decoding."""
+_MAX_LAST_FRAME_SECONDS: Final = 0.5
+"""Seconds for which the last frame may stand in where the video has ended: its sound is often a little longer."""
+_MAX_DAMAGE_SECONDS: Final = 1.0
+"""Seconds without a frame, after damaged packets, from which on a video counts as damaged."""
+_DECODER_LEAD_SECONDS: Final = 0.3
+"""Seconds of sound before a span that a decoder needs to start up."""
+_MAX_DRIFT_SECONDS: Final = 0.02
+"""Seconds by which sound may drift from its own timestamps before it is realigned to them."""
+_MIN_BT709_LINES: Final = 720
+"""Lines from which on a video that doesn't name its colours has those of BT.709; a lower one has those of BT.601."""
+_PQ_TRANSFER: Final = 16
+_FULL_RANGE: Final = int(ColorRange.JPEG)
+_UNSPECIFIED_MATRIX: Final = 2
+_COLOURSPACE_BY_MATRIX: Final = {
     1: Colorspace.ITU709,
     4: Colorspace.FCC,
     5: Colorspace.ITU601,
@@ -47,18 +47,19 @@ _MATRICES: Final = {
     7: Colorspace.SMPTE240M,
     9: Colorspace.BT2020,
 }
-"""By the numbers of ITU-T H.273, 8.3."""
+"""Colour spaces by the numbers of ITU-T H.273, 8.3."""
 
 
 def _refuse_to_open(url: str, flags: int, options: Any) -> NoReturn:
+    # FFmpeg would open a file that the video refers to.
     del url, flags, options
     message = "it names other files."
     raise OSError(message)
 
 
 @contextmanager
-def _opened(name: str, file: BinaryIO) -> Iterator[Any]:
-    """Raises `UnusableAsset` for whatever FFmpeg finds wrong."""
+def _open_video(name: str, file: BinaryIO) -> Iterator[Any]:
+    """Open a video in FFmpeg. Raises `UnusableAsset` for whatever FFmpeg finds wrong, while it is open too."""
     try:
         file.seek(0)
         demuxer = demuxer_of(file.read(HEAD_BYTES))
@@ -68,7 +69,7 @@ def _opened(name: str, file: BinaryIO) -> Iterator[Any]:
             "r",
             format=demuxer,
             options={"protocol_whitelist": "none", "format_whitelist": demuxer},
-            buffer_size=_BUFFER,
+            buffer_size=_BUFFER_BYTES,
             io_open=_refuse_to_open,
             metadata_errors="replace",
         ) as opened:
@@ -79,40 +80,40 @@ def _opened(name: str, file: BinaryIO) -> Iterator[Any]:
         raise UnusableAsset(name, "it is damaged, or no video.") from error
 
 
-def _zero(opened: Any) -> float:
-    """The second of the file's own clock at which a player begins."""
+def _clock_start(opened: Any) -> float:
+    """Return the second of the file's own clock at which a player begins."""
     return max(0.0, (opened.start_time or 0) / 1_000_000)
 
 
 class Reel:
-    """One video that is being watched. Asked in order it decodes each frame once; asked for the past it seeks.
+    """A video that is being watched: asked in order it decodes each frame once, asked for the past it seeks.
 
-    `width` and `height` are those that a player shows, in pixels. Close it.
+    `width` and `height` are those that a player shows, in pixels. Call `close` when done.
     """
 
     def __init__(self, name: str, file: BinaryIO) -> None:
         self.name = name
-        self._scope = _opened(name, file)
+        self._scope = _open_video(name, file)
         self._file = self._scope.__enter__()
-        pictures = [one for one in self._file.streams.video if not _is_cover(one)]
-        if not pictures:
+        video_streams = [stream for stream in self._file.streams.video if not _is_cover(stream)]
+        if not video_streams:
             self.close()
             raise UnusableAsset(name, "it holds no moving picture.")
-        self._stream = pictures[0]
+        self._stream = video_streams[0]
         self._stream.codec_context.thread_count = 1
         self.has_sound = bool(self._file.streams.audio)
         self.seconds = (self._file.duration or 0) / 1_000_000
-        self._zero = _zero(self._file)
+        self._clock_start = _clock_start(self._file)
         self._frames: Iterator[Any] = iter(())
-        self._shown: Any = None
+        self._current: Any = None
         self._next: Any = None
-        self._faults = 0
-        self._made: tuple[Any, Planes] | None = None
-        self._first = 0.0
+        self._damaged_packets = 0
+        self._converted: tuple[Any, Planes] | None = None
+        self._first_time = 0.0
         try:
             self._seek(0.0)
-            self._first = self._time(self._shown)
-            width, height = self.size_of(self._shown)
+            self._first_time = self._time_of(self._current)
+            width, height = self.display_size(self._current)
         except UnusableAsset:
             self.close()
             raise
@@ -121,98 +122,106 @@ class Reel:
     def close(self) -> None:
         self._scope.__exit__(None, None, None)
 
-    def at(self, second: float) -> Planes:
-        """What is seen at a second: the last frame that began by then. Upright, in BT.709 and limited range.
+    def frame_at(self, second: float) -> Planes:
+        """Return what is seen at a second: the last frame that began by then, upright, in BT.709 and limited range.
 
         Raises `UnusableAsset` for a second that the video doesn't have, or that can't be read.
         """
-        # What is raised here comes from FFmpeg while the file is open.
+        # Errors here come from FFmpeg while the file is open, which `_open_video` doesn't see.
         try:
-            return self._planes(self._find(second))
+            return self._convert(self._find_frame(second))
         except MemoryError:
             raise
         except (av.FFmpegError, OSError, ValueError) as error:
             raise UnusableAsset(self.name, f"it is damaged around second {second:.1f}.") from error
 
-    def _find(self, second: float) -> Any:
-        begun = self._time(self._shown)
-        if max(second, self._first) < begun - _NEAR or second > begun + _AHEAD:
+    def _find_frame(self, second: float) -> Any:
+        current_time = self._time_of(self._current)
+        if (
+            max(second, self._first_time) < current_time - _CLOCK_TOLERANCE
+            or second > current_time + _SEEK_BEYOND_SECONDS
+        ):
             self._seek(second)
-        while self._next is not None and self._time(self._next) <= second + _NEAR:
-            self._shown, self._next = self._next, next(self._frames, None)
-        if self._next is None and second > self._ends() + _HELD:
-            message = f"it ends after {self._ends():.1f} seconds, and second {second:.1f} is asked for."
+        while self._next is not None and self._time_of(self._next) <= second + _CLOCK_TOLERANCE:
+            self._current, self._next = self._next, next(self._frames, None)
+        if self._next is None and second > self._end_time() + _MAX_LAST_FRAME_SECONDS:
+            message = f"it ends after {self._end_time():.1f} seconds, and second {second:.1f} is asked for."
             raise UnusableAsset(self.name, message)
-        if self._faults and self._next is not None:
-            away = self._time(self._next) - self._time(self._shown)
-            if away > _BROKEN:
+        if self._damaged_packets and self._next is not None:
+            gap = self._time_of(self._next) - self._time_of(self._current)
+            if gap > _MAX_DAMAGE_SECONDS:
                 raise UnusableAsset(self.name, f"it is damaged around second {second:.1f}.")
-        return self._shown
+        return self._current
 
     def _seek(self, second: float) -> None:
-        """The frame that is seen then becomes the shown one; at a beginning the first."""
-        target = round((second + self._zero) / self._stream.time_base)
-        self._faults = 0
+        """Make the frame that is seen at a second the current one; before the first frame, the first."""
+        target = round((second + self._clock_start) / self._stream.time_base)
+        self._damaged_packets = 0
         self._file.seek(max(target, 0), stream=self._stream, backward=True)
-        self._frames = self._decoded()
-        self._shown = next(self._frames, None)
-        if self._shown is not None and self._time(self._shown) > second + _NEAR and second > 0:
-            # Some indexes lead past what was asked for.
+        self._frames = self._decode_frames()
+        self._current = next(self._frames, None)
+        if (
+            self._current is not None
+            and self._time_of(self._current) > second + _CLOCK_TOLERANCE
+            and second > 0
+        ):
+            # Some indexes lead past the target.
             self._file.seek(0, stream=self._stream, backward=True)
-            self._frames = self._decoded()
-            self._shown = next(self._frames, None)
-        if self._shown is None:
+            self._frames = self._decode_frames()
+            self._current = next(self._frames, None)
+        if self._current is None:
             raise UnusableAsset(self.name, f"no picture can be read from second {second:.1f} on.")
         self._next = next(self._frames, None)
 
-    def _decoded(self) -> Iterator[Any]:
-        """Frames with a time, in order; damaged packets are passed over and counted."""
+    def _decode_frames(self) -> Iterator[Any]:
+        """Yield frames with a time, in order; damaged packets are skipped and counted."""
         last = -1.0
         for packet in self._file.demux(self._stream):
             try:
                 frames = packet.decode()
             except av.InvalidDataError:
-                self._faults += 1
+                self._damaged_packets += 1
                 continue
             for frame in frames:
-                if frame.pts is not None and self._time(frame) > last:
-                    last = self._time(frame)
+                if frame.pts is not None and self._time_of(frame) > last:
+                    last = self._time_of(frame)
                     yield frame
 
-    def _time(self, frame: Any) -> float:
-        return float(frame.pts * frame.time_base) - self._zero
+    def _time_of(self, frame: Any) -> float:
+        return float(frame.pts * frame.time_base) - self._clock_start
 
-    def _ends(self) -> float:
-        frame = self._shown
+    def _end_time(self) -> float:
+        frame = self._current
         length = float(frame.duration * frame.time_base) if frame.duration else 1 / 30
-        return self._time(frame) + min(length, 1.0)
+        return self._time_of(frame) + min(length, 1.0)
 
-    def size_of(self, frame: Any) -> tuple[int, int]:
-        """As a player shows it: turned, and with its pixels made square."""
-        shape = self._stream.codec_context.sample_aspect_ratio
-        across = float(shape) if shape else 1.0
-        width, height = max(round(frame.width * across), 1), frame.height
+    def display_size(self, frame: Any) -> tuple[int, int]:
+        """Return width and height as a player shows them: rotated, and with square pixels."""
+        pixel_aspect = self._stream.codec_context.sample_aspect_ratio
+        stretch = float(pixel_aspect) if pixel_aspect else 1.0
+        width, height = max(round(frame.width * stretch), 1), frame.height
         return (height, width) if frame.rotation % 180 else (width, height)
 
-    def _planes(self, frame: Any) -> Planes:
-        """The same picture isn't converted twice: a slow video shows each of its frames several times."""
-        if self._made is None or self._made[0] is not frame:
-            self._made = frame, _upright(of_frame(self._in_709(frame)), frame.rotation)
-        return self._made[1]
+    def _convert(self, frame: Any) -> Planes:
+        """Convert a frame to planes, once: a slow video shows each of its frames several times."""
+        if self._converted is None or self._converted[0] is not frame:
+            self._converted = frame, _rotate_upright(frame_planes(self._to_bt709(frame)), frame.rotation)
+        return self._converted[1]
 
-    def _in_709(self, frame: Any) -> Any:
-        if int(frame.color_trc) == _PQ:
+    def _to_bt709(self, frame: Any) -> Any:
+        # PQ can't be shown, because its brightness would have to be mapped.
+        if int(frame.color_trc) == _PQ_TRANSFER:
             message = "its colours are HDR with PQ, which can't be shown here. Export it as SDR."
             raise UnusableAsset(self.name, message)
-        said = int(frame.colorspace)
-        if said == _UNSAID or said not in _MATRICES:
-            said = 1 if frame.height >= _HIGH else 6
-        is_full = int(frame.color_range) == _RANGE_FULL or frame.format.name.startswith("yuvj")
-        if frame.format.name == "yuv420p" and said == 1 and not is_full:
+        matrix = int(frame.colorspace)
+        if matrix == _UNSPECIFIED_MATRIX or matrix not in _COLOURSPACE_BY_MATRIX:
+            matrix = 1 if frame.height >= _MIN_BT709_LINES else 6
+        is_full = int(frame.color_range) == _FULL_RANGE or frame.format.name.startswith("yuvj")
+        if frame.format.name == "yuv420p" and matrix == 1 and not is_full:
             return frame
         return frame.reformat(
             format="yuv420p",
-            src_colorspace=_MATRICES[said],
+            src_colorspace=_COLOURSPACE_BY_MATRIX[matrix],
             dst_colorspace=Colorspace.ITU709,
             src_color_range=ColorRange.JPEG if is_full else ColorRange.MPEG,
             dst_color_range=ColorRange.MPEG,
@@ -224,60 +233,64 @@ def _is_cover(stream: Any) -> bool:
     return bool(stream.disposition & av.stream.Disposition.attached_pic)
 
 
-def _upright(planes: Planes, rotation: int) -> Planes:
-    """`rotation` in degrees against the clock, as a camera notes it."""
+def _rotate_upright(planes: Planes, rotation: int) -> Planes:
+    """Rotate the planes upright; `rotation` is in degrees counter-clockwise, as cameras note it."""
     turns = round(rotation / 90) % 4
     if not turns:
         return planes
     return Planes(*(np.ascontiguousarray(np.rot90(plane, turns)) for plane in planes))
 
 
-def heard(name: str, file: BinaryIO, since: float, samples: int) -> Sound:
-    """So many samples of a video's sound from a second on, exactly; silence where it has none.
+def read_clip_sound(name: str, file: BinaryIO, since: float, samples: int) -> Sound:
+    """Return exactly so many samples of a video's sound from a second on; silence where it has none.
 
-    Raises `UnusableAsset` for what can't be read.
+    Raises `UnusableAsset` for a video that can't be read.
     """
-    made = silence(0, samples=samples)
-    with _opened(name, file) as opened:
+    sound = silence(0, samples=samples)
+    with _open_video(name, file) as opened:
         if not opened.streams.audio:
-            return made
+            return sound
         stream = opened.streams.audio[0]
-        zero = _zero(opened)
-        target = max(0, round((since + zero - _LEAD) / stream.time_base))
+        clock_start = _clock_start(opened)
+        target = max(0, round((since + clock_start - _DECODER_LEAD_SECONDS) / stream.time_base))
         opened.seek(target, stream=stream, backward=True)
-        for start, part in _pieces(opened, stream, zero, until=since + samples / SAMPLE_RATE):
-            _lay(made, part, round((start - since) * SAMPLE_RATE))
-    # A file may hold what isn't a number.
-    return np.nan_to_num(made, nan=0.0, posinf=0.0, neginf=0.0)
+        for start, stretch in _sound_stretches(
+            opened, stream, clock_start, until=since + samples / SAMPLE_RATE
+        ):
+            _copy_into(sound, stretch, round((start - since) * SAMPLE_RATE))
+    # A file may hold samples that aren't numbers.
+    return np.nan_to_num(sound, nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _lay(whole: Sound, part: Sound, at: int) -> None:
-    """Put a piece where it belongs; what hangs over at either end is left out."""
-    part = part[max(0, -at) :]
-    at = max(0, at)
-    room = whole[at : at + len(part)]
-    room[:] = part[: len(room)]
+def _copy_into(sound: Sound, part: Sound, offset: int) -> None:
+    """Copy a part into the sound at an offset in samples; what hangs over at either end is left out."""
+    part = part[max(0, -offset) :]
+    offset = max(0, offset)
+    target = sound[offset : offset + len(part)]
+    target[:] = part[: len(target)]
 
 
-def _pieces(opened: Any, stream: Any, zero: float, *, until: float) -> Iterator[tuple[float, Sound]]:
-    """The sound with the second at which each unbroken stretch of it begins."""
-    resampler, kept = _resampler(), list[Sound]()
-    start = expected = None
-    for frame in _sounding(opened, stream):
-        begins = float(frame.pts * frame.time_base) - zero
-        if begins > until:
+def _sound_stretches(
+    opened: Any, stream: Any, clock_start: float, *, until: float
+) -> Iterator[tuple[float, Sound]]:
+    """Yield the sound with the second at which each unbroken stretch of it begins."""
+    resampler, parts = _resampler(), list[Sound]()
+    start = expected_start = None
+    for frame in _decode_sound(opened, stream):
+        frame_start = float(frame.pts * frame.time_base) - clock_start
+        if frame_start > until:
             break
-        if expected is not None and abs(begins - expected) > _DRIFT:
-            yield start or 0.0, _joined(kept, resampler)
-            resampler, kept, start = _resampler(), [], None
-        start = begins if start is None else start
-        expected = begins + frame.samples / frame.sample_rate
-        kept += [_floats(one) for one in resampler.resample(frame)]
+        if expected_start is not None and abs(frame_start - expected_start) > _MAX_DRIFT_SECONDS:
+            yield start or 0.0, _join(parts, resampler)
+            resampler, parts, start = _resampler(), [], None
+        start = frame_start if start is None else start
+        expected_start = frame_start + frame.samples / frame.sample_rate
+        parts += [_to_samples(resampled) for resampled in resampler.resample(frame)]
     if start is not None:
-        yield start, _joined(kept, resampler)
+        yield start, _join(parts, resampler)
 
 
-def _sounding(opened: Any, stream: Any) -> Iterator[Any]:
+def _decode_sound(opened: Any, stream: Any) -> Iterator[Any]:
     for packet in opened.demux(stream):
         try:
             frames = packet.decode()
@@ -290,10 +303,10 @@ def _resampler() -> Any:
     return av.AudioResampler(format="flt", layout="stereo", rate=SAMPLE_RATE)
 
 
-def _floats(frame: Any) -> Sound:
+def _to_samples(frame: Any) -> Sound:
     return np.asarray(frame.to_ndarray(), np.float32).reshape(-1, 2)
 
 
-def _joined(kept: list[Sound], resampler: Any) -> Sound:
-    parts = [*kept, *(_floats(one) for one in resampler.resample(None))]
+def _join(collected: list[Sound], resampler: Any) -> Sound:
+    parts = [*collected, *(_to_samples(frame) for frame in resampler.resample(None))]
     return np.concatenate(parts) if parts else silence(0)

@@ -1,4 +1,4 @@
-"""What a raw item brings to films: its videos with what is said in them, and its pictures. Data only."""
+"""The material that a raw item brings for films, as data: its videos with the words spoken in them, and its pictures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shot:
-    """A stretch of a video without a cut, in its own seconds. `crop` is the part to show, None for all of it, padded."""
+    """A stretch of a video without a cut, in its own seconds. `crop` is the part to show; None shows all of it, padded."""
 
     start: float
     end: float
@@ -20,10 +20,10 @@ class Shot:
 
 @dataclass(frozen=True)
 class Clip:
-    """A video: `name` is what storyboards call it, `words` what is said in it at which of its seconds.
+    """A video. `name` is its name in storyboards, `words` are the words spoken in it, with their times in its seconds.
 
-    `shots` are those of the spans that are to be filmed; empty until somebody looked. `author` and `licence` are what
-    whoever handed it over said of it. `seconds` is its length, 0 where nobody knows it.
+    `shots` are those of the spans to be filmed; empty until they were detected. `author` and `licence` are as given by
+    whoever supplied the video. `seconds` is its length, 0 where it isn't known.
     """
 
     name: str
@@ -37,6 +37,8 @@ class Clip:
 
 @dataclass(frozen=True)
 class StillImage:
+    """A picture. `width` and `height` are in pixels, 0 where they aren't known."""
+
     name: str
     width: int = 0
     height: int = 0
@@ -46,9 +48,10 @@ class StillImage:
 
 @dataclass(frozen=True)
 class FilmMaterial:
-    """`why_no_words` is the sentence for a transcript that can't be used; `credit` names whose video it is.
+    """The videos and pictures of a raw item. `credit` names whose video it is.
 
-    `words_at` is where in the raw item's text the words of the transcript begin, -1 where nobody looked.
+    `why_no_words` is the reason why a transcript can't be used, for people. `words_at` is where in the raw item's text
+    the words of the transcript begin, -1 where that wasn't looked up.
     """
 
     clips: tuple[Clip, ...] = ()
@@ -59,7 +62,7 @@ class FilmMaterial:
 
     @property
     def spoken(self) -> Clip | None:
-        """The video whose words are known."""
+        """The first video with a transcript; None without one."""
         return next((clip for clip in self.clips if clip.words), None)
 
 

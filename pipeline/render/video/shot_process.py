@@ -1,4 +1,4 @@
-"""A video is looked at in a process under limits: its shots within a span."""
+"""Finds the shots within a span of a video, in a process under limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.plugins import Refused
 from pipeline.render import child_program
 from pipeline.render.video.film_process import RenderBusy, RenderFailed
 from pipeline.render.video.material import Shot
-from pipeline.render.video.storyboard import LONGEST, Crop, UnusableAsset
+from pipeline.render.video.storyboard import MAX_FILM_SECONDS, Crop, UnusableAsset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,43 +18,45 @@ if TYPE_CHECKING:
     from pipeline.render.video.material import VideoSpan
 
 _PROGRAM: Final = Path(__file__).with_name("shot_detection_child.py")
-MEMORY: Final = 1_200 * 1024 * 1024
-"""Of address space: a frame of 2160p takes 12 MB, its decoder 300, the libraries 500."""
-SECONDS_A_SECOND: Final = 6
-"""By the clock, for each second that is looked at; 2160p takes one on a quiet machine."""
-_LEAST: Final = 60
-_ANSWER: Final = 256 * 1024
-_HOW: Final = {"slow": "slow", "flooded": "memory", "died": "died"}
+MEMORY_BYTES: Final = 1_200 * 1024 * 1024
+"""Address space: a frame of 2160p takes 12 MB, its decoder 300, the libraries 500."""
+TIMEOUT_PER_SECOND: Final = 6
+"""Seconds by the clock for each second of the span; 2160p takes one on a quiet machine."""
+_MIN_TIMEOUT: Final = 60
+_MAX_ANSWER_BYTES: Final = 256 * 1024
+_CODE_BY_ENDING: Final = {"slow": "slow", "flooded": "memory", "died": "died"}
 
 
-def longest(span: VideoSpan) -> int:
-    """Seconds by the clock that `detect_shots` may take."""
-    return _LEAST + round(SECONDS_A_SECOND * (span.end - span.start))
+def timeout_seconds(span: VideoSpan) -> int:
+    """Return how many seconds by the clock `detect_shots` may take."""
+    return _MIN_TIMEOUT + round(TIMEOUT_PER_SECOND * (span.end - span.start))
 
 
 def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
-    """The shots of a span.
+    """Return the shots of a span.
 
-    Raises `Refused` for one that is longer than a film, `UnusableAsset`, `RenderFailed` for what takes too much, and
-    `RenderBusy`.
+    Raises `Refused` for a span longer than a film, `UnusableAsset`, `RenderFailed` for a video that takes too much time
+    or memory, and `RenderBusy`.
     """
-    if not 0 < span.end - span.start <= LONGEST:
-        message = f"A film shows {LONGEST:g} seconds of a video at most, not {span.end - span.start:g}."
+    if not 0 < span.end - span.start <= MAX_FILM_SECONDS:
+        message = (
+            f"A film shows {MAX_FILM_SECONDS:g} seconds of a video at most, not {span.end - span.start:g}."
+        )
         raise Refused(message, code="long_span")
-    seconds = longest(span)
-    asked = {
+    seconds = timeout_seconds(span)
+    request = {
         "name": span.name,
         "start": span.start,
         "end": span.end,
-        "memory": MEMORY,
+        "memory": MEMORY_BYTES,
         "clock": seconds,
     }
     try:
         with path.open("rb") as file:
-            said = child_program.run(
-                [*child_program.ours(_PROGRAM, "av", "cv2", "numpy", "PIL"), json.dumps(asked)],
+            output = child_program.run(
+                [*child_program.python_command(_PROGRAM, "av", "cv2", "numpy", "PIL"), json.dumps(request)],
                 file=file,
-                caps=child_program.Caps(seconds=seconds, answer=_ANSWER),
+                caps=child_program.Caps(seconds=seconds, answer=_MAX_ANSWER_BYTES),
                 environment={
                     "OPENBLAS_NUM_THREADS": "1",
                     "OMP_NUM_THREADS": "1",
@@ -67,15 +69,15 @@ def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
         if ended.how == "missing":
             raise RenderBusy from None
         message = "Looking at the video took too long or too much memory; save it again in a usual format."
-        raise RenderFailed(message, code=f"render_{_HOW[ended.how]}", log=ended.words) from None
-    told = json.loads(said)
-    if "refused" in told:
-        raise Refused(told["refused"]["message"], code=told["refused"]["code"])
-    return shots_from(told["shots"])
+        raise RenderFailed(message, code=f"render_{_CODE_BY_ENDING[ended.how]}", log=ended.words) from None
+    answer = json.loads(output)
+    if "refused" in answer:
+        raise Refused(answer["refused"]["message"], code=answer["refused"]["code"])
+    return shots_from(answer["shots"])
 
 
-def shots_from(told: Sequence[Mapping[str, Any]]) -> tuple[Shot, ...]:
-    """Of their fields, as they are read back from JSON."""
+def shots_from(rows: Sequence[Mapping[str, Any]]) -> tuple[Shot, ...]:
+    """Return the shots from their fields, as they are read from JSON."""
     return tuple(
-        Shot(one["start"], one["end"], None if one["crop"] is None else Crop(**one["crop"])) for one in told
+        Shot(row["start"], row["end"], None if row["crop"] is None else Crop(**row["crop"])) for row in rows
     )

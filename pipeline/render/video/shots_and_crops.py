@@ -1,7 +1,7 @@
-"""Where a video cuts, and which part of each shot an upright frame should show: found by looking, frame by frame.
+"""Finds where a video cuts, and which part of each shot an upright frame should show, from the frames themselves.
 
-A part is one of three: left, middle, right. It is chosen by where things are drawn in detail and where they move, and
-stays for the whole shot; a shot in which it happens everywhere is shown whole, before a blurred ground.
+A part is one of three: left, middle, right. It is chosen by where the detail is and where things move, and stays for
+the whole shot; a shot with activity everywhere is shown whole, before a blurred background.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from pipeline.render.video.footage import Reel
     from pipeline.render.video.ycbcr import Plane
 
-WIDTH: Final = 320
-"""Pixels of the small picture that is looked at."""
-CUT: Final = 10.0
-"""How much of all that can change, in per cent, changes at a cut, beyond what changes from frame to frame around it."""
-SPIKE: Final = (4.0, 6.0)
-"""Per cent, and times what changed from frame to frame until then, that make a cut of two pictures that are alike."""
-_AROUND: Final = 8
-"""Frames by which is told what changes from one to the next."""
-SHORTEST: Final = 0.4
-"""Seconds of a shot; what is shorter is a flash, or part of a fade."""
-COVERS: Final = 0.8
-"""A video of which an upright frame shows this much of its width is shown from the middle."""
-CLEAR: Final = 0.43
-"""The share of what happens that a third must hold to be shown alone; a fair share is a third."""
-KEEP: Final = 0.06
-"""By so much another choice has to be better than that of the shot before."""
-_EVERY: Final = 3
-"""Frames between two looks at what happens where."""
-_MOTION: Final = 0.6
-_MIDDLE: Final = 1.08
-"""What people film they put in the middle: so much more counts what happens there."""
-_WAY: Final = cv2.INTER_AREA
-_STILL: Final = 0.4
+ANALYSIS_WIDTH: Final = 320
+"""The width in pixels of the small picture that is analysed."""
+CUT_CHANGE_PERCENT: Final = 10.0
+"""Per cent of the possible change that a cut adds to the usual change from frame to frame around it."""
+SPIKE_CHANGE: Final = (4.0, 6.0)
+"""The change in per cent, and as a multiple of the usual one, that makes a cut between two similar pictures."""
+_CONTEXT_FRAMES: Final = 8
+"""Frames whose changes give the usual change."""
+MIN_SHOT_SECONDS: Final = 0.4
+"""The least length of a shot; anything shorter is a flash, or part of a fade."""
+CENTRE_CROP_SHARE: Final = 0.8
+"""A video of whose width an upright frame shows this share is cropped to the middle."""
+CLEAR_SHARE: Final = 0.43
+"""The share of the activity that a third must hold to be shown alone; an equal share is a third."""
+SWITCH_MARGIN: Final = 0.06
+"""The lead in share that a third needs over the one of the shot before."""
+_FRAMES_PER_SAMPLE: Final = 3
+"""Every such frame is examined for where the activity is."""
+_MOTION_WEIGHT: Final = 0.6
+_MIDDLE_WEIGHT: Final = 1.08
+"""People film with the subject in the middle, so activity there counts this much more."""
+_INTERPOLATION: Final = cv2.INTER_AREA
+_NOISE_LEVELS: Final = 0.4
 """Levels by which noise alone changes a picture."""
 
 
 @dataclass
-class _Seen:
-    """What was found in a shot so far: detail and motion in each third."""
+class _ShotActivity:
+    """A shot's activity so far: the sums of detail and of motion in each third."""
 
     start: float
     detail: np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -59,118 +59,140 @@ class _Seen:
 
 
 def find_shots(reel: Reel, start: float, end: float) -> tuple[Shot, ...]:
-    """The shots of a span, one after the other without a gap. Raises `UnusableAsset`."""
-    seen = list(_seen(reel, start, end))
-    starts = [one.start for one in seen]
+    """Return the shots of a span of seconds, in order and without gaps. Raises `UnusableAsset`."""
+    activities = list(_analyse_shots(reel, start, end))
+    starts = [activity.start for activity in activities]
     ends = [*starts[1:], end]
-    crops = _crops(seen, reel.width, reel.height)
-    return tuple(Shot(*one) for one in zip(starts, ends, crops, strict=True))
+    crops = _choose_crops(activities, reel.width, reel.height)
+    return tuple(Shot(*fields) for fields in zip(starts, ends, crops, strict=True))
 
 
-def _seen(reel: Reel, start: float, end: float) -> Iterator[_Seen]:
-    """Shot by shot; one that is too short goes with the next."""
-    now = _Seen(start, np.zeros(3), np.zeros(3))
-    before: Planes | None = None
-    earlier: Plane | None = None
-    around: deque[float] = deque(maxlen=_AROUND)
+def _analyse_shots(reel: Reel, start: float, end: float) -> Iterator[_ShotActivity]:
+    """Yield shot by shot; a shot that is too short is merged with the next."""
+    shot = _ShotActivity(start, np.zeros(3), np.zeros(3))
+    previous: Planes | None = None
+    previous_sample: Plane | None = None
+    recent_changes: deque[float] = deque(maxlen=_CONTEXT_FRAMES)
     for number in range(max(1, round((end - start) * FPS))):
         second = start + number / FPS
-        small = _small(reel, second)
-        if before is not None:
-            changed = _change(small, before)
-            is_cut = _is_cut(changed, around)
-            around.append(changed)
-            if is_cut and end - second >= SHORTEST:
-                if second - now.start >= SHORTEST:
-                    yield now
-                    now = _Seen(second, np.zeros(3), np.zeros(3))
-                earlier = None
-        if number % _EVERY == 0:
-            now.detail += _thirds(_detail(small.y))
-            if earlier is not None:
-                now.motion += _thirds(_moved(small.y, earlier))
-            earlier = small.y
-        before = small
-    yield now
+        small = _small_frame(reel, second)
+        if previous is not None:
+            change = _change_percent(small, previous)
+            is_cut = _is_cut(change, recent_changes)
+            recent_changes.append(change)
+            if is_cut and end - second >= MIN_SHOT_SECONDS:
+                if second - shot.start >= MIN_SHOT_SECONDS:
+                    yield shot
+                    shot = _ShotActivity(second, np.zeros(3), np.zeros(3))
+                previous_sample = None
+        if number % _FRAMES_PER_SAMPLE == 0:
+            shot.detail += _mean_by_third(_edges(small.y))
+            if previous_sample is not None:
+                shot.motion += _mean_by_third(_difference(small.y, previous_sample))
+            previous_sample = small.y
+        previous = small
+    yield shot
 
 
-def _small(reel: Reel, second: float) -> Planes:
-    height = min(max(2, round(WIDTH * reel.height / reel.width)), 2 * WIDTH)
+def _small_frame(reel: Reel, second: float) -> Planes:
+    """Return the frame at a second, scaled to `ANALYSIS_WIDTH`."""
+    height = min(max(2, round(ANALYSIS_WIDTH * reel.height / reel.width)), 2 * ANALYSIS_WIDTH)
     return Planes(
         *(
             np.asarray(
-                cv2.resize(np.ascontiguousarray(plane), (WIDTH // part, height // part), interpolation=_WAY),
+                cv2.resize(
+                    np.ascontiguousarray(plane),
+                    (ANALYSIS_WIDTH // part, height // part),
+                    interpolation=_INTERPOLATION,
+                ),
                 np.uint8,
             )
-            for plane, part in zip(reel.at(second), (1, 2, 2), strict=True)
+            for plane, part in zip(reel.frame_at(second), (1, 2, 2), strict=True)
         )
     )
 
 
-def _change(one: Planes, other: Planes) -> float:
-    """Per cent of all that brightness and colours can change."""
-    light, *colours = (float(cv2.absdiff(this, that).mean()) for this, that in zip(one, other, strict=True))
-    return 100 * (light / 219 + sum(colours) / 224)
+def _change_percent(first: Planes, second: Planes) -> float:
+    """Return by how much two frames differ, in per cent of the possible change of brightness and colours."""
+    brightness, *colours = (
+        float(cv2.absdiff(plane, other_plane).mean())
+        for plane, other_plane in zip(first, second, strict=True)
+    )
+    return 100 * (brightness / 219 + sum(colours) / 224)
 
 
-def _is_cut(changed: float, around: Collection[float]) -> bool:
-    usual = sum(around) / len(around) if around else changed
-    least, times = SPIKE
-    return changed - usual > CUT or (changed > least and changed > times * usual)
+def _is_cut(change: float, recent_changes: Collection[float]) -> bool:
+    """Return whether the change is a cut, compared with the changes around it."""
+    usual_change = sum(recent_changes) / len(recent_changes) if recent_changes else change
+    min_change, min_ratio = SPIKE_CHANGE
+    return change - usual_change > CUT_CHANGE_PERCENT or (
+        change > min_change and change > min_ratio * usual_change
+    )
 
 
-def _detail(small: Plane) -> Plane:
-    """Edges, without the finest, which are noise."""
+def _edges(small: Plane) -> Plane:
+    """Return the edges, without the finest ones, which are noise."""
     soft = cv2.GaussianBlur(small, (3, 3), 0)
-    across = cv2.Sobel(soft, cv2.CV_16S, 1, 0)
-    down = cv2.Sobel(soft, cv2.CV_16S, 0, 1)
-    return np.asarray(cv2.addWeighted(cv2.convertScaleAbs(across), 0.5, cv2.convertScaleAbs(down), 0.5, 0))
+    horizontal = cv2.Sobel(soft, cv2.CV_16S, 1, 0)
+    vertical = cv2.Sobel(soft, cv2.CV_16S, 0, 1)
+    return np.asarray(
+        cv2.addWeighted(cv2.convertScaleAbs(horizontal), 0.5, cv2.convertScaleAbs(vertical), 0.5, 0)
+    )
 
 
-def _moved(small: Plane, earlier: Plane) -> Plane:
-    return np.asarray(cv2.absdiff(small, earlier))
+def _difference(small: Plane, previous: Plane) -> Plane:
+    return np.asarray(cv2.absdiff(small, previous))
 
 
-def _thirds(energy: Plane) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _mean_by_third(energy: Plane) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     columns = energy.mean(axis=0)
     return np.array([part.mean() for part in np.array_split(columns, 3)], np.float64)
 
 
-def _crops(seen: list[_Seen], width: int, height: int) -> Iterator[Crop | None]:
+def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> Iterator[Crop | None]:
+    """Yield the crop of each shot; None for a shot that is shown whole, padded."""
     share = SIZE[0] / SIZE[1] * height / width
-    if share >= COVERS:
-        yield from (Crop() for _ in seen)
+    if share >= CENTRE_CROP_SHARE:
+        yield from (Crop() for _ in activities)
         return
-    before: int | None = None
+    previous_third: int | None = None
     is_first = True
-    for one in seen:
-        chosen = _choice(one, before, is_first=is_first)
-        before, is_first = chosen, False
-        yield None if chosen is None else Crop(round((1 - share) * chosen / 2, 6), 0.0, round(share, 6), 1.0)
+    for activity in activities:
+        third = _choose_third(activity, previous_third, is_first=is_first)
+        previous_third, is_first = third, False
+        yield None if third is None else Crop(round((1 - share) * third / 2, 6), 0.0, round(share, 6), 1.0)
 
 
-def _choice(seen: _Seen, before: int | None, *, is_first: bool) -> int | None:
-    """The third that is shown, None for all."""
-    held = _shares(seen)
-    best = int(np.argmax(held))
+def _choose_third(activity: _ShotActivity, previous_third: int | None, *, is_first: bool) -> int | None:
+    """Return the third that is shown, 0 for the left; None for all."""
+    shares = _share_by_third(activity)
+    best = int(np.argmax(shares))
     if is_first:
-        return best if held[best] >= CLEAR else None
-    if before is None:
-        return best if held[best] >= CLEAR + KEEP else None
-    if held[before] >= CLEAR - KEEP and held[best] - held[before] < KEEP:
-        return before
-    return best if held[best] >= CLEAR else None
+        return best if shares[best] >= CLEAR_SHARE else None
+    if previous_third is None:
+        return best if shares[best] >= CLEAR_SHARE + SWITCH_MARGIN else None
+    if (
+        shares[previous_third] >= CLEAR_SHARE - SWITCH_MARGIN
+        and shares[best] - shares[previous_third] < SWITCH_MARGIN
+    ):
+        return previous_third
+    return best if shares[best] >= CLEAR_SHARE else None
 
 
-def _shares(seen: _Seen) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    motion = np.maximum(seen.motion - _STILL * 0.01 * seen.motion.size, 0.0)
-    detail = _share(seen.detail)
-    held = detail if motion.sum() <= _STILL else _MOTION * _share(motion) + (1 - _MOTION) * detail
-    weighed = held * np.array([1.0, _MIDDLE, 1.0])
-    return np.asarray(weighed / weighed.sum())
+def _share_by_third(activity: _ShotActivity) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return each third's share of the activity, of motion and detail together."""
+    motion = np.maximum(activity.motion - _NOISE_LEVELS * 0.01 * activity.motion.size, 0.0)
+    detail = _normalize(activity.detail)
+    combined = (
+        detail
+        if motion.sum() <= _NOISE_LEVELS
+        else _MOTION_WEIGHT * _normalize(motion) + (1 - _MOTION_WEIGHT) * detail
+    )
+    weighted = combined * np.array([1.0, _MIDDLE_WEIGHT, 1.0])
+    return np.asarray(weighted / weighted.sum())
 
 
-def _share(
+def _normalize(
     energy: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     total = float(energy.sum())

@@ -1,4 +1,4 @@
-"""What lies over the scenes, drawn once by the layout engine of pictures and laid on each frame as planes."""
+"""Draws overlays and captions once, with the layout engine of pictures, and lays them on each frame as planes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.typography.word_segmentation import joined
-from pipeline.render.video.ycbcr import Plane, Planes, halved, of_weighed
+from pipeline.render.typography.word_segmentation import join_words
+from pipeline.render.video.ycbcr import Plane, Planes, halve, of_premultiplied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.render.video.storyboard import Caption, CaptionStyle, Item
 
-_SHADOW: Final = 88
-"""How far the shadow of a panel reaches beyond it, in pixels."""
-_LINES_MOST: Final = 2
-_CAPTION: Final = Style(weight=800, optical=32, line_height=1.12, align="center")
+_SHADOW_REACH: Final = 88
+"""How far a panel's shadow reaches beyond the panel, in pixels."""
+_MAX_LINES: Final = 2
+_CAPTION_STYLE: Final = Style(weight=800, optical=32, line_height=1.12, align="center")
 
 
 @dataclass(frozen=True)
 class Sprite:
-    """`left` and `top` are even, in pixels of the file; the planes are weighed by the opacity, `clear` is 255 less it."""
+    """A drawn overlay. `left` and `top` are even, in pixels of the film.
+
+    The planes are premultiplied by the opacity; `clear` is 255 less the opacity, for each plane.
+    """
 
     left: int
     top: int
@@ -47,94 +50,96 @@ class Sprite:
         return int(self.planes.y.shape[0])
 
 
-def of_items(
+def sprite_of_items(
     items: Sequence[Item], size: tuple[int, int], *, shrink: int = 1, portrait: bytes | None = None
 ) -> Sprite:
-    """Things drawn as one, for a film of that size that is filmed `shrink` times smaller."""
+    """Draw items as one sprite, for a film of `size` that is made `shrink` times smaller."""
     step = 2 * shrink
-    left, top, right, bottom = _even(_reach(items), step)
-    # What lies outside may move in, but not from further away than a frame.
+    left, top, right, bottom = _round_outwards(_bounds(items), step)
+    # Items outside of the frame may move in, but not from further away than a frame.
     left, right = max(left, -size[0]), min(right, 2 * size[0])
     top, bottom = max(top, -size[1]), min(bottom, 2 * size[1])
-    moved = tuple(_shifted(item, left, top) for item in items)
-    weighed = _weighed(moved, (max(right - left, step), max(bottom - top, step)), portrait)
-    return _sprite(weighed, left, top, shrink)
+    shifted = tuple(_shift(item, left, top) for item in items)
+    pixels = _premultiplied(shifted, (max(right - left, step), max(bottom - top, step)), portrait)
+    return _to_sprite(pixels, left, top, shrink)
 
 
-def _shifted(item: Item, left: int, top: int) -> Item:
+def _shift(item: Item, left: int, top: int) -> Item:
     if isinstance(item, DrawnText):
         return dataclasses.replace(item, x=item.x - left, y=item.y - top)
     return dataclasses.replace(item, x=item.x - left, y=item.y - top)
 
 
-def of_caption(
-    card: Caption, look: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
+def sprite_of_caption(
+    card: Caption, caption_style: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
 ) -> Sprite:
-    """A card with one of its words marked; `active` is the word's place, None for none.
+    """Draw a caption card with one of its words highlighted; `active` is the word's index, None for none.
 
     Raises `MissingGlyphs` or `TextDoesNotFit`.
     """
-    said, accents = _said(card, active, language)
-    style = dataclasses.replace(_CAPTION, weight=look.weight)
-    height = look.size * style.line_height * _LINES_MOST + 1
+    text, accents = _marked_text(card, active, language)
+    style = dataclasses.replace(_CAPTION_STYLE, weight=caption_style.weight)
+    height = caption_style.size * style.line_height * _MAX_LINES + 1
     block = layout(
-        said,
-        (look.width, height),
+        text,
+        (caption_style.width, height),
         style,
-        largest=look.size,
-        smallest=look.smallest,
+        largest=caption_style.size,
+        smallest=caption_style.smallest,
         language=language,
         accents=accents,
     )
-    edge = look.outline_width + 4
-    x, y = look.x - look.width / 2, look.y - block.height / 2
+    margin = caption_style.outline_width + 4
+    x, y = caption_style.x - caption_style.width / 2, caption_style.y - block.height / 2
     step = 2 * shrink
-    left, top, right, bottom = _even(
-        (x - edge, y - edge, x + look.width + edge, y + block.height + edge), step
+    left, top, right, bottom = _round_outwards(
+        (x - margin, y - margin, x + caption_style.width + margin, y + block.height + margin), step
     )
-    words = DrawnText(x - left, y - top, block, look.colour, look.accent)
-    weighed = _outlined(_weighed((words,), (right - left, bottom - top), None), look)
-    return _sprite(weighed, left, top, shrink)
+    words = DrawnText(x - left, y - top, block, caption_style.colour, caption_style.accent)
+    pixels = _add_outline(_premultiplied((words,), (right - left, bottom - top), None), caption_style)
+    return _to_sprite(pixels, left, top, shrink)
 
 
-def _said(card: Caption, active: int | None, language: str) -> tuple[str, list[tuple[int, int]]]:
-    said, accents = "", []
-    for place, word in enumerate(card.words):
-        told = typeset(word.t.strip(), language)
-        said = joined((said, told))
-        if place == active:
-            accents.append((len(said) - len(told), len(said)))
-    return said, accents
+def _marked_text(card: Caption, active: int | None, language: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return the card's text, and the range of its active word."""
+    text, accents = "", []
+    for index, word in enumerate(card.words):
+        word_text = typeset(word.t.strip(), language)
+        text = join_words((text, word_text))
+        if index == active:
+            accents.append((len(text) - len(word_text), len(text)))
+    return text, accents
 
 
-def _reach(items: Iterable[Item]) -> tuple[float, float, float, float]:
-    """The box of everything that may be drawn."""
+def _bounds(items: Iterable[Item]) -> tuple[float, float, float, float]:
+    """Return the box of everything that may be drawn."""
     boxes = []
     for item in items:
         if isinstance(item, DrawnText):
-            block, spare = item.block, item.block.size
+            block, margin = item.block, item.block.size
             lines = [run for line in block.lines for run in line.runs]
-            starts = min((run.x for run in lines), default=0.0)
-            ends = max((run.x + run.width for run in lines), default=0.0)
+            left_edge = min((run.x for run in lines), default=0.0)
+            right_edge = max((run.x + run.width for run in lines), default=0.0)
             boxes.append(
                 (
-                    item.x + starts - spare / 4,
-                    item.y - spare / 4,
-                    item.x + ends + spare / 4,
-                    item.y + block.height + spare / 4,
+                    item.x + left_edge - margin / 4,
+                    item.y - margin / 4,
+                    item.x + right_edge + margin / 4,
+                    item.y + block.height + margin / 4,
                 )
             )
             continue
         width, height = (item.width, item.height) if isinstance(item, Panel) else (item.size, item.size)
-        spare = _SHADOW if isinstance(item, Panel) and item.has_shadow else 0
+        margin = _SHADOW_REACH if isinstance(item, Panel) and item.has_shadow else 0
         boxes.append(
-            (item.x - spare, item.y - spare, item.x + width + spare, item.y + height + spare),
+            (item.x - margin, item.y - margin, item.x + width + margin, item.y + height + margin),
         )
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _even(box: tuple[float, float, float, float], step: int) -> tuple[int, int, int, int]:
+def _round_outwards(box: tuple[float, float, float, float], step: int) -> tuple[int, int, int, int]:
+    """Round a box outwards to multiples of `step`."""
     left, top, right, bottom = box
     return (
         int(left // step) * step,
@@ -144,82 +149,85 @@ def _even(box: tuple[float, float, float, float], step: int) -> tuple[int, int, 
     )
 
 
-def _weighed(items: tuple[Item, ...], size: tuple[int, int], portrait: bytes | None) -> Plane:
-    """Red, green, blue and opacity, the colours weighed by it.
+def _premultiplied(items: tuple[Item, ...], size: tuple[int, int], portrait: bytes | None) -> Plane:
+    """Return red, green, blue and opacity, with the colours premultiplied by the opacity.
 
-    Drawn on black and on white: what differs is what shines through. So whatever pictures can draw, films can.
+    The items are drawn on black and on white: the difference is what shines through. So films can draw whatever
+    pictures can.
     """
-    on = [
+    drawings = [
         np.asarray(
-            draw_picture(PicturePlan("", "", size[0], size[1], ground, items, ""), portrait=portrait),
+            draw_picture(PicturePlan("", "", size[0], size[1], background, items, ""), portrait=portrait),
             np.uint8,
         )
-        for ground in (BLACK, WHITE)
+        for background in (BLACK, WHITE)
     ]
-    through = cv2.subtract(on[1], on[0])
-    # The mean of the three channels evens out what rounding has done to each.
-    opacity = 255 - cv2.transform(through, np.full((1, 3), 1 / 3))
-    return np.dstack([on[0], opacity])
+    transparency = cv2.subtract(drawings[1], drawings[0])
+    # The mean of the three channels evens out the rounding of each.
+    opacity = 255 - cv2.transform(transparency, np.full((1, 3), 1 / 3))
+    return np.dstack([drawings[0], opacity])
 
 
-def _outlined(weighed: Plane, look: CaptionStyle) -> Plane:
-    """The same with a round edge behind its letters."""
-    if look.outline_width < 1:
-        return weighed
-    opacity = np.ascontiguousarray(weighed[:, :, 3])
-    side = 2 * look.outline_width + 1
-    around = cv2.dilate(opacity, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)))
-    around = cv2.GaussianBlur(around, (3, 3), 0)
-    behind = cv2.multiply(around, 255 - opacity, scale=1 / 255)
+def _add_outline(pixels: Plane, caption_style: CaptionStyle) -> Plane:
+    """Add a round outline behind the letters."""
+    if caption_style.outline_width < 1:
+        return pixels
+    opacity = np.ascontiguousarray(pixels[:, :, 3])
+    side = 2 * caption_style.outline_width + 1
+    widened = cv2.dilate(opacity, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)))
+    widened = cv2.GaussianBlur(widened, (3, 3), 0)
+    outline = cv2.multiply(widened, 255 - opacity, scale=1 / 255)
     layers = [
-        cv2.add(np.ascontiguousarray(weighed[:, :, place]), cv2.convertScaleAbs(behind, alpha=level / 255))
-        for place, level in enumerate((*rgb(look.outline), 255))
+        cv2.add(np.ascontiguousarray(pixels[:, :, channel]), cv2.convertScaleAbs(outline, alpha=level / 255))
+        for channel, level in enumerate((*rgb(caption_style.outline), 255))
     ]
     return np.dstack(layers)
 
 
-def _sprite(weighed: Plane, left: int, top: int, shrink: int) -> Sprite:
+def _to_sprite(pixels: Plane, left: int, top: int, shrink: int) -> Sprite:
     if shrink > 1:
-        height, width = weighed.shape[:2]
-        weighed = np.asarray(
-            cv2.resize(weighed, (width // shrink, height // shrink), interpolation=cv2.INTER_AREA), np.uint8
+        height, width = pixels.shape[:2]
+        pixels = np.asarray(
+            cv2.resize(pixels, (width // shrink, height // shrink), interpolation=cv2.INTER_AREA), np.uint8
         )
-    clear = np.ascontiguousarray(255 - weighed[:, :, 3])
-    small = halved(clear)
-    return Sprite(left // shrink, top // shrink, of_weighed(weighed), Planes(clear, small, small))
+    clear = np.ascontiguousarray(255 - pixels[:, :, 3])
+    half_size = halve(clear)
+    return Sprite(
+        left // shrink, top // shrink, of_premultiplied(pixels), Planes(clear, half_size, half_size)
+    )
 
 
 def draw_sprite(
     target: Planes, sprite: Sprite, *, strength: float = 1.0, drop: float = 0.0, share: float = 1.0
 ) -> None:
-    """Lay a sprite on a picture: faded by `strength`, `drop` pixels lower, only its left `share`."""
+    """Lay a sprite on a frame: faded by `strength`, `drop` pixels lower, and only the left `share` of it."""
     if strength <= 0.0 or share <= 0.0:
         return
     planes, clear = sprite.planes, sprite.clear
-    whole = int(drop // 2) * 2
-    if drop != whole:
-        planes, clear = _moved(planes, drop - whole, 0), _moved(clear, drop - whole, 255)
+    even_drop = int(drop // 2) * 2
+    if drop != even_drop:
+        planes, clear = _shift_down(planes, drop - even_drop, 0), _shift_down(clear, drop - even_drop, 255)
     width = sprite.width if share >= 1.0 else round(sprite.width * share / 2) * 2
-    top = sprite.top + whole
-    for place in range(3):
-        half = 1 if place == 0 else 2
+    top = sprite.top + even_drop
+    for index in range(3):
+        divisor = 1 if index == 0 else 2
         _lay_plane(
-            target[place],
-            planes[place][:, : width // half],
-            clear[place][:, : width // half],
-            (sprite.left // half, top // half),
+            target[index],
+            planes[index][:, : width // divisor],
+            clear[index][:, : width // divisor],
+            (sprite.left // divisor, top // divisor),
             strength,
         )
 
 
-def _moved(planes: Planes, down: float, border: int) -> Planes:
-    """Shifted by less than two pixels, between pixels where need be."""
-    moved = []
-    for place, plane in enumerate(planes):
-        shift = down if place == 0 else down / 2
+def _shift_down(planes: Planes, pixels: float, border: int) -> Planes:
+    """Shift the planes down by less than two pixels, in fractions of pixels where need be."""
+    shifted = []
+    for index, plane in enumerate(planes):
+        shift = pixels if index == 0 else pixels / 2
         height, width = plane.shape
         matrix = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -shift]])
-        moved.append(
+        shifted.append(
             cv2.warpAffine(
                 plane,
                 matrix,
@@ -229,11 +237,14 @@ def _moved(planes: Planes, down: float, border: int) -> Planes:
                 borderValue=border,
             )
         )
-    return Planes(*(np.asarray(one, np.uint8) for one in moved))
+    return Planes(*(np.asarray(shifted_plane, np.uint8) for shifted_plane in shifted))
 
 
-def _lay_plane(target: Plane, colour: Plane, clear: Plane, at: tuple[int, int], strength: float) -> None:
-    x, y = at
+def _lay_plane(
+    target: Plane, colour: Plane, clear: Plane, position: tuple[int, int], strength: float
+) -> None:
+    """Lay one plane of a sprite on the target's plane, as far as it lies inside."""
+    x, y = position
     height, width = target.shape
     top, left = max(-y, 0), max(-x, 0)
     bottom, right = min(colour.shape[0], height - y), min(colour.shape[1], width - x)

@@ -1,7 +1,7 @@
-"""What is to be filmed, as data: engines make it, `render` films it, and a stored one films the same again.
+"""A film to be rendered, as data: engines plan it, `film_process.render` films it, and a stored one films the same again.
 
 Times are seconds from the start, places are pixels of the storyboard's own size; a smaller file is the same drawn
-smaller. Frames, not times, decide in the end: `frame_at` says which.
+smaller. In the end whole frames decide, not times: `frame_at` converts.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 SIZE: Final = (1080, 1920)
 FPS: Final = 30
 SAFE_AREA: Final = (90, 260, 900, 1440)
-"""Left, top, right, bottom: what is read stays within, on Shorts, Reels and TikTok alike."""
-HOOK: Final = (300, 560)
-"""From where to where the title of the first three seconds stands."""
-LONGEST: Final = 180.0
-SCENES_MOST: Final = 60
-CAPTIONS_MOST: Final = 1_200
-OVERLAYS_MOST: Final = 400
+"""Left, top, right and bottom in pixels: text stays within, on Shorts, Reels and TikTok alike."""
+TITLE_BAND: Final = (300, 560)
+"""Top and bottom in pixels of the band for the title of the first three seconds."""
+MAX_FILM_SECONDS: Final = 180.0
+MAX_SCENES: Final = 60
+MAX_CAPTIONS: Final = 1_200
+MAX_OVERLAYS: Final = 400
 
-_ASSET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
-_SLACK: Final = 1e-6
+_ASSET_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,119}")
+_TIME_TOLERANCE: Final = 1e-6
 
 Item = Panel | Disc | Portrait | DrawnText
 
 
 class UnusableAsset(Refused):
-    """A file of the storyboard that can't be shown."""
+    """A file of the storyboard can't be shown."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"The file {name} can't be shown: {why}", code="unusable_asset")
@@ -45,7 +45,7 @@ class UnusableAsset(Refused):
 
 @dataclass(frozen=True)
 class Crop:
-    """The part of an asset that is shown, in shares of its width and height."""
+    """The part of an asset that is shown, in shares of the asset's width and height."""
 
     x: float = 0.0
     y: float = 0.0
@@ -55,9 +55,9 @@ class Crop:
 
 @dataclass(frozen=True)
 class Zoom:
-    """How near the camera is at the scene's first and last frame; 1 shows all of the crop.
+    """The camera's zoom at the scene's first and last frame; 1 shows the whole crop.
 
-    `x` and `y` are the point of the frame, in shares, that stays where it is.
+    `x` and `y` are the point of the frame, in shares, that stays in place.
     """
 
     start: float = 1.0
@@ -68,10 +68,10 @@ class Zoom:
 
 @dataclass(frozen=True)
 class Visual:
-    """What fills the frame behind everything else.
+    """The background of a scene, which fills the frame behind everything else.
 
-    `colour`: flat, or running down to `colour_to`. `picture`: a still, `clip`: a film from its second `since` on;
-    both cover the frame, or with `fit` `pad` stand whole before a blurred one. `shade` darkens, 0 to 1.
+    `colour` is flat, or a gradient down to `colour_to`. `picture` is a still, `clip` a film from its second `since` on;
+    both cover the frame, or with `fit` `pad` stand whole before a blurred copy. `shade` darkens, 0 to 1.
     """
 
     kind: Literal["colour", "picture", "clip"]
@@ -87,7 +87,7 @@ class Visual:
 
 @dataclass(frozen=True)
 class Transition:
-    """How a scene takes over from the one before, in its own first `seconds`."""
+    """The change from the scene before, during this scene's first `seconds`."""
 
     kind: Literal["cut", "fade", "wipe"] = "cut"
     seconds: float = 0.0
@@ -95,6 +95,8 @@ class Transition:
 
 @dataclass(frozen=True)
 class Scene:
+    """A stretch of the film with one visual, from `start` to `end`."""
+
     start: float
     end: float
     visual: Visual
@@ -103,6 +105,8 @@ class Scene:
 
 @dataclass(frozen=True)
 class Word:
+    """A word `t` as it is shown, and the seconds from and to which it is spoken."""
+
     t: str
     start: float
     end: float
@@ -110,7 +114,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Caption:
-    """A card of one to four words; each is marked while it is spoken."""
+    """A card of one to four words; each word is highlighted while it is spoken."""
 
     words: tuple[Word, ...]
     start: float
@@ -119,7 +123,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class CaptionStyle:
-    """Where captions stand: `y` is the middle of a card, `width` the most that it takes, around `x`."""
+    """The look of captions: `y` is the middle of a card, `width` its maximum, centred on `x`; all in pixels."""
 
     x: float = 540.0
     y: float = 1200.0
@@ -135,9 +139,10 @@ class CaptionStyle:
 
 @dataclass(frozen=True)
 class Motion:
-    """How an overlay comes or goes.
+    """The motion with which an overlay comes or goes.
 
-    `fade` only; `rise` and `drop` by `distance` pixels while it fades, `drift` upwards without; `grow` from its left edge.
+    `fade` only fades; `rise` and `drop` move by `distance` pixels while fading, `drift` moves upwards without fading;
+    `grow` uncovers it from its left edge.
     """
 
     kind: Literal["none", "fade", "rise", "drop", "drift", "grow"] = "none"
@@ -147,7 +152,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Overlay:
-    """Things that lie over the scenes and move as one, back to front; later overlays lie over earlier ones."""
+    """Items that lie over the scenes and move as one, back to front; later overlays lie over earlier ones."""
 
     start: float
     end: float
@@ -159,7 +164,7 @@ class Overlay:
 
 @dataclass(frozen=True)
 class Duck:
-    """How music gives way to a voice."""
+    """The compressor with which music gives way to a voice: its ratio, and its attack and release in seconds."""
 
     ratio: float = 8.0
     attack: float = 0.02
@@ -168,7 +173,7 @@ class Duck:
 
 @dataclass(frozen=True)
 class Take:
-    """What a clip itself sounds like, from its second `since` on, while the film goes from `start` to `end`."""
+    """The own sound of a clip, from its second `since` on, while the film goes from `start` to `end`."""
 
     asset: str
     since: float
@@ -178,9 +183,9 @@ class Take:
 
 @dataclass(frozen=True)
 class Audio:
-    """What is heard: names of assets, none for silence. `music_below` is how far music lies under the voice, in dB.
+    """The film's sound: names of assets, empty for none. `music_below` is how far music lies under the voice, in dB.
 
-    `takes` are the sounds of clips, which are treated as a voice.
+    `takes` are the sounds of clips, which are treated as a voice. `fade_out` is in seconds.
     """
 
     voice: str = ""
@@ -193,7 +198,7 @@ class Audio:
 
 @dataclass(frozen=True)
 class Meta:
-    """What goes with the file. `thumbnail_at` is the second whose frame is the thumbnail."""
+    """The film's metadata. `thumbnail_at` is the second whose frame is the thumbnail."""
 
     title: str = ""
     alt_text: str = ""
@@ -204,14 +209,14 @@ class Meta:
 
 @dataclass(frozen=True)
 class Storyboard:
-    """A whole film. `version` rises when the same data would be filmed another way."""
+    """A whole film. `version` rises when the same data would be filmed differently."""
 
     scenes: tuple[Scene, ...]
     overlays: tuple[Overlay, ...] = ()
     captions: tuple[Caption, ...] = ()
     caption_look: CaptionStyle = field(default_factory=CaptionStyle)
     told: tuple[Caption, ...] = ()
-    """What stands in the caption files where it isn't the captions: of a silent film the words on the screen."""
+    """The cards of the caption files where they aren't `captions`: for a silent film the words on the screen."""
     audio: Audio = field(default_factory=Audio)
     meta: Meta = field(default_factory=Meta)
     fps: int = FPS
@@ -221,7 +226,7 @@ class Storyboard:
 
     @property
     def duration(self) -> float:
-        """Seconds; a whole number of frames."""
+        """The film's length in seconds, a whole number of frames."""
         return self.frames / self.fps
 
     @property
@@ -234,18 +239,18 @@ class Storyboard:
 
     @property
     def assets(self) -> tuple[str, ...]:
-        """The names of the files that it is made of, each once, as they come."""
-        named = [scene.visual.asset for scene in self.scenes] + [self.audio.voice, self.audio.music]
-        named += [take.asset for take in self.audio.takes]
-        return tuple(dict.fromkeys(name for name in named if name))
+        """The names of the film's files, each once, in order of use."""
+        names = [scene.visual.asset for scene in self.scenes] + [self.audio.voice, self.audio.music]
+        names += [take.asset for take in self.audio.takes]
+        return tuple(dict.fromkeys(name for name in names if name))
 
     def frame_at(self, second: float) -> int:
-        """The first frame at or after a moment, to the nearest."""
+        """Return the number of the frame that begins nearest to a second."""
         return round(second * self.fps)
 
 
 def storyboard_faults(board: Storyboard) -> tuple[str, ...]:
-    """What keeps it from being filmed, one sentence each; none for a good one."""
+    """Return what keeps the storyboard from being filmed, one sentence each; none for a good one."""
     return tuple(_faults(board))
 
 
@@ -255,62 +260,66 @@ def _faults(board: Storyboard) -> Iterator[str]:
         return
     if not (16 <= board.width <= 2160 and 16 <= board.height <= 3840) or board.width % 2 or board.height % 2:
         yield f"size: even, up to 2160 × 3840 pixels, not {board.width} × {board.height}."
-    if not 1 <= len(board.scenes) <= SCENES_MOST:
-        yield f"scenes: from 1 to {SCENES_MOST}, not {len(board.scenes)}."
+    if not 1 <= len(board.scenes) <= MAX_SCENES:
+        yield f"scenes: from 1 to {MAX_SCENES}, not {len(board.scenes)}."
         return
     yield from _faults_of_scenes(board)
     yield from _faults_of_takes(board)
-    if max(len(board.captions), len(board.told)) > CAPTIONS_MOST or len(board.overlays) > OVERLAYS_MOST:
-        yield f"captions: at most {CAPTIONS_MOST}, overlays: at most {OVERLAYS_MOST}."
+    if max(len(board.captions), len(board.told)) > MAX_CAPTIONS or len(board.overlays) > MAX_OVERLAYS:
+        yield f"captions: at most {MAX_CAPTIONS}, overlays: at most {MAX_OVERLAYS}."
         return
     yield from _faults_of_captions(board, "captions", board.captions)
     yield from _faults_of_captions(board, "told", board.told)
-    for place, overlay in enumerate(board.overlays):
-        yield from _faults_of_overlay(board, place, overlay)
+    for index, overlay in enumerate(board.overlays):
+        yield from _faults_of_overlay(board, index, overlay)
 
 
 def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
-    ends = 0.0
-    for place, scene in enumerate(board.scenes):
-        where = f"scenes[{place}]"
-        if abs(scene.start - ends) > _SLACK:
-            yield f"{where}: starts at {scene.start:g} s, and the one before ends at {ends:g} s."
+    previous_end = 0.0
+    for index, scene in enumerate(board.scenes):
+        where = f"scenes[{index}]"
+        if abs(scene.start - previous_end) > _TIME_TOLERANCE:
+            yield f"{where}: starts at {scene.start:g} s, and the one before ends at {previous_end:g} s."
         if board.frame_at(scene.end) <= board.frame_at(scene.start):
             yield f"{where}: is shorter than a frame."
         length = scene.end - scene.start
         if not 0 <= scene.transition.seconds <= length:
             yield f"{where}: its transition of {scene.transition.seconds:g} s is longer than the scene."
-        if place == 0 and scene.transition.kind != "cut":
+        if index == 0 and scene.transition.kind != "cut":
             yield f"{where}: the first scene begins with a cut."
         yield from (f"{where}: {fault}" for fault in _faults_of_visual(scene.visual))
-        ends = scene.end
-    if not ends <= LONGEST:
-        yield f"scenes: {LONGEST:g} seconds are the most, not {ends:g}."
+        previous_end = scene.end
+    if not previous_end <= MAX_FILM_SECONDS:
+        yield f"scenes: {MAX_FILM_SECONDS:g} seconds are the most, not {previous_end:g}."
 
 
 def _faults_of_takes(board: Storyboard) -> Iterator[str]:
-    if len(board.audio.takes) > SCENES_MOST:
-        yield f"audio.takes: at most {SCENES_MOST}."
+    if len(board.audio.takes) > MAX_SCENES:
+        yield f"audio.takes: at most {MAX_SCENES}."
         return
-    ends = 0.0
-    for place, take in enumerate(board.audio.takes):
-        where = f"audio.takes[{place}]"
-        if not _ASSET.fullmatch(take.asset) or not 0 <= take.since < float("inf"):
+    previous_end = 0.0
+    for index, take in enumerate(board.audio.takes):
+        where = f"audio.takes[{index}]"
+        if not _ASSET_NAME.fullmatch(take.asset) or not 0 <= take.since < float("inf"):
             yield f"{where}: names a file and a second of it."
-        if not ends - _SLACK <= take.start < take.end or board.frame_at(take.end) > board.frames:
+        if (
+            not previous_end - _TIME_TOLERANCE <= take.start < take.end
+            or board.frame_at(take.end) > board.frames
+        ):
             yield f"{where}: from {take.start:g} to {take.end:g} s, and takes follow one another within the film."
-        ends = take.end
+        previous_end = take.end
 
 
 def _faults_of_visual(visual: Visual) -> Iterator[str]:
-    if visual.kind != "colour" and not _ASSET.fullmatch(visual.asset):
+    if visual.kind != "colour" and not _ASSET_NAME.fullmatch(visual.asset):
         yield f"the asset of a {visual.kind} is the name of a file, not {visual.asset!r}."
     for name, value in (("colour", visual.colour), ("colour_to", visual.colour_to or visual.colour)):
         if colour.parse(value) != value:
             yield f"{name}: a colour is written as #1f3a5f, not {value!r}."
     crop, zoom = visual.crop, visual.zoom
     if not (
-        0 <= crop.x < crop.x + crop.width <= 1 + _SLACK and 0 <= crop.y < crop.y + crop.height <= 1 + _SLACK
+        0 <= crop.x < crop.x + crop.width <= 1 + _TIME_TOLERANCE
+        and 0 <= crop.y < crop.y + crop.height <= 1 + _TIME_TOLERANCE
     ):
         yield "crop: lies within the asset, in shares from 0 to 1."
     if not (1 <= zoom.start <= 4 and 1 <= zoom.end <= 4 and 0 <= zoom.x <= 1 and 0 <= zoom.y <= 1):
@@ -321,28 +330,36 @@ def _faults_of_visual(visual: Visual) -> Iterator[str]:
         yield "shade: from 0 to 1; since: 0 or later."
 
 
-def _faults_of_captions(board: Storyboard, named: str, cards: tuple[Caption, ...]) -> Iterator[str]:
-    ends = 0.0
-    for place, card in enumerate(cards):
-        where = f"{named}[{place}]"
+def _faults_of_captions(board: Storyboard, field_name: str, cards: tuple[Caption, ...]) -> Iterator[str]:
+    previous_end = 0.0
+    for index, card in enumerate(cards):
+        where = f"{field_name}[{index}]"
         if not card.words or not all(word.t.strip() for word in card.words):
             yield f"{where}: has no words."
-        if card.start < ends - _SLACK or board.frame_at(card.end) > board.frames or not card.start < card.end:
+        if (
+            card.start < previous_end - _TIME_TOLERANCE
+            or board.frame_at(card.end) > board.frames
+            or not card.start < card.end
+        ):
             yield f"{where}: from {card.start:g} to {card.end:g} s, and cards follow one another within the film."
-        said = card.start
+        previous_start = card.start
         for word in card.words:
-            if not said - _SLACK <= word.start <= word.end <= card.end + _SLACK:
+            if not previous_start - _TIME_TOLERANCE <= word.start <= word.end <= card.end + _TIME_TOLERANCE:
                 yield f"{where}: {word.t!r} is spoken outside its card or before the word before it."
                 break
-            said = word.start
-        ends = card.end
+            previous_start = word.start
+        previous_end = card.end
 
 
-def _faults_of_overlay(board: Storyboard, place: int, overlay: Overlay) -> Iterator[str]:
-    where = f"overlays[{place}]"
+def _faults_of_overlay(board: Storyboard, index: int, overlay: Overlay) -> Iterator[str]:
+    where = f"overlays[{index}]"
     if not 0 <= overlay.start < overlay.end or board.frame_at(overlay.end) > board.frames:
         yield f"{where}: from {overlay.start:g} to {overlay.end:g} s, which is not within the film."
-    elif not 0 <= overlay.enter.seconds + overlay.leave.seconds <= overlay.end - overlay.start + _SLACK:
+    elif (
+        not 0
+        <= overlay.enter.seconds + overlay.leave.seconds
+        <= overlay.end - overlay.start + _TIME_TOLERANCE
+    ):
         yield f"{where}: comes and goes in more time than it has."
     if min(overlay.enter.seconds, overlay.leave.seconds) < 0:
         yield f"{where}: a motion takes no less than no time."
@@ -350,21 +367,21 @@ def _faults_of_overlay(board: Storyboard, place: int, overlay: Overlay) -> Itera
         yield f"{where}: has nothing in it."
 
 
-def outside(board: Storyboard, area: tuple[float, float, float, float] = SAFE_AREA) -> tuple[str, ...]:
-    """The words that don't lie in the area, wherever they rest; empty where all do. Scaled with the board's size."""
-    across, down = board.width / SIZE[0], board.height / SIZE[1]
-    left, top, right, bottom = area[0] * across, area[1] * down, area[2] * across, area[3] * down
-    found = []
+def texts_outside(board: Storyboard, area: tuple[float, float, float, float] = SAFE_AREA) -> tuple[str, ...]:
+    """Return the texts that reach out of the area, which is scaled with the board's size; empty where none does."""
+    scale_x, scale_y = board.width / SIZE[0], board.height / SIZE[1]
+    left, top, right, bottom = area[0] * scale_x, area[1] * scale_y, area[2] * scale_x, area[3] * scale_y
+    texts = []
     for overlay in board.overlays:
         for item in overlay.items:
             if isinstance(item, DrawnText):
-                x, y, beyond, below = _box_of(item.x, item.y, item.block)
-                if x < left - 1 or y < top - 1 or beyond > right + 1 or below > bottom + 1:
-                    found.append(" ".join(line.text for line in item.block.lines))
-    return tuple(found)
+                x, y, text_right, text_bottom = _text_box(item.x, item.y, item.block)
+                if x < left - 1 or y < top - 1 or text_right > right + 1 or text_bottom > bottom + 1:
+                    texts.append(" ".join(line.text for line in item.block.lines))
+    return tuple(texts)
 
 
-def _box_of(x: float, y: float, block: Block) -> tuple[float, float, float, float]:
+def _text_box(x: float, y: float, block: Block) -> tuple[float, float, float, float]:
     if not block.lines:
         return x, y, x, y
     starts = min(run.x for line in block.lines for run in line.runs)

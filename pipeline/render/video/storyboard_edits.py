@@ -1,7 +1,7 @@
-"""Changes to a storyboard by people: other words, other lengths, another order, fewer scenes. Pure: a board in, a board out.
+"""Changes that people make to a storyboard's texts. Pure functions: a board in, a board out.
 
-What is typed anew is laid out where the words before it stood, at most as large as they were, and made smaller until it
-fits. What the scenes hold moves with them.
+New words are laid out in the place of the old ones, at most as large, and made smaller until they fit. Scenes are
+reordered by `storyboard_rearrange`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pipeline.render.typography import fonts
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
-from pipeline.render.typography.word_segmentation import joined, phrases
+from pipeline.render.typography.word_segmentation import join_words, split_words
 from pipeline.render.video.storyboard import SAFE_AREA, SIZE, Caption, Overlay, Word
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from pipeline.render.typography.layout_types import Block
     from pipeline.render.video.storyboard import Item, Storyboard
 
-LARGEST: Final = 400
-"""Pixels of a letter."""
-_STEP: Final = 0.07
-"""Between two lines that come one after the other, where there was one line before."""
-_SMALLEST: Final = 0.55
-"""Of the size that the words had; smaller ones would not be read."""
-_LEAST_PIXELS: Final = 26
-_GAP: Final = 12.0
-SLACK: Final = 0.02
-"""Seconds; what ends a moment after its scene still belongs to it."""
+MAX_TYPE_PIXELS: Final = 400
+"""The largest type size."""
+_LINE_DELAY_SECONDS: Final = 0.07
+"""The time between two lines that come one after the other, where the old text had one line."""
+_MIN_TYPE_SHARE: Final = 0.55
+"""The share of the old type size that new words have at least; smaller ones couldn't be read."""
+_MIN_TYPE_PIXELS: Final = 26
+_GAP_PIXELS: Final = 12.0
+TOLERANCE_SECONDS: Final = 0.02
+"""An overlay or a caption that ends this little after its scene still belongs to it."""
 _SCENERY: Final = "scenery"
 
 
 class Unfit(Refused):
-    """What was asked for can't be done; `place` is the scene, the text or the caption that it concerns."""
+    """The change can't be made; `place` is the key of the scene, the text or the caption that it concerns."""
 
     def __init__(self, place: str, message: str, *, code: str = "does_not_fit") -> None:
         super().__init__(message, code=code)
@@ -50,7 +50,7 @@ class Unfit(Refused):
 
 @dataclass(frozen=True)
 class SceneText:
-    """Words on the screen that people may write anew; `overlays` are those that show its lines, one after the other."""
+    """Words on the screen that people may rewrite; `overlays` are the indexes of those that show its lines, in order."""
 
     key: str
     name: str
@@ -61,32 +61,37 @@ class SceneText:
     overlays: tuple[int, ...]
 
 
-def texts(board: Storyboard) -> tuple[SceneText, ...]:
-    """All of them as they come in; what lies on a disc or a panel of its own, such as initials, is none."""
-    found: list[SceneText] = []
-    for place, overlay in enumerate(board.overlays):
+def editable_texts(board: Storyboard) -> tuple[SceneText, ...]:
+    """Return the texts in the order in which they appear; words within a group, such as a disc's initials, don't count."""
+    texts: list[SceneText] = []
+    for index, overlay in enumerate(board.overlays):
         block = _block_of(overlay)
         if block is None:
             continue
         words = " ".join(line.text for line in block.lines)
-        last = found[-1] if found else None
-        if last is not None and last.overlays[-1] == place - 1 and _goes_on(board, last, overlay):
-            found[-1] = dataclasses.replace(
-                last, words=f"{last.words} {words}", overlays=(*last.overlays, place)
+        previous = texts[-1] if texts else None
+        if (
+            previous is not None
+            and previous.overlays[-1] == index - 1
+            and _is_next_line(board, previous, overlay)
+        ):
+            texts[-1] = dataclasses.replace(
+                previous, words=f"{previous.words} {words}", overlays=(*previous.overlays, index)
             )
             continue
         scene = scene_at(board, overlay.start)
-        found.append(SceneText(f"t{place}", overlay.name, scene, words, overlay.start, overlay.end, (place,)))
-    return tuple(found)
+        texts.append(SceneText(f"t{index}", overlay.name, scene, words, overlay.start, overlay.end, (index,)))
+    return tuple(texts)
 
 
 def _block_of(overlay: Overlay) -> Block | None:
-    (only,) = overlay.items if len(overlay.items) == 1 else (None,)
-    return only.block if isinstance(only, DrawnText) and only.block.lines else None
+    """Return the laid-out text of an overlay that shows nothing else; None for any other overlay."""
+    (item,) = overlay.items if len(overlay.items) == 1 else (None,)
+    return item.block if isinstance(item, DrawnText) and item.block.lines else None
 
 
-def _goes_on(board: Storyboard, text: SceneText, overlay: Overlay) -> bool:
-    """Whether an overlay is the next line of one text: cut out of the same block, lower down."""
+def _is_next_line(board: Storyboard, text: SceneText, overlay: Overlay) -> bool:
+    """Return whether an overlay is the text's next line: cut out of the same block, lower down."""
     before, after = _block_of(board.overlays[text.overlays[-1]]), _block_of(overlay)
     if before is None or after is None or overlay.name != text.name or overlay.end != text.end:
         return False
@@ -95,141 +100,153 @@ def _goes_on(board: Storyboard, text: SceneText, overlay: Overlay) -> bool:
 
 
 def scene_at(board: Storyboard, second: float) -> int:
-    """Which scene is shown then; the last one for what comes after the end."""
-    for place, scene in enumerate(board.scenes):
-        if second < scene.end - SLACK:
-            return place
+    """Return the index of the scene at a second; the last one for a second after the end."""
+    for index, scene in enumerate(board.scenes):
+        if second < scene.end - TOLERANCE_SECONDS:
+            return index
     return len(board.scenes) - 1
 
 
-def relaid(board: Storyboard) -> Storyboard:
-    """With every text laid out anew whose lines say something else than what is drawn. Raises `Unfit`."""
-    for text in reversed(texts(board)):
-        if not all(_is_spelt(board.overlays[place]) for place in text.overlays):
-            board = retyped(board, text, text.words)
-    for place, overlay in enumerate(board.overlays):
-        if not _is_spelt(overlay):
+def lay_out_changed_texts(board: Storyboard) -> Storyboard:
+    """Lay out every text whose lines say something else than what is drawn, and return the board. Raises `Unfit`."""
+    for text in reversed(editable_texts(board)):
+        if not all(_draws_its_text(board.overlays[index]) for index in text.overlays):
+            board = replace_text(board, text, text.words)
+    for index, overlay in enumerate(board.overlays):
+        if not _draws_its_text(overlay):
             message = "What is drawn here isn't what its lines say, and it can't be laid out anew."
-            raise Unfit("t" + str(place), message, code="not_words")
+            raise Unfit("t" + str(index), message, code="not_words")
     return board
 
 
-def _is_spelt(overlay: Overlay) -> bool:
-    """Whether the runs of each line, in whatever order they stand, have the signs of its text."""
+def _draws_its_text(overlay: Overlay) -> bool:
+    """Return whether the runs of each line, in whatever order, have the characters of its text."""
     blocks = [item.block for item in overlay.items if isinstance(item, DrawnText)]
     return all(
-        _signs(line.text) == _signs("".join(run.text for run in line.runs))
+        _count_characters(line.text) == _count_characters("".join(run.text for run in line.runs))
         for block in blocks
         for line in block.lines
     )
 
 
-def _signs(words: str) -> Counter[str]:
-    return Counter(one for one in words if not one.isspace() and one not in "\u00ad\u2060\u200e\u200f-\u2010")
+def _count_characters(words: str) -> Counter[str]:
+    """Count the visible characters; hyphens are left out, since a line's end may add one."""
+    return Counter(
+        character
+        for character in words
+        if not character.isspace() and character not in "\u00ad\u2060\u200e\u200f-\u2010"
+    )
 
 
-def oddities(board: Storyboard) -> Iterator[tuple[int, str]]:
-    """What of the overlays no renderer could draw, or nobody see: which, and a sentence."""
-    most = 4 * max(board.width, board.height)
-    for place, overlay in enumerate(board.overlays):
+def overlay_faults(board: Storyboard) -> Iterator[tuple[int, str]]:
+    """Yield what is wrong with overlays that no renderer could draw or nobody could see: the index, and a sentence."""
+    max_pixels = 4 * max(board.width, board.height)
+    for index, overlay in enumerate(board.overlays):
         for item in overlay.items:
-            yield from ((place, said) for said in _odd(item, most))
+            yield from ((index, fault) for fault in _item_faults(item, max_pixels))
 
 
-def _odd(item: Item, most: int) -> Iterator[str]:
-    if max(abs(item.x), abs(item.y)) > most:
+def _item_faults(item: Item, max_pixels: int) -> Iterator[str]:
+    if max(abs(item.x), abs(item.y)) > max_pixels:
         yield "It lies far outside of the picture."
     colours = [getattr(item, name) for name in ("colour", "accent") if hasattr(item, name)]
-    if any(colour.parse(one) != one for one in colours):
+    if any(colour.parse(value) != value for value in colours):
         yield "A colour is written as #1f3a5f."
     if isinstance(item, Panel):
-        if not (0 < item.width <= most and 0 < item.height <= most and 0 <= item.radius <= most):
+        if not (
+            0 < item.width <= max_pixels and 0 < item.height <= max_pixels and 0 <= item.radius <= max_pixels
+        ):
             yield "A panel has a size, and isn't larger than four pictures."
     elif isinstance(item, DrawnText):
         block = item.block
-        if not (1 <= block.size <= LARGEST and 100 <= block.weight <= 900 and 0 < block.width <= most):
-            yield f"Words have a size of up to {LARGEST} pixels, a weight from 100 to 900, and a place of some width."
-        if not (fonts.SMALLEST_OPTICAL <= block.optical <= fonts.LARGEST_OPTICAL):
-            yield f"The optical size is from {fonts.SMALLEST_OPTICAL} to {fonts.LARGEST_OPTICAL}."
+        if not (
+            1 <= block.size <= MAX_TYPE_PIXELS
+            and 100 <= block.weight <= 900
+            and 0 < block.width <= max_pixels
+        ):
+            yield f"Words have a size of up to {MAX_TYPE_PIXELS} pixels, a weight from 100 to 900, and a place of some width."
+        if not (fonts.MIN_OPTICAL_SIZE <= block.optical <= fonts.MAX_OPTICAL_SIZE):
+            yield f"The optical size is from {fonts.MIN_OPTICAL_SIZE} to {fonts.MAX_OPTICAL_SIZE}."
         runs = [run for line in block.lines for run in line.runs]
-        if any(run.font not in fonts.in_order() for run in runs):
-            yield f"The fonts are {', '.join(fonts.in_order())}."
-    elif not 0 < item.size <= most:
+        if any(run.font not in fonts.search_order() for run in runs):
+            yield f"The fonts are {', '.join(fonts.search_order())}."
+    elif not 0 < item.size <= max_pixels:
         yield "A disc or a portrait has a size, and isn't larger than four pictures."
 
 
 # --- Words -----------------------------------------------------------------------------------------------------------
 
 
-def retyped(board: Storyboard, text: SceneText, words: str) -> Storyboard:
-    """With other words in the place of a text. Raises `Unfit` for words that have no room, or no glyphs.
+def replace_text(board: Storyboard, text: SceneText, words: str) -> Storyboard:
+    """Return the board with other words in the place of a text.
 
-    Other texts keep their keys in `texts` only until overlays are added or taken away: change the last one first.
+    Raises `Unfit` for words that have no room, or no glyphs. The keys of `editable_texts` change when overlays are added
+    or removed: replace the last text first.
     """
     first = board.overlays[text.overlays[0]]
-    item, old = first.items[0], _block_of(first)
-    if not isinstance(item, DrawnText) or old is None:
+    item, old_block = first.items[0], _block_of(first)
+    if not isinstance(item, DrawnText) or old_block is None:
         raise Unfit(text.key, "These words can't be changed.", code="not_words")
     if not words.strip():
         raise Unfit(text.key, "Write something, or remove the scene.", code="required")
-    block = _laid(board, text, item, old, words)
+    block = _lay_out(board, text, item, old_block, words)
     if len(text.overlays) == 1:
-        fresh: tuple[Overlay, ...] = (
+        new_overlays: tuple[Overlay, ...] = (
             dataclasses.replace(first, items=(dataclasses.replace(item, block=block),)),
         )
     else:
-        fresh = _line_by_line(board, text, item, block)
+        new_overlays = _line_by_line(board, text, item, block)
     start, end = text.overlays[0], text.overlays[-1] + 1
-    overlays = (*board.overlays[:start], *fresh, *board.overlays[end:])
-    return dataclasses.replace(board, overlays=overlays, told=_told(board, text, words))
+    overlays = (*board.overlays[:start], *new_overlays, *board.overlays[end:])
+    return dataclasses.replace(board, overlays=overlays, told=_replace_told_cards(board, text, words))
 
 
-def _laid(board: Storyboard, text: SceneText, item: DrawnText, old: Block, words: str) -> Block:
+def _lay_out(board: Storyboard, text: SceneText, item: DrawnText, old_block: Block, words: str) -> Block:
+    """Lay the words out in the style and the place of the old block. Raises `Unfit`."""
     style = Style(
-        weight=old.weight,
-        optical=old.optical,
-        line_height=_line_height(board, text, old),
+        weight=old_block.weight,
+        optical=old_block.optical,
+        line_height=_line_height(board, text, old_block),
         align=_align_of(board, text),
     )
-    room = max(_floor(board, text, item, old) - item.y, old.height)
+    height = max(_lowest_edge(board, text, item, old_block) - item.y, old_block.height)
     try:
         return layout(
-            typeset(" ".join(words.split()), old.language or board.meta.language),
-            (old.width, room),
+            typeset(" ".join(words.split()), old_block.language or board.meta.language),
+            (old_block.width, height),
             style,
-            largest=old.size,
-            smallest=min(old.size, max(_LEAST_PIXELS, round(old.size * _SMALLEST))),
-            language=old.language,
-            direction=old.direction,
+            largest=old_block.size,
+            smallest=min(old_block.size, max(_MIN_TYPE_PIXELS, round(old_block.size * _MIN_TYPE_SHARE))),
+            language=old_block.language,
+            direction=old_block.direction,
         )
     except Refused as refused:
-        said = refused.message
+        message = refused.message
         if refused.code == "does_not_fit":
-            said = (
-                f"These words don't fit into their place, {old.width:.0f} × {room:.0f} pixels. Shorten them."
-            )
-        raise Unfit(text.key, said, code=refused.code) from refused
+            message = f"These words don't fit into their place, {old_block.width:.0f} × {height:.0f} pixels. Shorten them."
+        raise Unfit(text.key, message, code=refused.code) from refused
 
 
-def _lines(board: Storyboard, text: SceneText) -> list[tuple[float, float, float]]:
-    """Left edge, width and baseline of each line."""
-    blocks = [block for place in text.overlays if (block := _block_of(board.overlays[place])) is not None]
+def _line_geometry(board: Storyboard, text: SceneText) -> list[tuple[float, float, float]]:
+    """Return left edge, width and baseline of each line of a text, in pixels from its block."""
+    blocks = [block for index in text.overlays if (block := _block_of(board.overlays[index])) is not None]
     return [(line.x, line.width, line.baseline) for block in blocks for line in block.lines]
 
 
-def _line_height(board: Storyboard, text: SceneText, old: Block) -> float:
-    baselines = [one[2] for one in _lines(board, text)]
+def _line_height(board: Storyboard, text: SceneText, old_block: Block) -> float:
+    """Return the old distance of two lines, in units of the type size."""
+    baselines = [line[2] for line in _line_geometry(board, text)]
     if len(baselines) > 1:
-        return (baselines[-1] - baselines[0]) / (len(baselines) - 1) / old.size
-    return old.height / old.size
+        return (baselines[-1] - baselines[0]) / (len(baselines) - 1) / old_block.size
+    return old_block.height / old_block.size
 
 
 def _align_of(board: Storyboard, text: SceneText) -> Literal["start", "center", "end"]:
-    """As the lines lie in their box."""
+    """Return the alignment that the text's lines have in their box."""
     block = _block_of(board.overlays[text.overlays[0]])
     if block is None:
         return "start"
-    lines = _lines(board, text)
+    lines = _line_geometry(board, text)
     lefts = max(abs(x) for x, _, _ in lines)
     rights = max(abs(block.width - x - width) for x, width, _ in lines)
     middles = max(abs(block.width - 2 * x - width) for x, width, _ in lines)
@@ -239,74 +256,79 @@ def _align_of(board: Storyboard, text: SceneText) -> Literal["start", "center", 
     return "start" if is_left is (block.direction == "ltr") else "end"
 
 
-def _floor(board: Storyboard, text: SceneText, item: DrawnText, old: Block) -> float:
-    """How far down there is room: to what stands below at the same time, else to the end of what apps leave free."""
+def _lowest_edge(board: Storyboard, text: SceneText, item: DrawnText, old_block: Block) -> float:
+    """Return how far down the text may reach: to what stands below at the same time, or to the end of the safe area."""
     bottom = SAFE_AREA[3] * board.height / SIZE[1]
-    below = item.y + old.height
-    for place, overlay in enumerate(board.overlays):
-        is_meanwhile = overlay.start < text.end - SLACK and text.start + SLACK < overlay.end
-        if place in text.overlays or not is_meanwhile or overlay.name == _SCENERY:
+    below = item.y + old_block.height
+    for index, overlay in enumerate(board.overlays):
+        is_meanwhile = (
+            overlay.start < text.end - TOLERANCE_SECONDS and text.start + TOLERANCE_SECONDS < overlay.end
+        )
+        if index in text.overlays or not is_meanwhile or overlay.name == _SCENERY:
             continue
         for other in overlay.items:
             if isinstance(other, Disc) and len(overlay.items) == 1:
                 continue
             if other.y >= below - 1:
-                bottom = min(bottom, other.y - _GAP)
+                bottom = min(bottom, other.y - _GAP_PIXELS)
     return float(bottom)
 
 
 def _line_by_line(board: Storyboard, text: SceneText, item: DrawnText, block: Block) -> tuple[Overlay, ...]:
-    one, other = (board.overlays[place] for place in text.overlays[:2])
-    step = round(other.start - one.start, 4) or _STEP
+    """Return an overlay for each line, each coming as long after the one before as in the old text."""
+    first_line, second_line = (board.overlays[index] for index in text.overlays[:2])
+    delay = round(second_line.start - first_line.start, 4) or _LINE_DELAY_SECONDS
     return tuple(
         dataclasses.replace(
-            one,
-            start=round(one.start + place * step, 4),
+            first_line,
+            start=round(first_line.start + index * delay, 4),
             items=(dataclasses.replace(item, block=dataclasses.replace(block, lines=(line,))),),
         )
-        for place, line in enumerate(block.lines)
+        for index, line in enumerate(block.lines)
     )
 
 
-def _told(board: Storyboard, text: SceneText, words: str) -> tuple[Caption, ...]:
-    """The caption files of a silent film say what stands on the screen: they follow it."""
-    before = plain(text.words)
-    told = []
+def _replace_told_cards(board: Storyboard, text: SceneText, words: str) -> tuple[Caption, ...]:
+    """Replace the words in the caption files of a silent film, which say what stands on the screen."""
+    before = normalize_text(text.words)
+    cards = []
     for card in board.told:
-        said = joined(word.t for word in card.words)
-        if scene_at(board, card.start) == text.scene and before and before in plain(said):
-            fresh = plain(said).replace(before, " ".join(words.split()), 1)
-            told.append(Caption((Word(fresh, card.start, card.end),), card.start, card.end))
+        card_text = join_words(word.t for word in card.words)
+        if scene_at(board, card.start) == text.scene and before and before in normalize_text(card_text):
+            new_text = normalize_text(card_text).replace(before, " ".join(words.split()), 1)
+            cards.append(Caption((Word(new_text, card.start, card.end),), card.start, card.end))
         else:
-            told.append(card)
-    return tuple(told)
+            cards.append(card)
+    return tuple(cards)
 
 
-def plain(words: str) -> str:
-    """To be compared: one space between words, whatever kind it was, and no marks that nobody sees."""
+def normalize_text(words: str) -> str:
+    """Return the words for comparison: one blank between words, whatever space it was, without invisible marks."""
     return " ".join(words.replace("\u00ad", "").replace("\u2060", "").split())
 
 
-def recaptioned(board: Storyboard, place: int, words: str) -> Storyboard:
-    """Another text on a caption card; as many words keep their moments, else they share the card's by their length."""
-    card = board.captions[place]
-    said = [piece for part in words.split() for piece in phrases(part)]
-    if not said:
-        raise Unfit("c" + str(place), "A caption says something.", code="required")
-    if len(said) == len(card.words):
-        fresh = tuple(dataclasses.replace(old, t=new) for old, new in zip(card.words, said, strict=True))
+def replace_caption(board: Storyboard, index: int, words: str) -> Storyboard:
+    """Replace a caption card's text; as many words keep their times, otherwise they share the card's by their length."""
+    card = board.captions[index]
+    new_words = [word for chunk in words.split() for word in split_words(chunk)]
+    if not new_words:
+        raise Unfit("c" + str(index), "A caption says something.", code="required")
+    if len(new_words) == len(card.words):
+        timed_words = tuple(
+            dataclasses.replace(old, t=new) for old, new in zip(card.words, new_words, strict=True)
+        )
     else:
-        whole, at = sum(len(one) for one in said), card.words[0].start
-        span = card.words[-1].end - at
-        timed = []
-        for one in said:
-            end = round(at + span * len(one) / whole, 4)
-            timed.append(Word(one, at, end))
-            at = end
-        fresh = tuple(timed)
+        characters, start = sum(len(word) for word in new_words), card.words[0].start
+        span = card.words[-1].end - start
+        shared = []
+        for word in new_words:
+            end = round(start + span * len(word) / characters, 4)
+            shared.append(Word(word, start, end))
+            start = end
+        timed_words = tuple(shared)
     captions = (
-        *board.captions[:place],
-        dataclasses.replace(card, words=fresh),
-        *board.captions[place + 1 :],
+        *board.captions[:index],
+        dataclasses.replace(card, words=timed_words),
+        *board.captions[index + 1 :],
     )
     return dataclasses.replace(board, captions=captions)

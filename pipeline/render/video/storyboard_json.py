@@ -1,4 +1,4 @@
-"""Storyboards as JSON, and back: what is read is checked member by member, because people may edit it."""
+"""Storyboards as JSON, and back: each member that is read is checked, because people may edit the JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BadStoryboard(Refused):
-    """It can't be filmed; the message says what to change, and where."""
+    """The JSON isn't a storyboard that can be filmed; the message says what to change, `where` says in which member."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(
@@ -26,93 +26,93 @@ class BadStoryboard(Refused):
 
 
 def as_json(board: Storyboard) -> dict[str, Any]:
-    """Objects, lists, numbers and texts only."""
-    return dict(_plain(board))
+    """Return the storyboard as objects, lists, numbers and texts."""
+    return dict(_to_plain(board))
 
 
 def from_json(data: Mapping[str, Any]) -> Storyboard:
-    """The storyboard that `as_json` was given. Raises `BadStoryboard`."""
-    board = read(data)
-    found = storyboard_faults(board)
-    if found:
-        raise BadStoryboard("", " ".join(found[:5]))
+    """Return the storyboard from the JSON of `as_json`. Raises `BadStoryboard`, also for one that can't be filmed."""
+    board = parse(data)
+    faults = storyboard_faults(board)
+    if faults:
+        raise BadStoryboard("", " ".join(faults[:5]))
     return board
 
 
-def read(data: Mapping[str, Any]) -> Storyboard:
-    """The same, whether or not it can be filmed. Raises `BadStoryboard` for members that are none."""
+def parse(data: Mapping[str, Any]) -> Storyboard:
+    """Return the storyboard from JSON, whether or not it can be filmed. Raises `BadStoryboard` for wrong members."""
     board: Storyboard = _read(Storyboard, data, "storyboard")
     return board
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        return {field.name: _to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_to_plain(item) for item in value]
     return value
 
 
 @cache
-def _fields_of(kind: type) -> dict[str, tuple[Any, bool]]:
-    """By name: the type, and whether it has to be there."""
-    hints = get_type_hints(kind)
+def _field_types(cls: type) -> dict[str, tuple[Any, bool]]:
+    """Return a dataclass's fields by name: the type, and whether the field is required."""
+    hints = get_type_hints(cls)
     return {
-        one.name: (
-            hints[one.name],
-            one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING,
+        field.name: (
+            hints[field.name],
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
         )
-        for one in dataclasses.fields(kind)
+        for field in dataclasses.fields(cls)
     }
 
 
-def _read(kind: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(kind):
-        return _read_object(kind, value, where)
-    origin = get_origin(kind)
+def _read(expected: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(expected):
+        return _read_object(expected, value, where)
+    origin = get_origin(expected)
     if origin is tuple:
         if not isinstance(value, list):
             raise BadStoryboard(where, "is a list.")
-        of = get_args(kind)[0]
-        return tuple(_read(of, one, f"{where}[{place}]") for place, one in enumerate(value))
+        item_type = get_args(expected)[0]
+        return tuple(_read(item_type, item, f"{where}[{index}]") for index, item in enumerate(value))
     if origin is Literal:
-        if value not in get_args(kind) or isinstance(value, bool):
-            raise BadStoryboard(where, f"one of {', '.join(map(str, get_args(kind)))}.")
+        if value not in get_args(expected) or isinstance(value, bool):
+            raise BadStoryboard(where, f"one of {', '.join(map(str, get_args(expected)))}.")
         return value
     if origin in {Union, types.UnionType}:
-        return _read_one_of(get_args(kind), value, where)
-    return _read_plain(kind, value, where)
+        return _read_union(get_args(expected), value, where)
+    return _read_scalar(expected, value, where)
 
 
-def _read_object(kind: Any, value: Any, where: str) -> Any:
+def _read_object(cls: Any, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise BadStoryboard(where, "is an object.")
-    known = _fields_of(kind)
-    strange = sorted(map(str, value.keys() - known.keys()))
-    if strange:
-        raise BadStoryboard(where, f"has no member {strange[0]}.")
-    absent = sorted(name for name, (_, is_needed) in known.items() if is_needed and name not in value)
-    if absent:
-        raise BadStoryboard(where, f"lacks {absent[0]}.")
-    return kind(**{name: _read(known[name][0], one, f"{where}.{name}") for name, one in value.items()})
+    fields = _field_types(cls)
+    unknown = sorted(map(str, value.keys() - fields.keys()))
+    if unknown:
+        raise BadStoryboard(where, f"has no member {unknown[0]}.")
+    missing = sorted(name for name, (_, is_needed) in fields.items() if is_needed and name not in value)
+    if missing:
+        raise BadStoryboard(where, f"lacks {missing[0]}.")
+    return cls(**{name: _read(fields[name][0], member, f"{where}.{name}") for name, member in value.items()})
 
 
-def _read_one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
-    """Which of several things, told by its `kind`."""
-    named = value.get("kind") if isinstance(value, dict) else None
-    for kind in kinds:
-        hint = _fields_of(kind).get("kind")
-        if hint is not None and named in get_args(hint[0]):
-            return _read(kind, value, where)
+def _read_union(classes: tuple[Any, ...], value: Any, where: str) -> Any:
+    """Read an object as the class whose `kind` it names."""
+    kind_name = value.get("kind") if isinstance(value, dict) else None
+    for cls in classes:
+        hint = _field_types(cls).get("kind")
+        if hint is not None and kind_name in get_args(hint[0]):
+            return _read(cls, value, where)
     raise BadStoryboard(where, "its kind is not known.")
 
 
-def _read_plain(kind: Any, value: Any, where: str) -> Any:
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+def _read_scalar(expected: Any, value: Any, where: str) -> Any:
+    if expected is float and isinstance(value, int | float) and not isinstance(value, bool):
         if not abs(value) < 1e9:
             raise BadStoryboard(where, "is not a number that means anything here.")
         return float(value)
-    if kind in {str, int, bool} and type(value) is kind:
+    if expected in {str, int, bool} and type(value) is expected:
         return value
     names = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
-    raise BadStoryboard(where, f"is {names[kind]}.")
+    raise BadStoryboard(where, f"is {names[expected]}.")

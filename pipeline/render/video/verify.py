@@ -1,4 +1,4 @@
-"""What was really written: a film is looked at before anybody gets it."""
+"""Examines a written film, before anybody gets it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LONG_BOX_HEADER: Final = 16
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a file says of itself, and what was counted in it; times in seconds."""
+class FilmFacts:
+    """The facts that a film's file declares, and that were counted in it; times in seconds."""
 
     frames: int
     is_constant: bool
@@ -30,14 +30,14 @@ class Facts:
     profile: str
     pixels: str
     colours: tuple[int, int, int, int]
-    """Primaries, transfer, matrix, range."""
+    """Primaries, transfer, matrix and range, by FFmpeg's numbers."""
     video_seconds: Fraction
     sound: str
     """Codec, profile, rate and channels in one text."""
     sound_seconds: Fraction
     is_fast_start: bool
     first_is_seen: bool
-    """Whether the first frame could be decoded."""
+    """True where the first frame could be decoded."""
 
 
 _BT709: Final = (
@@ -46,20 +46,21 @@ _BT709: Final = (
     int(Colorspace.ITU709),
     int(ColorRange.MPEG),
 )
-SOUND: Final = "aac LC 48000 Hz 2"
+EXPECTED_SOUND: Final = "aac LC 48000 Hz 2"
 
 
-def probe_film(path: Path) -> Facts:
-    """Raises `OSError` or `ValueError` for what can't be opened; `av` raises only these."""
+def probe_film(path: Path) -> FilmFacts:
+    """Return the facts of a film. Raises `OSError` or `ValueError` for a file that can't be opened, as `av` does."""
     with av.open(str(path)) as container:
         video: Any = container.streams.video[0]
         audio: Any = container.streams.audio[0]
         times = sorted(packet.pts for packet in container.demux(video) if packet.pts is not None)
         context = video.codec_context
-        step = video.time_base.denominator / video.time_base.numerator / video.average_rate
-        return Facts(
+        frame_ticks = video.time_base.denominator / video.time_base.numerator / video.average_rate
+        return FilmFacts(
             frames=len(times),
-            is_constant=times[:1] == [0] and all(after - before == step for before, after in pairwise(times)),
+            is_constant=times[:1] == [0]
+            and all(after - before == frame_ticks for before, after in pairwise(times)),
             fps=Fraction(video.average_rate),
             size=(context.width, context.height),
             codec=context.name,
@@ -83,19 +84,20 @@ def probe_film(path: Path) -> Facts:
 
 
 def _is_first_seen(path: Path) -> bool:
+    """Return whether the first frame can be decoded."""
     with av.open(str(path)) as container:
         container.streams.video[0].codec_context.thread_count = 1
         return next(container.decode(video=0), None) is not None
 
 
 def _is_fast_start(path: Path) -> bool:
-    """Whether the index stands before the pictures."""
+    """Return whether the index stands before the pictures, so that a player can start early."""
     names = list(_boxes(path))
     return b"moov" in names and b"mdat" in names and names.index(b"moov") < names.index(b"mdat")
 
 
 def _boxes(path: Path) -> Iterator[bytes]:
-    """The names of a file's outermost boxes, by ISO/IEC 14496-12, 4.2."""
+    """Yield the names of a file's outermost boxes, by ISO/IEC 14496-12, 4.2."""
     with path.open("rb") as file:
         while len(header := file.read(_BOX_HEADER)) == _BOX_HEADER:
             length, name = int.from_bytes(header[:4], "big"), header[4:]
@@ -110,11 +112,11 @@ def _boxes(path: Path) -> Iterator[bytes]:
 
 
 def film_faults(
-    facts: Facts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True
+    facts: FilmFacts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True
 ) -> list[str]:
-    """How a film differs from what was asked for; empty for a good one. A smaller one's profile may be a lesser one."""
-    length = Fraction(frames, fps)
-    wanted: list[tuple[bool, str]] = [
+    """Return how a film differs from what was asked for; none for a good one. A shrunken one may have a lower profile."""
+    seconds = Fraction(frames, fps)
+    checks: list[tuple[bool, str]] = [
         (facts.frames == frames, f"it has {facts.frames} frames instead of {frames}"),
         (facts.is_constant, "its frames are not equally long"),
         (facts.fps == fps, f"it has {float(facts.fps):g} frames in a second instead of {fps}"),
@@ -125,15 +127,15 @@ def film_faults(
         (facts.colours == _BT709, "it isn't tagged as BT.709 in limited range"),
         # The frames prove the length; a container may round it to thousandths of a second.
         (
-            abs(facts.video_seconds - length) <= Fraction(1, 2 * fps),
+            abs(facts.video_seconds - seconds) <= Fraction(1, 2 * fps),
             f"it is {float(facts.video_seconds):g} s long",
         ),
-        (facts.sound == SOUND, f"its sound is {facts.sound}"),
+        (facts.sound == EXPECTED_SOUND, f"its sound is {facts.sound}"),
         (
-            abs(facts.sound_seconds - length) <= Fraction(1, fps),
-            f"its sound is {float(facts.sound_seconds):g} s long and its picture {float(length):g} s",
+            abs(facts.sound_seconds - seconds) <= Fraction(1, fps),
+            f"its sound is {float(facts.sound_seconds):g} s long and its picture {float(seconds):g} s",
         ),
         (facts.is_fast_start, "its index stands at its end"),
         (facts.first_is_seen, "its first frame can't be decoded"),
     ]
-    return [fault for is_good, fault in wanted if not is_good]
+    return [fault for is_good, fault in checks if not is_good]

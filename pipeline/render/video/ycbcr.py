@@ -1,6 +1,6 @@
-"""Pictures as the encoder wants them: Y, Cb and Cr of BT.709 in limited range, the colours at half the size.
+"""Converts pictures for the encoder: Y, Cb and Cr of BT.709 in limited range, the colours at half the size.
 
-A colour sample lies on the left of its two pixels and between its two rows, as H.264 takes it where nothing is said.
+A colour sample lies on the left of its two pixels and between its two rows, H.264's default.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MATRIX: Final = np.vstack(
         (np.array([1, 0, 0]) - _LUMA) / (2 * (1 - _RED)) * _C_RANGE,
     ]
 )
-"""Rec. ITU-R BT.709-6, 3.2 to 3.4 (read on 22 November 2026)."""
-_BLACK: Final = np.array([[16.0], [128.0], [128.0]])
-_OPAQUE: Final = np.hstack([_MATRIX, _BLACK])
-_WEIGHED: Final = np.hstack([_MATRIX, _BLACK / 255])
-"""For colours that are already weighed by their opacity, which is the fourth channel."""
-_HALVING: Final = np.array([[1, 2, 1], [1, 2, 1]], dtype=np.float32) / 8
+"""The conversion of Rec. ITU-R BT.709-6, 3.2 to 3.4 (read on 22 November 2026)."""
+_BLACK_LEVELS: Final = np.array([[16.0], [128.0], [128.0]])
+_OPAQUE_MATRIX: Final = np.hstack([_MATRIX, _BLACK_LEVELS])
+_PREMULTIPLIED_MATRIX: Final = np.hstack([_MATRIX, _BLACK_LEVELS / 255])
+"""The conversion for colours that are premultiplied by their opacity, the fourth channel."""
+_HALVING_KERNEL: Final = np.array([[1, 2, 1], [1, 2, 1]], dtype=np.float32) / 8
 
 
 class Planes(NamedTuple):
@@ -47,13 +47,14 @@ class Planes(NamedTuple):
     v: Plane
 
 
-def blank(width: int, height: int) -> Planes:
+def new_planes(width: int, height: int) -> Planes:
+    """Return planes of that size; their content is whatever the memory held."""
     half = (height // 2, width // 2)
     return Planes(np.empty((height, width), np.uint8), np.empty(half, np.uint8), np.empty(half, np.uint8))
 
 
-def of_frame(frame: VideoFrame) -> Planes:
-    """The frame's own memory: what is written into it is in the frame."""
+def frame_planes(frame: VideoFrame) -> Planes:
+    """Return the frame's own memory as planes: writing to them changes the frame."""
     views = []
     for plane in frame.planes:
         lines: Any = np.frombuffer(plane, np.uint8)  # type: ignore[call-overload]
@@ -61,54 +62,56 @@ def of_frame(frame: VideoFrame) -> Planes:
     return Planes(*views)
 
 
-def of_rgb(picture: Plane) -> Planes:
-    """A picture of three channels, of even width and height."""
-    return _split(cv2.transform(picture, _OPAQUE))
+def planes_of_rgb(picture: Plane) -> Planes:
+    """Convert a picture of three channels, of even width and height."""
+    return _split(cv2.transform(picture, _OPAQUE_MATRIX))
 
 
-def of_weighed(picture: Plane) -> Planes:
-    """A picture of four channels whose colours are weighed by its opacity: so are the planes."""
-    return _split(cv2.transform(picture, _WEIGHED))
+def of_premultiplied(picture: Plane) -> Planes:
+    """Convert a picture of four channels with premultiplied colours; the planes are premultiplied too."""
+    return _split(cv2.transform(picture, _PREMULTIPLIED_MATRIX))
 
 
-def halved(plane: Plane) -> Plane:
-    """A plane in the size, and at the places, of the colours."""
-    small = cv2.filter2D(plane, -1, _HALVING, anchor=(1, 0), borderType=cv2.BORDER_REPLICATE)
+def halve(plane: Plane) -> Plane:
+    """Return the plane at half the size, sampled where the colour planes are."""
+    small = cv2.filter2D(plane, -1, _HALVING_KERNEL, anchor=(1, 0), borderType=cv2.BORDER_REPLICATE)
     return np.ascontiguousarray(small[::2, ::2])
 
 
 def _split(picture: Any) -> Planes:
     y, u, v = cv2.split(picture)
-    return Planes(y, halved(u), halved(v))
+    return Planes(y, halve(u), halve(v))
 
 
 def fill(target: Planes, colour: str) -> None:
+    """Fill the planes with a colour."""
     for plane, value in zip(target, levels(colour), strict=True):
         plane[:] = value
 
 
 def levels(colour: str) -> tuple[int, int, int]:
-    """Y, Cb and Cr of a colour."""
-    made = _MATRIX @ np.array(rgb(colour), dtype=float) + _BLACK[:, 0]
-    y, u, v = (round(float(one)) for one in made)
+    """Return Y, Cb and Cr of a colour."""
+    values = _MATRIX @ np.array(rgb(colour), dtype=float) + _BLACK_LEVELS[:, 0]
+    y, u, v = (round(float(value)) for value in values)
     return y, u, v
 
 
 def copy(target: Planes, source: Planes) -> None:
-    for one, other in zip(target, source, strict=True):
-        np.copyto(one, other)
+    """Copy the source's planes into the target's."""
+    for target_plane, source_plane in zip(target, source, strict=True):
+        np.copyto(target_plane, source_plane)
 
 
 def to_rgb(planes: Planes) -> Plane:
-    """For thumbnails and tests: the picture that a player shows."""
+    """Return the picture that a player shows, for thumbnails and tests."""
     height, width = planes.y.shape
-    # Colour samples lie a quarter of a sample to the left of where `resize` takes them.
-    move = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, -0.25]])
+    # Colour samples lie a quarter of a sample to the left of where `resize` would take them.
+    enlarging = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, -0.25]])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    whole = [
-        cv2.warpAffine(plane, move, (width, height), flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    full_size = [
+        cv2.warpAffine(plane, enlarging, (width, height), flags=flags, borderMode=cv2.BORDER_REPLICATE)
         for plane in (planes.u, planes.v)
     ]
-    stacked = cv2.merge([planes.y, *whole])
-    back = np.linalg.inv(_MATRIX)
-    return np.asarray(cv2.transform(stacked, np.hstack([back, -back @ _BLACK])), dtype=np.uint8)
+    stacked = cv2.merge([planes.y, *full_size])
+    inverse = np.linalg.inv(_MATRIX)
+    return np.asarray(cv2.transform(stacked, np.hstack([inverse, -inverse @ _BLACK_LEVELS])), dtype=np.uint8)

@@ -1,7 +1,7 @@
-"""The system voice: espeak-ng, which speaks without any other service and tells when it says what.
+"""The system voice: espeak-ng, which speaks without any other service and reports when it speaks what.
 
 Its library is under the GPL and keeps its state in globals, so it is loaded in a child process alone; this project
-neither links nor ships it. `pip install content-pipeline[voice]` brings it.
+neither links nor ships it. `pip install content-pipeline[voice]` installs it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pipeline.plugins import Refused, TryLater, Unavailability
 from pipeline.render import child_program
 from pipeline.render.audio.word_timing import Pause, Speech, SpeechEvent, is_spoken, time_words
-from pipeline.voices.base import FASTEST, SLOWEST, TEXT_CHARACTERS, USUAL, Voice
+from pipeline.voices.base import DEFAULT_RATE, MAX_RATE, MAX_TEXT_CHARACTERS, MIN_RATE, Voice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LIBRARY: Final = "espeakng_loader"
-SECONDS: Final = 20
-"""By the clock. Four minutes of speech take a quarter of a second."""
-ANSWER_BYTES: Final = 64 * 1024 * 1024
+MAX_SECONDS: Final = 20
+"""By the clock; four minutes of speech take a quarter of a second."""
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """Twenty minutes of sound at 22,050 Hz: the longest text, spoken at the slowest rate."""
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 _MISSING: Final = Unavailability(
@@ -32,18 +32,18 @@ _MISSING: Final = Unavailability(
     "Ask the operator to install it (the extra `voice`).",
     code="no_voice",
 )
-_ELSEWHERE: Final = {"en": "en-us", "zh": "cmn", "nb": "nb", "no": "nb", "iw": "he", "pt": "pt-br"}
-"""Languages whose voice has another name, or several."""
-_CHINESE: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_A_FEW: Final = 0.1
-"""Of the signs of a text: a name or two are spelled rather than that nobody speaks."""
-_READS_CHINESE: Final = frozenset({"cmn", "yue", "hak"})
+_VOICE_NAMES: Final = {"en": "en-us", "zh": "cmn", "nb": "nb", "no": "nb", "iw": "he", "pt": "pt-br"}
+"""The names of espeak-ng's voices, for languages whose voice has another name, or several."""
+_CHINESE_CHARACTER: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_MAX_SPELLED_SHARE: Final = 0.1
+"""Share of a text's characters; with so few, a name or two, they are spelled and the text isn't refused."""
+_CHINESE_VOICES: Final = frozenset({"cmn", "yue", "hak"})
 
 
 class SystemVoice(Voice):
     kind = "system"
     label = "System voice"
-    seconds = SECONDS
+    seconds = MAX_SECONDS
     environment: ClassVar[Mapping[str, str]] = {}
 
     def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
@@ -55,81 +55,87 @@ class SystemVoice(Voice):
         text: str,
         *,
         language: str,
-        rate: int = USUAL,
+        rate: int = DEFAULT_RATE,
         pitch: int = 50,
         environment: Mapping[str, str],
     ) -> Speech:
         del environment
-        said = speakable(text)
-        is_chinese = len(_CHINESE.findall(said)) > _A_FEW * len(said)
-        if is_chinese and not _READS_CHINESE.intersection(voices_for(language)):
+        spoken_text = speakable_text(text)
+        is_chinese = len(_CHINESE_CHARACTER.findall(spoken_text)) > _MAX_SPELLED_SHARE * len(spoken_text)
+        if is_chinese and not _CHINESE_VOICES.intersection(voices_for(language)):
             message = (
                 f"The system voice can't read the Chinese characters of a text in {language!r}, and would spell them: "
                 "the operator may set another voice (VOICE_TOOL)."
             )
             raise Refused(message, code="unspoken_script")
-        question = {
-            "text": said,
+        request = {
+            "text": spoken_text,
             "voices": voices_for(language),
-            "rate": min(max(rate, SLOWEST), FASTEST),
+            "rate": min(max(rate, MIN_RATE), MAX_RATE),
             "pitch": min(max(pitch, 0), 100),
         }
         try:
-            library = str(child_program.folder_of(LIBRARY))
+            library = str(child_program.package_folder(LIBRARY))
             answer = child_program.run(
-                [*child_program.ours(_PROGRAM), library],
-                given=json.dumps(question).encode(),
-                caps=child_program.Caps(seconds=SECONDS, answer=ANSWER_BYTES),
+                [*child_program.python_command(_PROGRAM), library],
+                input_data=json.dumps(request).encode(),
+                caps=child_program.Caps(seconds=MAX_SECONDS, answer=MAX_ANSWER_BYTES),
             )
         except child_program.ChildEnded as ended:
-            raise _said(ended) from None
+            raise _error_of(ended) from None
         head, _, samples = answer.partition(b"\n")
-        told = json.loads(head)
-        if not told["voice"]:
+        result = json.loads(head)
+        if not result["voice"]:
             message = (
                 f"The system voice doesn't speak the language {language!r}; choose another voice or none."
             )
             raise Refused(message, code="unspoken_language")
-        seconds = len(samples) / 2 / told["rate"]
-        events = [SpeechEvent(place, start) for place, start in told["events"]]
-        pauses = [Pause(start, end) for start, end in told["pauses"]]
-        return Speech(told["rate"], samples, time_words(text, events, pauses, seconds))
+        seconds = len(samples) / 2 / result["rate"]
+        events = [SpeechEvent(place, start) for place, start in result["events"]]
+        pauses = [Pause(start, end) for start, end in result["pauses"]]
+        return Speech(result["rate"], samples, time_words(text, events, pauses, seconds))
 
 
-def speakable(text: str) -> str:
-    """The text, sign for sign, with pictures and controls as blanks: they would be read out by their names."""
-    if len(text) > TEXT_CHARACTERS:
-        message = f"The text has {len(text)} characters; a voice speaks {TEXT_CHARACTERS} at most."
+def speakable_text(text: str) -> str:
+    """Return the text, character for character, with symbols and controls as blanks: their names would be read out.
+
+    Raises `Refused` for a text that is too long, or has nothing to speak.
+    """
+    if len(text) > MAX_TEXT_CHARACTERS:
+        message = f"The text has {len(text)} characters; a voice speaks {MAX_TEXT_CHARACTERS} at most."
         raise Refused(message, code="text_too_long")
     if not is_spoken(text):
         raise Refused("There are no words in the text that could be spoken.", code="nothing_to_speak")
-    return "".join(" " if unicodedata.category(sign) in _UNSPOKEN else sign for sign in text)
+    return "".join(
+        " " if unicodedata.category(character) in _UNSPOKEN_CATEGORIES else character for character in text
+    )
 
 
-_UNSPOKEN: Final = frozenset({"So", "Sk", "Cc", "Cf", "Cs", "Co", "Cn"})
+_UNSPOKEN_CATEGORIES: Final = frozenset({"So", "Sk", "Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def voices_for(language: str) -> list[str]:
-    """The names to ask for, best first."""
+    """Return the names of the language's voices, best first."""
     tag = re.sub(r"[^a-z0-9-]", "", language.lower().replace("_", "-"))
     base = tag.partition("-")[0]
-    names = (_ELSEWHERE.get(tag), tag, _ELSEWHERE.get(base), base) if tag else (_ELSEWHERE["en"],)
+    names = (_VOICE_NAMES.get(tag), tag, _VOICE_NAMES.get(base), base) if tag else (_VOICE_NAMES["en"],)
     return list(dict.fromkeys(name for name in names if name))
 
 
 @cache
 def _is_installed() -> bool:
     try:
-        return (child_program.folder_of(LIBRARY) / "libespeak-ng.so").exists()
+        return (child_program.package_folder(LIBRARY) / "libespeak-ng.so").exists()
     except child_program.ChildEnded:
         return False
 
 
-def _said(ended: child_program.ChildEnded) -> Refused | TryLater:
+def _error_of(ended: child_program.ChildEnded) -> Refused | TryLater:
+    """Return the error for a child that gave no answer."""
     if ended.how == "missing":
         return Refused(_MISSING.sentence, code=_MISSING.code)
     if ended.how == "slow":
-        return TryLater(f"The system voice took more than {SECONDS} seconds.", code="voice_slow")
+        return TryLater(f"The system voice took more than {MAX_SECONDS} seconds.", code="voice_slow")
     return Refused(
         "The system voice failed on this text; change it, or do without a voice.", code="voice_failed"
     )

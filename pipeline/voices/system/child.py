@@ -1,7 +1,7 @@
-"""The process in which espeak-ng speaks: a question of JSON on its input, one line of JSON and the samples as answer.
+"""The process in which espeak-ng speaks: a request as JSON on its input, a line of JSON and the samples as answer.
 
 It is run by its path, isolated from the environment, for one text. Its arguments are the project's folder and that of
-the library. Constants and shapes are those of espeak-ng 1.52, `speak_lib.h`.
+the library. Constants and structures are those of espeak-ng 1.52, `speak_lib.h`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-MEMORY: Final = 512 * 1024 * 1024
+MEMORY_BYTES: Final = 512 * 1024 * 1024
 """Bytes of address space; four minutes of speech take 60 MB."""
-SECONDS: Final = 20
+MAX_SECONDS: Final = 20
 _SYNCHRONOUS: Final = 2
 _PHONEME_EVENTS: Final = 1
 _NO_EXIT: Final = 0x8000
@@ -48,69 +48,71 @@ _Callback = ctypes.CFUNCTYPE(
 )
 
 
-def speak(folder: Path, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def speak(folder: Path, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Speak the request's text; returns what was spoken when, and the samples. `voice` is empty where none fits."""
     library = ctypes.CDLL(str(folder / "libespeak-ng.so"))
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, str(folder).encode(), _PHONEME_EVENTS | _NO_EXIT)
     if rate <= 0:
         sys.exit("espeak-ng found no data")
-    voice = next((name for name in question["voices"] if _takes(library, name)), "")
-    told: dict[str, Any] = {"rate": rate, "voice": voice, "events": [], "pauses": []}
+    voice = next((name for name in request["voices"] if _has_voice(library, name)), "")
+    result: dict[str, Any] = {"rate": rate, "voice": voice, "events": [], "pauses": []}
     if not voice:
-        return told, b""
-    library.espeak_SetParameter(_RATE, question["rate"], 0)
-    library.espeak_SetParameter(_PITCH, question["pitch"], 0)
+        return result, b""
+    library.espeak_SetParameter(_RATE, request["rate"], 0)
+    library.espeak_SetParameter(_PITCH, request["pitch"], 0)
     samples = bytearray()
-    heard: list[tuple[float, bool]] = []
+    phonemes: list[tuple[float, bool]] = []
 
-    def take(wave: Any, count: int, events: Any) -> int:
+    def on_samples(wave: Any, count: int, events: Any) -> int:
         if wave and count:
             samples.extend(ctypes.string_at(wave, 2 * count))
-        place = 0
-        while events[place].type:
-            event = events[place]
+        index = 0
+        while events[index].type:
+            event = events[index]
             if event.type == _WORD:
-                # Both ends count from one; the sample is finer than the event's milliseconds.
-                told["events"].append((event.text_position - 1, event.sample / rate))
+                # Positions count from 1; the sample is finer than the event's milliseconds.
+                result["events"].append((event.text_position - 1, event.sample / rate))
             elif event.type == _PHONEME:
-                heard.append((event.audio_position / 1000, event.id.string.startswith(b"_")))
-            place += 1
+                phonemes.append((event.audio_position / 1000, event.id.string.startswith(b"_")))
+            index += 1
         return 0
 
-    callback = _Callback(take)
+    callback = _Callback(on_samples)
     library.espeak_SetSynthCallback(callback)
-    text = question["text"].encode() + b"\0"
+    text = request["text"].encode() + b"\0"
     library.espeak_Synth(text, len(text), 0, _BY_CHARACTER, 0, _UTF8, None, None)
     library.espeak_Synchronize()
-    told["pauses"] = _pauses(heard, len(samples) / 2 / rate)
-    return told, bytes(samples)
+    result["pauses"] = _pauses(phonemes, len(samples) / 2 / rate)
+    return result, bytes(samples)
 
 
-def _takes(library: Any, name: str) -> bool:
+def _has_voice(library: Any, name: str) -> bool:
+    """Choose a voice by its name, and return whether espeak-ng has it."""
     return bool(library.espeak_SetVoiceByName(name.encode()) == 0)
 
 
-def _pauses(heard: list[tuple[float, bool]], seconds: float) -> list[tuple[float, float]]:
-    """From the first silent phoneme of a row to the next sound."""
-    found: list[tuple[float, float]] = []
-    begun: float | None = None
-    for moment, is_silent in heard:
-        if is_silent and begun is None:
-            begun = moment
-        elif not is_silent and begun is not None:
-            found.append((begun, moment))
-            begun = None
-    if begun is not None:
-        found.append((begun, seconds))
-    return found
+def _pauses(phonemes: list[tuple[float, bool]], seconds: float) -> list[tuple[float, float]]:
+    """Return the pauses in seconds, each from the first of its silent phonemes to the next sound."""
+    pauses: list[tuple[float, float]] = []
+    silent_since: float | None = None
+    for time, is_silent in phonemes:
+        if is_silent and silent_since is None:
+            silent_since = time
+        elif not is_silent and silent_since is not None:
+            pauses.append((silent_since, time))
+            silent_since = None
+    if silent_since is not None:
+        pauses.append((silent_since, seconds))
+    return pauses
 
 
 def main(project: str, folder: str) -> None:
     sys.path.append(project)
     from pipeline.render.rlimits import confine  # noqa: PLC0415  its place is known only now
 
-    confine(memory=MEMORY, seconds=SECONDS)
-    told, samples = speak(Path(folder), json.loads(sys.stdin.buffer.read()))
-    sys.stdout.buffer.write(json.dumps(told).encode() + b"\n" + samples)
+    confine(memory=MEMORY_BYTES, seconds=MAX_SECONDS)
+    result, samples = speak(Path(folder), json.loads(sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(json.dumps(result).encode() + b"\n" + samples)
     sys.stdout.buffer.flush()
 
 

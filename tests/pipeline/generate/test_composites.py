@@ -16,7 +16,7 @@ from pipeline.media import made_films, source_media
 from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
 from pipeline.render.video import film_process, shot_process
-from pipeline.render.video.storyboard import outside, storyboard_faults
+from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_persona_short import SENTENCES, TITLE
@@ -92,7 +92,7 @@ def test_story_is_told_over_what_came_with_it(workspace, film):
     assert checks["footage"] == checks["credits"] == checks["sound"] == checks["film"] == "passed"
     assert set(checks.values()) <= {"passed", "warning"}
     board = board_of(item)
-    assert storyboard_faults(board) == outside(board) == ()
+    assert storyboard_faults(board) == texts_outside(board) == ()
     assert board.audio.voice == "voice.wav"
     assert board.audio.takes == ()
     pieces = board.scenes[:-1]

@@ -20,7 +20,7 @@ from pipeline.models import Asset, Generation
 from pipeline.plugins import TryLater
 from pipeline.publish.payload import payload_of
 from pipeline.render.video import film_process, storyboard_edits, verify
-from pipeline.render.video.storyboard import outside
+from pipeline.render.video.storyboard import texts_outside
 from pipeline.render.video.storyboard_json import from_json
 from pipeline.review import decisions, storyboards
 from pipeline.voices import system
@@ -129,7 +129,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     facts = verify.probe_film(path)
     assert verify.film_faults(facts, frames=board.frames, fps=30, size=(270, 480), is_final=False) == []
     assert abs(facts.video_seconds - facts.sound_seconds) <= 1 / 30
-    assert outside(board) == ()
+    assert texts_outside(board) == ()
 
     # Sound: by pyloudnorm, and by a filter of SciPy for the peaks between samples.
     sound = decoded(path)
@@ -181,8 +181,8 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
 def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, filmed, heard):
     item = make_film(workspace)
     before, board = files_of(item)["voice"], storyboards.stored_storyboard(item).board
-    text = next(iter(storyboard_edits.texts(board)))
-    changed = storyboard_edits.retyped(board, text, "Ferries go electric")
+    text = next(iter(storyboard_edits.editable_texts(board)))
+    changed = storyboard_edits.replace_text(board, text, "Ferries go electric")
 
     storyboards.edit(item, changed, by="vera", now=timezone.now())
     generate.run_generation(claimed(reread(item).generation))
@@ -229,8 +229,8 @@ def test_without_a_voice_the_film_is_silent_with_captions_and_says_why(workspace
 def test_a_changed_storyboard_of_a_silent_film_still_says_that_it_is_silent(workspace, filmed):
     item = make_film(workspace)
     board = storyboards.stored_storyboard(item).board
-    changed = storyboard_edits.retyped(
-        board, next(iter(storyboard_edits.texts(board))), "Ferries go electric"
+    changed = storyboard_edits.replace_text(
+        board, next(iter(storyboard_edits.editable_texts(board))), "Ferries go electric"
     )
 
     storyboards.edit(item, changed, by="vera", now=timezone.now())

@@ -75,7 +75,7 @@ def of_words(item):
     return {
         code: told
         for code, told in by_code(item.present_checks).items()
-        if code not in drawn_pictures.OF_FILES and not code.startswith(PREFIX)
+        if code not in drawn_pictures.FILE_CHECKS and not code.startswith(PREFIX)
     }
 
 
@@ -84,7 +84,7 @@ def made_again(item):
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     there = storyboards.stored_storyboard(row)
     checks = generate.recheck(row, board=there.board if there is not None else None)
-    return {code: told for code, told in by_code(checks).items() if code not in drawn_pictures.OF_FILES}
+    return {code: told for code, told in by_code(checks).items() if code not in drawn_pictures.FILE_CHECKS}
 
 
 def drawn(item):
@@ -104,7 +104,7 @@ def edit(item, **changes):
 def board_with(item, words):
     """Its storyboard with other words on the second text that is shown."""
     board = storyboards.stored_storyboard(item).board
-    return storyboard_edits.retyped(board, storyboard_edits.texts(board)[1], words)
+    return storyboard_edits.replace_text(board, storyboard_edits.editable_texts(board)[1], words)
 
 
 # --- The routes ------------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_caption_of_the_film_is_held_against_the_source(make):
     board = storyboards.stored_storyboard(item).board
     place = next(number for number, card in enumerate(board.captions) if len(card.words) > 2)
     row = storyboards.edit(
-        item, storyboard_edits.recaptioned(board, place, "They stole 4711 boats."), by="vera", now=NOON
+        item, storyboard_edits.replace_caption(board, place, "They stole 4711 boats."), by="vera", now=NOON
     )
     assert "4711" in of_words(row)["numbers"][1]
     assert "They stole 4711 boats" in of_words(row)["support"][1]

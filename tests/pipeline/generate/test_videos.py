@@ -259,7 +259,7 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
 
 
 def test_what_is_missing_here_fails_the_item_in_words(workspace, monkeypatch):
-    monkeypatch.setattr(film_process, "NEEDED", ("no_such_module",))
+    monkeypatch.setattr(film_process, "REQUIRED_LIBRARIES", ("no_such_module",))
 
     item = make_film(workspace)
 
@@ -557,8 +557,8 @@ def test_what_killed_processes_left_is_swept(folders):
     past = time.time() - 7300
     os.utime(old, (past, past))
 
-    assert made_films.sweep(now - timedelta(hours=1)) == 0
-    assert made_films.sweep(now) == 1
+    assert made_films.remove_abandoned(now - timedelta(hours=1)) == 0
+    assert made_films.remove_abandoned(now) == 1
     assert not old.exists()
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def upload(workspace, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     # Its file isn't there; the folder is the database's all the same.
-    media_root_id.adopt()
+    media_root_id.adopt_folder()
     return Upload.everywhere.create(
         workspace=workspace, kind="image", mime_type="image/png", path="a/b.png", bytes=1, sha256="0" * 64
     )
@@ -29,13 +29,13 @@ def upload(workspace, settings, tmp_path):
 
 def use(upload, raw):
     with transaction.atomic():
-        uploads.use(upload.workspace_id, [upload.pk], raw_item=raw, now=NOON)
+        uploads.mark_used(upload.workspace_id, [upload.pk], raw_item=raw, now=NOON)
 
 
 def test_a_used_upload_is_never_forgotten(workspace, upload):
     use(upload, push_raw(workspace).raw_item)
     Upload.everywhere.update(expires_at=NOON - timedelta(days=1))
-    assert uploads.forget(NOON) == 0
+    assert uploads.delete_expired(NOON) == 0
     assert Upload.everywhere.get().expires_at is None
     assert UploadUse.everywhere.count() == 1
 
@@ -49,7 +49,7 @@ def test_what_another_begins_to_use_stays(workspace, upload):
     def uses():
         try:
             with transaction.atomic():
-                uploads.use(workspace.pk, [upload.pk], raw_item=second, now=NOON)
+                uploads.mark_used(workspace.pk, [upload.pk], raw_item=second, now=NOON)
                 is_used.set()
                 wait_for_waiting()
         finally:
@@ -59,7 +59,7 @@ def test_what_another_begins_to_use_stays(workspace, upload):
         try:
             is_used.wait(60)
             with transaction.atomic():
-                uploads.let_go(now=NOON, raw_item=first)
+                uploads.release(now=NOON, raw_item=first)
         finally:
             connection.close()
 
@@ -67,7 +67,7 @@ def test_what_another_begins_to_use_stays(workspace, upload):
         for one in [threads.submit(uses), threads.submit(lets_go)]:
             one.result(90)
     assert Upload.everywhere.get().expires_at is None
-    assert uploads.forget(NOON + timedelta(days=30)) == 0
+    assert uploads.delete_expired(NOON + timedelta(days=30)) == 0
 
 
 def wait_for_waiting():

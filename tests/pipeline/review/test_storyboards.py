@@ -42,11 +42,11 @@ def board_of(item):
 
 
 def text_of(board, name):
-    return next(one for one in storyboard_edits.texts(board) if one.name == name)
+    return next(one for one in storyboard_edits.editable_texts(board) if one.name == name)
 
 
 def written(board, name, words):
-    return storyboard_edits.retyped(board, text_of(board, name), words)
+    return storyboard_edits.replace_text(board, text_of(board, name), words)
 
 
 def edit(item, board, **given):
@@ -74,7 +74,10 @@ def test_other_words_are_filmed_and_are_the_body(workspace, item, filmed):
     again = film(item)
     assert (again.status, again.error, balance(workspace)) == ("ready", None, money)
     assert ModelCall.everywhere.count() == calls
-    assert [storyboard_edits.plain(text_of(filmed[-1].board, f"point {place}").words), len(filmed)] == [
+    assert [
+        storyboard_edits.normalize_text(text_of(filmed[-1].board, f"point {place}").words),
+        len(filmed),
+    ] == [
         words,
         2,
     ]
@@ -99,7 +102,7 @@ def test_a_number_that_the_source_does_not_say_is_told(item):
 
 def test_scenes_go_change_places_and_last_longer(item, filmed):
     lines = item.body.splitlines()
-    board = storyboard_rearrange.arranged(board_of(item), [0, 3, 1, 4], {3: 5.0})
+    board = storyboard_rearrange.rearrange(board_of(item), [0, 3, 1, 4], {3: 5.0})
     changed = edit(item, board)
     assert changed.body.splitlines() == [lines[0], lines[3], lines[1], lines[4]]
     again = film(item)
@@ -109,7 +112,7 @@ def test_scenes_go_change_places_and_last_longer(item, filmed):
 
 
 def test_of_two_equal_lines_each_follows_its_own_text(item):
-    words = storyboard_edits.plain(text_of(board_of(item), "point 1").words)
+    words = storyboard_edits.normalize_text(text_of(board_of(item), "point 1").words)
     edit(item, written(board_of(item), "point 2", words))
     again = film(item)
     lines = again.body.splitlines()
@@ -121,18 +124,18 @@ def test_of_two_equal_lines_each_follows_its_own_text(item):
 
 
 def test_of_two_equal_lines_the_one_whose_scene_goes_is_gone(item):
-    words = storyboard_edits.plain(text_of(board_of(item), "point 1").words)
+    words = storyboard_edits.normalize_text(text_of(board_of(item), "point 1").words)
     edit(item, written(board_of(item), "point 2", words))
     again = film(item)
     lines = again.body.splitlines()
 
-    fewer = edit(again, storyboard_rearrange.arranged(board_of(again), [0, 1, 3, 4], {}))
+    fewer = edit(again, storyboard_rearrange.rearrange(board_of(again), [0, 1, 3, 4], {}))
 
     assert fewer.body.splitlines() == [*lines[:2], *lines[3:]]
 
 
 def test_longer_scenes_leave_the_words_alone(item):
-    changed = edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
+    changed = edit(item, storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0}))
     assert (changed.body, changed.revision, changed.checks_revision) == (item.body, 2, 2)
     by_code = {one["code"]: one for one in changed.checks}
     assert by_code == {one["code"]: one for one in item.checks}
@@ -145,7 +148,7 @@ def test_nothing_changed_writes_nothing(item):
 
 def test_an_approval_of_before_holds_it(item):
     decisions.approve(item, by="vera", now=NOON)
-    changed = edit(reread(item), storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
+    changed = edit(reread(item), storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0}))
     assert changed.held == "approval_stale"
 
 
@@ -155,7 +158,7 @@ def test_whoever_was_overtaken_is_told(item):
     with pytest.raises(Overtaken):
         edit(
             item,
-            storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}),
+            storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0}),
             expected_version=item.version,
         )
     assert reread(item).revision == 1
@@ -168,7 +171,7 @@ def test_what_is_scheduled_or_failed_is_cancelled_first(workspace, item, status)
         send(publication)
     assert reread(item).status == status
     with pytest.raises(Conflict) as caught:
-        edit(reread(item), storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
+        edit(reread(item), storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0}))
     assert [one.code for one in caught.value.detail] == ["drawn_words"]
 
 
@@ -252,7 +255,7 @@ def test_an_item_without_a_film_has_none(workspace, item):
 
 @pytest.mark.parametrize("point", ["generate.claimed", "generate.rendered", "generate.written"])
 def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed, monkeypatch, point):
-    edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
+    edit(item, storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0}))
     money = balance(workspace)
 
     class Killed(BaseException):
@@ -275,7 +278,7 @@ def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed,
 
 
 def test_a_film_that_broke_keeps_the_storyboard_for_the_next_try(item, filmed, monkeypatch):
-    board = storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0})
+    board = storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0})
     edit(item, board)
     made = film_process.render
 
@@ -292,7 +295,7 @@ def test_a_film_that_broke_keeps_the_storyboard_for_the_next_try(item, filmed, m
 def test_what_people_wrote_for_the_files_stays(item):
     film_row = Asset.everywhere.get(item=item, role="video")
     Asset.everywhere.filter(pk=film_row.pk).update(alt_text="Boats at a quay.")
-    edit(item, storyboard_rearrange.arranged(board_of(item), range(5), {1: 6.0}))
+    edit(item, storyboard_rearrange.rearrange(board_of(item), range(5), {1: 6.0}))
     film(item)
     assert Asset.everywhere.get(item=item, role="video", revoked_at=None).alt_text == "Boats at a quay."
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from pipeline.render.video.encode import Quality, encode
 from pipeline.render.video.frame_composer import Composer
-from pipeline.render.video.ycbcr import blank, to_rgb
+from pipeline.render.video.ycbcr import new_planes, to_rgb
 
 QUICK = Quality("ultrafast", 24)
 
@@ -32,7 +32,7 @@ def film(path, board, files=None, *, shrink=4, quality=QUICK, sound=None):
 def frame(board, number, files=None, *, shrink=4):
     """One frame as RGB, without an encoder."""
     composer = Composer(board, (files or {}).__getitem__, shrink=shrink)
-    planes = blank(*composer.size)
+    planes = new_planes(*composer.size)
     composer.draw(planes, number)
     return to_rgb(planes)
 

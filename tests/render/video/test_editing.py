@@ -7,12 +7,18 @@ import dataclasses
 import pytest
 
 from pipeline.render.video import storyboard_edits
-from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, outside, storyboard_faults
-from pipeline.render.video.storyboard_edits import Unfit, plain, recaptioned, retyped, texts
-from pipeline.render.video.storyboard_rearrange import arranged, why_fixed
-from pipeline.render.video.templates.points import Cast, Values, plan
+from pipeline.render.video.storyboard import Audio, Caption, Overlay, Word, storyboard_faults, texts_outside
+from pipeline.render.video.storyboard_edits import (
+    Unfit,
+    editable_texts,
+    normalize_text,
+    replace_caption,
+    replace_text,
+)
+from pipeline.render.video.storyboard_rearrange import fixed_scenes_reason, rearrange
+from pipeline.render.video.templates.points import Cast, PointsTexts, plan
 
-VALUES = Values(
+VALUES = PointsTexts(
     "Harbour ferries go electric",
     (
         "Forty-two boats carry nine million people a year.",
@@ -29,13 +35,13 @@ def board():
 
 
 def named(board, name):
-    return next(one for one in texts(board) if one.name == name)
+    return next(one for one in editable_texts(board) if one.name == name)
 
 
 def test_texts_are_told_as_people_read_them(board):
     found = [
-        (one.name, one.scene, plain(one.words))
-        for one in texts(board)
+        (one.name, one.scene, normalize_text(one.words))
+        for one in editable_texts(board)
         if one.name not in {"handle", "person"}
     ]
     assert found == [
@@ -61,26 +67,26 @@ def test_texts_are_told_as_people_read_them(board):
 )
 def test_other_words_stand_where_the_others_stood(board, words):
     before = named(board, "point 1")
-    made = retyped(board, before, words)
+    made = replace_text(board, before, words)
     after = named(made, "point 1")
     assert (after.words, after.scene, after.start, after.end) == (words, 1, before.start, before.end)
-    assert (storyboard_faults(made), outside(made)) == ((), ())
+    assert (storyboard_faults(made), texts_outside(made)) == ((), ())
     # What is said in the caption files follows.
     assert [card.words[0].t for card in made.told][1] == words
-    assert [one.words for one in texts(made) if one.name != "point 1"] == [
-        one.words for one in texts(board) if one.name != "point 1"
+    assert [one.words for one in editable_texts(made) if one.name != "point 1"] == [
+        one.words for one in editable_texts(board) if one.name != "point 1"
     ]
 
 
 def test_words_keep_off_what_stands_below(board):
-    made = retyped(
+    made = replace_text(
         board, named(board, "title"), "Harbour ferries of the whole long coast go electric this year"
     )
     overlay = made.overlays[named(made, "title").overlays[0]]
     words = overlay.items[0]
     face = next(one for one in made.overlays if one.name == "face")
     assert words.y + words.block.height < face.items[0].y
-    assert outside(made) == ()
+    assert texts_outside(made) == ()
 
 
 @pytest.mark.parametrize(
@@ -90,13 +96,13 @@ def test_words_keep_off_what_stands_below(board):
 def test_words_that_cant_be_set_are_refused_where_they_stand(board, words, code):
     text = named(board, "point 2")
     with pytest.raises(Unfit) as refused:
-        retyped(board, text, words)
+        replace_text(board, text, words)
     assert (refused.value.place, refused.value.code) == (text.key, code)
     assert refused.value.message
 
 
 def test_a_longer_scene_takes_what_it_shows_with_it(board):
-    made = arranged(board, range(5), {1: 6.0})
+    made = rearrange(board, range(5), {1: 6.0})
     assert [round(one.end - one.start, 2) for one in made.scenes][1] == 6.0
     assert storyboard_faults(made) == ()
     before, after = named(board, "point 1"), named(made, "point 1")
@@ -106,19 +112,19 @@ def test_a_longer_scene_takes_what_it_shows_with_it(board):
     assert made.duration == pytest.approx(
         board.duration + 6.0 - (board.scenes[1].end - board.scenes[1].start), abs=0.04
     )
-    drifting = [one for one in arranged(board, range(5), {0: 5.0}).overlays if one.enter.kind == "drift"]
+    drifting = [one for one in rearrange(board, range(5), {0: 5.0}).overlays if one.enter.kind == "drift"]
     assert drifting[0].enter.seconds > 4
 
 
 def test_a_short_scene_has_short_motions(board):
-    made = arranged(board, range(5), dict.fromkeys(range(5), 0.5))
+    made = rearrange(board, range(5), dict.fromkeys(range(5), 0.5))
     assert (storyboard_faults(made), made.frames) == ((), 75)
 
 
 def test_scenes_change_places_and_go(board):
-    made = arranged(board, [0, 3, 1, 4], {})
+    made = rearrange(board, [0, 3, 1, 4], {})
     assert storyboard_faults(made) == ()
-    assert [one.words for one in texts(made) if one.name.startswith("point")] == [
+    assert [one.words for one in editable_texts(made) if one.name.startswith("point")] == [
         VALUES.points[2],
         VALUES.points[0],
     ]
@@ -128,7 +134,7 @@ def test_scenes_change_places_and_go(board):
         VALUES.points[0],
         VALUES.end,
     ]
-    without_first = arranged(board, [1, 2], {})
+    without_first = rearrange(board, [1, 2], {})
     assert storyboard_faults(without_first) == ()
     assert without_first.scenes[0].transition.kind == "cut"
     assert 0 < without_first.meta.thumbnail_at < without_first.scenes[0].end
@@ -140,7 +146,7 @@ def test_scenes_change_places_and_go(board):
 )
 def test_scenes_that_cant_be_are_refused(board, order, seconds, code):
     with pytest.raises(Unfit) as refused:
-        arranged(board, order, seconds)
+        rearrange(board, order, seconds)
     assert refused.value.code == code
 
 
@@ -148,12 +154,12 @@ def test_a_voice_or_what_goes_through_keeps_the_scenes_as_they_are(board):
     voiced = dataclasses.replace(board, audio=Audio(voice="voice.wav"))
     through = Overlay(0.0, board.duration, board.overlays[0].items, name="name")
     bound = dataclasses.replace(board, overlays=(*board.overlays, through))
-    assert why_fixed(board) == ""
+    assert fixed_scenes_reason(board) == ""
     for one in (voiced, bound):
-        assert why_fixed(one)
-        assert arranged(one, range(5), {}) is one
+        assert fixed_scenes_reason(one)
+        assert rearrange(one, range(5), {}) is one
         with pytest.raises(Unfit) as refused:
-            arranged(one, [1, 0, 2, 3, 4], {})
+            rearrange(one, [1, 0, 2, 3, 4], {})
         assert refused.value.code == "fixed_scenes"
 
 
@@ -161,20 +167,20 @@ def test_captions_keep_their_moments(board):
     words = (Word("Forty-two", 0.0, 0.6), Word("boats", 0.6, 1.0))
     card = Caption(words, 0.0, 1.2)
     spoken = dataclasses.replace(board, captions=(card,))
-    same = recaptioned(spoken, 0, "Forty-three ships").captions[0]
+    same = replace_caption(spoken, 0, "Forty-three ships").captions[0]
     assert [(one.t, one.start, one.end) for one in same.words] == [
         ("Forty-three", 0.0, 0.6),
         ("ships", 0.6, 1.0),
     ]
-    more = recaptioned(spoken, 0, "42 big boats")
+    more = replace_caption(spoken, 0, "42 big boats")
     assert [one.t for one in more.captions[0].words] == ["42", "big", "boats"]
     assert more.captions[0].words[-1].end == pytest.approx(1.0)
     assert storyboard_faults(more) == ()
     with pytest.raises(Unfit):
-        recaptioned(spoken, 0, " ")
+        replace_caption(spoken, 0, " ")
 
 
 def test_keys_are_those_of_the_overlays(board):
-    for one in texts(board):
+    for one in editable_texts(board):
         assert one.key == f"t{one.overlays[0]}"
         assert storyboard_edits.scene_at(board, one.start) == one.scene

@@ -322,12 +322,12 @@ def test_any_frame_is_the_same_in_any_order():
     composer = Composer(made, {}.__getitem__, shrink=4)
     in_order = []
     for number in range(60):
-        target = ycbcr.blank(*composer.size)
+        target = ycbcr.new_planes(*composer.size)
         composer.draw(target, number)
         in_order.append(target.y)
 
     for number in (0, 7, 20, 31, 33, 36, 40, 59):
-        alone = ycbcr.blank(*SMALL)
+        alone = ycbcr.new_planes(*SMALL)
         Composer(made, {}.__getitem__, shrink=4).draw(alone, number)
         assert np.array_equal(alone.y, in_order[number]), number
 

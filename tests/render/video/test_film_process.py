@@ -17,17 +17,17 @@ from PIL import Image
 from pipeline.plugins import Refused
 from pipeline.render import child_program
 from pipeline.render.video import film_process, verify
-from pipeline.render.video.film import BadFilm, as_jpeg, make
+from pipeline.render.video.film import BadFilm, make_film, to_jpeg
 from pipeline.render.video.film_process import (
     FilmLimits,
     Job,
     NoRoom,
     RenderBusy,
     RenderFailed,
+    claim_slot,
+    remove_abandoned,
     render,
-    slot,
-    sweep,
-    why_not,
+    unavailable_reason,
     working_folder,
 )
 from pipeline.render.video.storyboard import Caption, Scene, Visual
@@ -188,11 +188,11 @@ def _is_alive(pid):
 
 def test_a_film_that_came_out_wrong_is_not_kept(tmp_path, monkeypatch):
     one = short()
-    told = film_process._told(one, FilmLimits())
+    told = film_process._job_json(one, FilmLimits())
     monkeypatch.setattr(verify, "film_faults", lambda *_, **__: ["it has 14 frames instead of 15"])
 
     with pytest.raises(BadFilm) as caught:
-        make(told, tmp_path, lambda _: None)
+        make_film(told, tmp_path, lambda _: None)
 
     assert caught.value.message == "The film was made wrongly: it has 14 frames instead of 15."
     assert (tmp_path / "film.mp4").exists() is False
@@ -208,9 +208,9 @@ def test_nothing_is_begun_where_there_is_no_room(tmp_path, monkeypatch):
 
 
 def test_only_so_many_films_are_made_at_once(tmp_path):
-    with slot(tmp_path, 2), slot(tmp_path, 2), pytest.raises(RenderBusy), slot(tmp_path, 2):
+    with claim_slot(tmp_path, 2), claim_slot(tmp_path, 2), pytest.raises(RenderBusy), claim_slot(tmp_path, 2):
         pass
-    with slot(tmp_path, 1):
+    with claim_slot(tmp_path, 1):
         pass
 
 
@@ -225,7 +225,7 @@ from pathlib import Path
 from pipeline.render.video import film_child, film as making
 def make(*_):
     raise OSError({number}, "full")
-making.make = make
+making.make_film = make
 film_child.main(Path(sys.argv[1]))
 """
     )
@@ -251,9 +251,9 @@ def test_a_child_keeps_a_lower_limit_of_the_operator(tmp_path):
     program = (
         "import json, os, resource, sys\n"
         f"sys.path[:0] = [{str(child_program.PROJECT)!r}]\n"
-        "from pipeline.render.video.film_child import confine_itself\n"
+        "from pipeline.render.video.film_child import limit_itself\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
-        "confine_itself({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
+        "limit_itself({'memory': 1 << 30, 'file': 1 << 25, 'nice': 0, 'parent': os.getppid()})\n"
         "print(resource.getrlimit(resource.RLIMIT_FSIZE)[1])\n"
     )
     # Root may raise its limits, so the number is what tells.
@@ -273,8 +273,8 @@ def test_what_cannot_be_removed_is_not_counted(tmp_path, monkeypatch):
             gone.rmdir()
 
     monkeypatch.setattr(film_process.shutil, "rmtree", remove)
-    assert sweep(tmp_path, older=timedelta(hours=2), now=time.time()) <= 1
-    assert sweep(tmp_path, older=timedelta(hours=2), now=time.time()) == 0
+    assert remove_abandoned(tmp_path, older=timedelta(hours=2), now=time.time()) <= 1
+    assert remove_abandoned(tmp_path, older=timedelta(hours=2), now=time.time()) == 0
 
 
 def test_a_working_folder_goes_whatever_happens(tmp_path):
@@ -298,9 +298,9 @@ def test_folders_that_a_killed_process_left_are_swept(tmp_path):
     now = time.time()
     os.utime(old, (now - 7300, now - 7300))
 
-    assert sweep(tmp_path, older=timedelta(hours=2), now=now) == 1
+    assert remove_abandoned(tmp_path, older=timedelta(hours=2), now=now) == 1
     assert sorted(one.name for one in tmp_path.iterdir()) == [".slot-0", "new"]
-    assert sweep(tmp_path / "none", older=timedelta(hours=2), now=now) == 0
+    assert remove_abandoned(tmp_path / "none", older=timedelta(hours=2), now=now) == 0
 
 
 def test_a_film_is_looked_at_with_one_thread(tmp_path, monkeypatch):
@@ -321,13 +321,13 @@ def test_a_film_is_looked_at_with_one_thread(tmp_path, monkeypatch):
 
 
 def test_what_is_missing_is_said_in_words(monkeypatch):
-    assert why_not() is None
-    monkeypatch.setattr(film_process, "NEEDED", ("av", "no_such_module"))
-    assert why_not() == "Films can't be made here: no_such_module is not installed."
+    assert unavailable_reason() is None
+    monkeypatch.setattr(film_process, "REQUIRED_LIBRARIES", ("av", "no_such_module"))
+    assert unavailable_reason() == "Films can't be made here: no_such_module is not installed."
 
 
 def test_a_thumbnail_is_made_as_small_as_it_has_to_be():
     noise = Image.effect_noise((400, 400), 120).convert("RGB")
 
-    assert len(as_jpeg(noise)) > 90_000
-    assert len(as_jpeg(noise, most=90_000)) <= 90_000
+    assert len(to_jpeg(noise)) > 90_000
+    assert len(to_jpeg(noise, max_bytes=90_000)) <= 90_000

@@ -12,8 +12,8 @@ from av.video.reformatter import Colorspace
 
 from pipeline.plugins import Refused
 from pipeline.render.audio import mix
-from pipeline.render.audio.loudness import TARGET, measure
-from pipeline.render.video.footage import Reel, heard
+from pipeline.render.audio.loudness import TARGET_LUFS, measure
+from pipeline.render.video.footage import Reel, read_clip_sound
 from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.storyboard import (
     Audio,
@@ -26,7 +26,7 @@ from pipeline.render.video.storyboard import (
     Zoom,
     storyboard_faults,
 )
-from pipeline.render.video.ycbcr import blank, to_rgb
+from pipeline.render.video.ycbcr import new_planes, to_rgb
 from tests.render import footage_files
 from tests.render.footage_files import number_in
 
@@ -50,7 +50,7 @@ def frame(data, number, visual, *, seconds=2.0, shrink=4):
         shrink=shrink,
         watch=lambda name: io.BytesIO(data),
     )
-    planes = blank(*composer.size)
+    planes = new_planes(*composer.size)
     composer.draw(planes, number)
     composer.close()
     return planes
@@ -59,22 +59,22 @@ def frame(data, number, visual, *, seconds=2.0, shrink=4):
 @pytest.mark.parametrize("second", [0.0, 0.1, 4.97, 7.99, 8.0, 8.03, 11.5])
 def test_any_second_shows_its_own_frame(long, second):
     watched = reel(long)
-    assert number_in(watched.at(second).y) == int(second * 30 + 0.06)
+    assert number_in(watched.frame_at(second).y) == int(second * 30 + 0.06)
     watched.close()
 
 
 def test_frames_follow_one_another_and_going_back_is_the_same(long):
     watched = reel(long)
-    there = [number_in(watched.at(4.4 + step / 30).y) for step in range(60)]
+    there = [number_in(watched.frame_at(4.4 + step / 30).y) for step in range(60)]
     assert there == list(range(132, 192))
-    assert number_in(watched.at(1.0).y) == 30
+    assert number_in(watched.frame_at(1.0).y) == 30
     watched.close()
 
 
 @pytest.mark.parametrize("fps", [12, 24, 25, 50, 60])
 def test_any_rate_becomes_frames_of_thirty_a_second(fps):
     watched = reel(footage_files.video(seconds=3.0, fps=fps, size=(320, 180), audio=None))
-    shown = [number_in(watched.at(0.5 + step / 30).y) for step in range(60)]
+    shown = [number_in(watched.frame_at(0.5 + step / 30).y) for step in range(60)]
     watched.close()
     exact = [(0.5 + step / 30) * fps for step in range(60)]
     assert [abs(one - at) <= 1 for one, at in zip(shown, exact, strict=True)] == [True] * 60
@@ -101,7 +101,7 @@ def test_colours_are_those_of_the_source(matrix, is_full, rgb):
         seconds=0.5, size=(320, 180), draw=flat, matrix=matrix, is_full=is_full, audio=None
     )
     watched = reel(data)
-    seen = to_rgb(watched.at(0.2))[90, 160].astype(int)
+    seen = to_rgb(watched.frame_at(0.2))[90, 160].astype(int)
     watched.close()
     # Rounded to eight bits twice; another matrix or range would be off by 15 and more.
     assert np.abs(seen - rgb).max() <= 6
@@ -117,7 +117,7 @@ def turned(data):
 
 def test_video_that_was_held_upright_is_shown_upright():
     watched = reel(turned(footage_files.video(seconds=0.5, size=(320, 180), audio=None)))
-    seen = watched.at(10 / 30)
+    seen = watched.frame_at(10 / 30)
     assert (watched.width, watched.height) == (180, 320) == seen.y.shape[::-1]
     # The top of the file is the right side of what is seen.
     assert number_in(np.rot90(seen.y)) == 10
@@ -143,7 +143,7 @@ def test_pad_shows_the_whole_width_before_a_blurred_ground(long):
 def test_cover_shows_the_part_that_was_chosen(long):
     planes = frame(long, 0, Visual("clip", asset="a.mp4", crop=Crop(0.0, 0.0, 0.316, 1.0), since=4.0))
     watched = reel(long)
-    part = watched.at(4.0).y[:, : round(0.316 * 320)]
+    part = watched.frame_at(4.0).y[:, : round(0.316 * 320)]
     wanted = cv2.resize(part, (270, 480))
     watched.close()
     assert np.abs(planes.y.astype(int) - wanted).mean() < 3
@@ -163,11 +163,11 @@ def test_two_scenes_of_one_video_are_seen_at_once(long):
         )
     )
     composer = Composer(board, {}.__getitem__, shrink=4, watch=lambda name: io.BytesIO(long))
-    planes = blank(*composer.size)
+    planes = new_planes(*composer.size)
     for number, shows in ((0, 30), (29, 59), (30, 270), (59, 299), (0, 30)):
         composer.draw(planes, number)
         watched = reel(long)
-        wide = watched.at(shows / 30)
+        wide = watched.frame_at(shows / 30)
         watched.close()
         middle = wide.y[:, 109:211]
         assert np.abs(planes.y.astype(int) - cv2.resize(middle, (270, 480))).mean() < 4
@@ -177,7 +177,7 @@ def test_two_scenes_of_one_video_are_seen_at_once(long):
 @pytest.mark.parametrize("rate", [48_000, 44_100])
 def test_sound_is_cut_to_the_sample(rate):
     data = footage_files.video(seconds=6.0, size=(64, 64), clicks=(3.0,), rate=rate, audio="aac")
-    cut = heard("a.mp4", io.BytesIO(data), 2.5, 48_000)
+    cut = read_clip_sound("a.mp4", io.BytesIO(data), 2.5, 48_000)
     assert cut.shape == (48_000, 2)
     loud = np.flatnonzero(np.abs(cut[:, 0]) > 0.3)
     # An encoder of sound smears a beginning over some hundred samples.
@@ -187,14 +187,14 @@ def test_sound_is_cut_to_the_sample(rate):
 
 def test_lossless_sound_is_the_very_samples():
     data = footage_files.video(seconds=4.0, size=(64, 64), clicks=(1.5,), form="matroska", audio="flac")
-    cut = heard("a.mkv", io.BytesIO(data), 1.25, 24_000)
+    cut = read_clip_sound("a.mkv", io.BytesIO(data), 1.25, 24_000)
     wanted = footage_files.wave(4.0, (1.5,))[60_000:84_000]
     assert np.abs(cut[:, 0] - wanted).max() < 1e-3
 
 
 def test_sound_ends_where_the_video_ends():
     data = footage_files.video(seconds=2.0, size=(64, 64))
-    cut = heard("a.mp4", io.BytesIO(data), 1.5, 48_000)
+    cut = read_clip_sound("a.mp4", io.BytesIO(data), 1.5, 48_000)
     assert np.abs(cut[:23_000]).max() > 0.01
     assert not cut[28_000:].any()
 
@@ -204,10 +204,10 @@ def test_takes_are_where_they_belong_and_as_loud_as_films_are(long):
         (Scene(0.0, 8.0, Visual("clip", asset="a.mp4", since=2.0)),),
         audio=Audio(takes=(Take("a.mp4", 2.0, 0.0, 8.0),)),
     )
-    made = mix.sound_of(board, lambda name: io.BytesIO(long))
+    made = mix.film_sound(board, lambda name: io.BytesIO(long))
     assert made is not None
     assert made.shape == (8 * 48_000, 2)
-    assert measure(made).integrated == pytest.approx(TARGET, abs=0.5)
+    assert measure(made).integrated == pytest.approx(TARGET_LUFS, abs=0.5)
     loud = np.abs(made[:, 0])
     assert abs(int(np.argmax(loud[36_000:60_000])) + 36_000 - 48_000) < 1_600
 
@@ -217,20 +217,20 @@ def test_silent_video_makes_a_silent_film():
     board = Storyboard(
         (Scene(0.0, 1.0, Visual("clip", asset="a.mp4")),), audio=Audio(takes=(Take("a.mp4", 0.0, 0.0, 1.0),))
     )
-    assert mix.sound_of(board, lambda name: io.BytesIO(data)) is None
+    assert mix.film_sound(board, lambda name: io.BytesIO(data)) is None
 
 
 def test_second_that_the_video_does_not_have_is_named(long):
     watched = reel(long)
     with pytest.raises(UnusableAsset, match=r"it ends after 12\.0 seconds, and second 20\.0 is asked for"):
-        watched.at(20.0)
+        watched.frame_at(20.0)
     watched.close()
 
 
 def watch(data):
     watched = reel(data)
     for step in range(330):
-        watched.at(step / 30)
+        watched.frame_at(step / 30)
 
 
 @pytest.mark.parametrize("name", ["text", "half", "middle", "sound"])

@@ -17,9 +17,9 @@ import pytest
 
 from pipeline.render.audio.audio_io import decode
 from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE
-from pipeline.render.audio.loudness import PEAK, SLACK, TARGET, master
+from pipeline.render.audio.loudness import MAX_PEAK_DBTP, TARGET_LUFS, TOLERANCE_LU, master
 from pipeline.render.audio.mix import mix
-from pipeline.render.captions import cards
+from pipeline.render.captions import caption_cards
 from pipeline.render.video.film_process import Job, render
 from pipeline.render.video.storyboard import Audio, Scene, Storyboard, Visual, Zoom
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
@@ -70,7 +70,7 @@ def board(spoken):
             Scene(0.0, 3.0, Visual("picture", asset="dot.png", zoom=ZOOM)),
             Scene(3.0, seconds, Visual("colour", colour=COLOUR)),
         ),
-        captions=cards(spoken.words, until=seconds),
+        captions=caption_cards(spoken.words, film_seconds=seconds),
         audio=Audio(voice="voice.wav"),
     )
 
@@ -137,8 +137,8 @@ def test_it_is_as_loud_as_the_platforms_want_it(ffmpeg, film, record_property):
     summary = told[told.rindex("Summary:") :]
     loudness = float(re.search(r"I:\s+(-?[\d.]+) LUFS", summary).group(1))
     peak = float(re.search(r"Peak:\s+(-?[\d.]+) dBFS", summary).group(1))
-    assert abs(loudness - TARGET) <= SLACK
-    assert peak <= PEAK
+    assert abs(loudness - TARGET_LUFS) <= TOLERANCE_LU
+    assert peak <= MAX_PEAK_DBTP
     record_property("told", f"{loudness:.1f} LUFS, {peak:.1f} dBTP")
 
 

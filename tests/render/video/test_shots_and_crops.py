@@ -70,7 +70,7 @@ def test_flash_is_no_shot():
 
     data = footage_files.video(seconds=4.0, size=(320, 180), draw=flashing, audio=None)
     assert [one.start for one in found(data, 0.0, 4.0)][:1] == [0.0]
-    assert all(one.end - one.start >= shots_and_crops.SHORTEST for one in found(data, 0.0, 4.0))
+    assert all(one.end - one.start >= shots_and_crops.MIN_SHOT_SECONDS for one in found(data, 0.0, 4.0))
 
 
 @pytest.mark.parametrize(("third", "x"), [(0, 0.0), (1, 0.342), (2, 0.684)])
@@ -96,12 +96,12 @@ def test_each_shot_has_a_crop_of_its_own():
 
 def test_choice_stays_where_another_is_hardly_better():
     def seen(*held):
-        return shots_and_crops._Seen(0.0, np.array(held, float), np.zeros(3))
+        return shots_and_crops._ShotActivity(0.0, np.array(held, float), np.zeros(3))
 
-    assert shots_and_crops._choice(seen(45, 10, 47), 0, is_first=False) == 0
-    assert shots_and_crops._choice(seen(20, 10, 70), 0, is_first=False) == 2
-    assert shots_and_crops._choice(seen(45, 28, 27), None, is_first=False) is None
-    assert shots_and_crops._choice(seen(45, 28, 27), None, is_first=True) == 0
+    assert shots_and_crops._choose_third(seen(45, 10, 47), 0, is_first=False) == 0
+    assert shots_and_crops._choose_third(seen(20, 10, 70), 0, is_first=False) == 2
+    assert shots_and_crops._choose_third(seen(45, 28, 27), None, is_first=False) is None
+    assert shots_and_crops._choose_third(seen(45, 28, 27), None, is_first=True) == 0
 
 
 def test_upright_video_is_shown_from_its_middle():

@@ -21,8 +21,8 @@ from pipeline.render.video.storyboard import (
     Visual,
     Word,
     Zoom,
-    outside,
     storyboard_faults,
+    texts_outside,
 )
 from pipeline.render.video.storyboard_json import BadStoryboard, as_json, from_json
 from tests.render.video.boards import board, zooming
@@ -214,6 +214,6 @@ def test_words_beyond_the_safe_area_are_named():
     def on(*items):
         return replace(zooming(), overlays=(Overlay(0.0, 1.0, items),))
 
-    assert outside(on(inside)) == ()
-    assert outside(on(beyond)) == ("At the very edge",)
-    assert outside(on(inside, low)) == ("At the very edge",)
+    assert texts_outside(on(inside)) == ()
+    assert texts_outside(on(beyond)) == ("At the very edge",)
+    assert texts_outside(on(inside, low)) == ("At the very edge",)

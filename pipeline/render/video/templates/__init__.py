@@ -1,1 +1,1 @@
-"""What films look like: each template lays out a storyboard."""
+"""The templates of films: each lays out a storyboard."""

@@ -1,4 +1,4 @@
-"""The film of one span of a video: its own shots and sound, a title at first, captions, and whose it is."""
+"""The template `clipped`: one span of a video with its own shots and sound, a title at first, captions and a credit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.render import colour
-from pipeline.render.captions import cards
+from pipeline.render.captions import caption_cards
 from pipeline.render.picture_plan import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.render.video.storyboard import (
     FPS,
-    HOOK,
     SAFE_AREA,
+    TITLE_BAND,
     Audio,
     CaptionStyle,
     Crop,
@@ -39,36 +39,37 @@ NAME: Final = "clipped"
 TITLE_SECONDS: Final = 3.0
 CAPTION_Y: Final = 1210.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = SAFE_AREA
-_ROOM: Final = _RIGHT - _LEFT
-_INSET: Final = 36
+_WIDTH: Final = _RIGHT - _LEFT
+_PADDING: Final = 36
 _TITLE: Final = Style(weight=800, optical=32, line_height=1.1, align="center")
 _TITLE_SIZES: Final = (88, 46)
 _CREDIT: Final = Style(weight=650, optical=26, line_height=1.25)
 _CREDIT_SIZES: Final = (34, 24)
-_CHIP: Final = 56
-"""Pixels of the chip's height; it ends where the safe area does."""
+_CHIP_HEIGHT: Final = 56
+"""The chip's height in pixels; its lower edge is that of the safe area."""
 _INK: Final = "#0b0d12"
-_EPSILON: Final = 1e-6
+_TIME_TOLERANCE: Final = 1e-6
 
 
 @dataclass(frozen=True)
 class ClipColours:
-    """The persona's colours, None where it has none."""
+    """The persona's colours, None for those it doesn't have."""
 
     primary: str | None = None
     accent: str | None = None
 
 
-def frames_of(span: VideoSpan) -> int:
+def frame_count(span: VideoSpan) -> int:
+    """Return how many frames the span takes, at least one."""
     return max(1, round((span.end - span.start) * FPS))
 
 
 def words_within(words: Sequence[Word], span: VideoSpan) -> tuple[Word, ...]:
-    """The words that are spoken wholly within, with times from the span's beginning."""
+    """Return the words spoken wholly within the span, with times from its beginning."""
     return tuple(
         Word(word.t, max(word.start - span.start, 0.0), word.end - span.start)
         for word in words
-        if word.start >= span.start - _EPSILON and word.end <= span.end + _EPSILON
+        if word.start >= span.start - _TIME_TOLERANCE and word.end <= span.end + _TIME_TOLERANCE
     )
 
 
@@ -79,18 +80,24 @@ def plan(
     *,
     title: str,
     credit: str,
-    look: ClipColours,
+    colours: ClipColours,
     language: str,
     alt_text: str = "",
 ) -> Storyboard:
-    """`words` have times from the span's beginning. Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` of captions."""
-    frames = frames_of(span)
+    """Plan the film; `words` have times from the span's beginning.
+
+    Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for captions.
+    """
+    frames = frame_count(span)
     end = frames / FPS
     return Storyboard(
         scenes=tuple(scenes(span, shots, frames)),
-        overlays=(*hook(title, min(TITLE_SECONDS, end), look, language), *chip(credit, (0.0, end), language)),
-        captions=cards(words, look=caption_style(look), language=language, until=end),
-        caption_look=caption_style(look),
+        overlays=(
+            *title_overlay(title, min(TITLE_SECONDS, end), colours, language),
+            *credit_overlay(credit, (0.0, end), language),
+        ),
+        captions=caption_cards(words, style=caption_style(colours), language=language, film_seconds=end),
+        caption_look=caption_style(colours),
         audio=Audio(takes=(Take(span.name, span.start, 0.0, end),)),
         meta=Meta(
             title=title,
@@ -103,12 +110,12 @@ def plan(
 
 
 def scenes(span: VideoSpan, shots: Sequence[Shot], frames: int) -> Iterator[Scene]:
-    """One for each shot, from the first frame on that shows it; a shot that no frame shows has none."""
+    """Yield a scene for each shot, from the first frame that shows it; a shot that no frame shows has none."""
     starts = [_first_frame(span, shot.start, frames) for shot in shots] or [0]
     crops = [shot.crop for shot in shots] or [Crop()]
     starts[0] = 0
-    for start, stop, crop in zip(starts, [*starts[1:], frames], crops, strict=True):
-        if stop > start:
+    for start, scene_end, crop in zip(starts, [*starts[1:], frames], crops, strict=True):
+        if scene_end > start:
             visual = Visual(
                 "clip",
                 asset=span.name,
@@ -116,49 +123,51 @@ def scenes(span: VideoSpan, shots: Sequence[Shot], frames: int) -> Iterator[Scen
                 fit="pad" if crop is None else "cover",
                 since=round(span.start + start / FPS, 6),
             )
-            yield Scene(start / FPS, stop / FPS, visual)
+            yield Scene(start / FPS, scene_end / FPS, visual)
 
 
 def _first_frame(span: VideoSpan, second: float, frames: int) -> int:
+    """Return the number of the first frame at or after a second of the video."""
     return min(max(math.ceil((second - span.start) * FPS - 0.01), 0), frames)
 
 
-def caption_style(look: ClipColours) -> CaptionStyle:
-    accent = colour.parse(look.accent) or "#ffd23f"
-    usual = CaptionStyle(y=CAPTION_Y)
-    return CaptionStyle(y=CAPTION_Y, accent=colour.readable(accent, usual.outline, 4.5))
+def caption_style(colours: ClipColours) -> CaptionStyle:
+    """Return the captions' style, in the persona's accent colour made readable."""
+    accent = colour.parse(colours.accent) or "#ffd23f"
+    default = CaptionStyle(y=CAPTION_Y)
+    return CaptionStyle(y=CAPTION_Y, accent=colour.readable(accent, default.outline, 4.5))
 
 
-def hook(title: str, end: float, look: ClipColours, language: str) -> Iterator[Overlay]:
-    """The title on a panel of its own, so that it is read over whatever is filmed."""
+def title_overlay(title: str, end: float, colours: ClipColours, language: str) -> Iterator[Overlay]:
+    """Yield the title on a panel of its own, so that it is readable over any picture."""
     if not title.strip():
         return
-    block = set_title(title, language)
+    block = fit_title(title, language)
     ground = colour.readable(
-        colour.mix(colour.parse(look.primary) or "#16202e", _INK, 0.25), colour.WHITE, 7.0
+        colour.mix(colour.parse(colours.primary) or "#16202e", _INK, 0.25), colour.WHITE, 7.0
     )
-    height = round(block.height) + 2 * _INSET
-    # In the middle of the room that a title has.
-    top = round(HOOK[0] + (HOOK[1] - HOOK[0] - height) / 2)
+    height = round(block.height) + 2 * _PADDING
+    # Centred in the band for titles.
+    top = round(TITLE_BAND[0] + (TITLE_BAND[1] - TITLE_BAND[0] - height) / 2)
     yield Overlay(
         0.0,
         end,
         (
-            Panel(_LEFT, top, _ROOM, height, 28, ground),
-            DrawnText(float(_LEFT + _INSET), float(top + _INSET), block, colour.WHITE, colour.WHITE),
+            Panel(_LEFT, top, _WIDTH, height, 28, ground),
+            DrawnText(float(_LEFT + _PADDING), float(top + _PADDING), block, colour.WHITE, colour.WHITE),
         ),
         leave=Motion("fade", 0.25),
         name="title",
     )
 
 
-def set_title(title: str, language: str) -> Block:
-    """Raises `TextDoesNotFit` with what to do."""
-    room = (_ROOM - 2 * _INSET, HOOK[1] - HOOK[0] - 2 * _INSET)
+def fit_title(title: str, language: str) -> Block:
+    """Lay the title out. Raises `TextDoesNotFit`, with what to do."""
+    box = (_WIDTH - 2 * _PADDING, TITLE_BAND[1] - TITLE_BAND[0] - 2 * _PADDING)
     try:
         return layout(
             typeset(title, language),
-            room,
+            box,
             _TITLE,
             largest=_TITLE_SIZES[0],
             smallest=_TITLE_SIZES[1],
@@ -166,36 +175,36 @@ def set_title(title: str, language: str) -> Block:
         )
     except TextDoesNotFit as refused:
         message = f"The title doesn't fit on the film: “{title[:60]}”. Shorten it."
-        raise TextDoesNotFit(room[0], room[1], _TITLE_SIZES[1], why=message) from refused
+        raise TextDoesNotFit(box[0], box[1], _TITLE_SIZES[1], why=message) from refused
 
 
-def chip(credit: str, seen: tuple[float, float], language: str) -> Iterator[Overlay]:
-    """Whose video it is, as long as it is seen."""
+def credit_overlay(credit: str, times: tuple[float, float], language: str) -> Iterator[Overlay]:
+    """Yield the credit, which names whose video it is, for as long as the video is seen."""
     if not credit.strip():
         return
-    block = _credit(credit, language)
+    block = _fit_credit(credit, language)
     width = round(max(line.width for line in block.lines)) + 2 * 20
-    y = _BOTTOM - _CHIP
+    y = _BOTTOM - _CHIP_HEIGHT
     words = DrawnText(
-        float(_LEFT + 20), round(y + (_CHIP - block.height) / 2, 2), block, colour.WHITE, colour.WHITE
+        float(_LEFT + 20), round(y + (_CHIP_HEIGHT - block.height) / 2, 2), block, colour.WHITE, colour.WHITE
     )
-    yield Overlay(*seen, (Panel(_LEFT, y, min(width, _ROOM), _CHIP, 14, _INK), words), name="credit")
+    yield Overlay(*times, (Panel(_LEFT, y, min(width, _WIDTH), _CHIP_HEIGHT, 14, _INK), words), name="credit")
 
 
-def _credit(credit: str, language: str) -> Block:
-    """On one line; a name that is too long for that is cut, and says so."""
-    said = credit
+def _fit_credit(credit: str, language: str) -> Block:
+    """Set the credit on one line; one that is too long is cut, with an ellipsis."""
+    text = credit
     while True:
         try:
             return layout(
-                typeset(said, language),
-                (_ROOM - 40, _CHIP),
+                typeset(text, language),
+                (_WIDTH - 40, _CHIP_HEIGHT),
                 _CREDIT,
                 largest=_CREDIT_SIZES[0],
                 smallest=_CREDIT_SIZES[1],
                 language=language,
             )
         except TextDoesNotFit:
-            if len(said) <= 8:
+            if len(text) <= 8:
                 raise
-            said = f"{said[: len(said) * 3 // 4].rstrip()}…"
+            text = f"{text[: len(text) * 3 // 4].rstrip()}…"

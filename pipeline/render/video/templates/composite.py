@@ -1,6 +1,6 @@
-"""The template `composite`: somebody tells a story over the source's own films and pictures, another every few seconds.
+"""The template `composite`: a persona tells a story over the source's own films and pictures, changing every few seconds.
 
-Where there is nothing left to show, a card of the persona stands, with the figures that are said.
+Where nothing is left to show, a card of the persona stands with the spoken figures.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import Refused
-from pipeline.render.typography.word_segmentation import joined
+from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video.material import VideoSpan
 from pipeline.render.video.storyboard import FPS, Audio, Meta, Scene, Storyboard, Transition, Visual, Zoom
 from pipeline.render.video.templates import clipped, telling
-from pipeline.render.video.templates.parts import WIPE, TimedPassage, whole_frames
+from pipeline.render.video.templates.parts import WIPE_SECONDS, TimedPassage, whole_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from pipeline.render.video.templates.telling import Telling
 
 NAME: Final = "composite"
-SECONDS: Final = (20.0, 60.0)
-PIECE: Final = (3.0, 5.0)
-"""Seconds for which one thing is shown."""
-ROOM: Final = PIECE[1] + WIPE + 0.1
-"""Seconds of a video that are always enough for one piece of it, and for what comes over its end."""
-_USUAL: Final = 4.4
-_AIM: Final = 4.0
-_LEAD: Final = 0.08
+FILM_SECONDS: Final = (20.0, 60.0)
+PIECE_SECONDS: Final = (3.0, 5.0)
+"""The least and the most seconds for which one source is shown."""
+MIN_VIDEO_SECONDS: Final = PIECE_SECONDS[1] + WIPE_SECONDS + 0.1
+"""Seconds of a video that are always enough for a piece and for the transition over its end."""
+_USUAL_SECONDS: Final = 4.4
+_TARGET_SECONDS: Final = 4.0
+_PICTURE_LEAD_SECONDS: Final = 0.08
 """Seconds by which a picture comes before the word that it begins with."""
-_NEAR: Final = 1.07
-_RISEN: Final = WIPE / 2
-"""Seconds after which a card that rises covers what was there."""
-_SOON: Final = 0.8
-"""A cut of the video that comes sooner looks like a fault: the piece begins with it instead."""
-_SENTENCE: Final = re.compile(r"[.!?…。！？؟۔।]['\"\u2019\u201d\u00bb)\]]*$")
-_CLAUSE: Final = re.compile(r"[,;:،؛、，–—]$")
+_ZOOM: Final = 1.07
+_COVERED_AFTER_SECONDS: Final = WIPE_SECONDS / 2
+"""Seconds after which a rising card covers what was there."""
+_MIN_SECONDS_TO_CUT: Final = 0.8
+"""A cut in the video that comes sooner than this, in seconds, looks like a fault: the piece begins with it instead."""
+_SENTENCE_END: Final = re.compile(r"[.!?…。！？؟۔।]['\"\u2019\u201d\u00bb)\]]*$")
+_CLAUSE_END: Final = re.compile(r"[,;:،؛、，–—]$")
 
 
 @dataclass(frozen=True)
 class VisualSource:
-    """A still, or of a video what lies between two of its seconds, `end` 0 for a still.
+    """A still, or the stretch of a video between two of its seconds; `end` is 0 for a still.
 
-    `credit` says whose it is, `shots` are the video's, `is_tall` tells of a still that it fills an upright frame.
+    `credit` says whose it is, `shots` are the video's, `is_tall` means that a still fills an upright frame.
     """
 
     name: str
@@ -66,12 +66,12 @@ class VisualSource:
 
     @property
     def room(self) -> float:
-        return PIECE[1] if self.is_still else min(PIECE[1], self.end - self.start)
+        return PIECE_SECONDS[1] if self.is_still else min(PIECE_SECONDS[1], self.end - self.start)
 
 
 @dataclass(frozen=True)
 class TimedVisual:
-    """From when to when which of the things is shown, None for a card; in seconds of the film."""
+    """When a source is shown, in seconds of the film; `place` is its index, None for a card."""
 
     start: float
     end: float
@@ -80,7 +80,7 @@ class TimedVisual:
 
 @dataclass(frozen=True)
 class Outline:
-    """How long a story takes as it is read in silence: its words, when its end card comes, and its end in seconds."""
+    """The times of a story that nobody has spoken yet: its words, when its end card comes, and when it ends, in seconds."""
 
     heard: Narration
     card: float
@@ -88,112 +88,128 @@ class Outline:
 
 
 def plan(
-    told: Telling,
+    story: Telling,
     cast: Cast,
-    shown: Sequence[VisualSource],
+    sources: Sequence[VisualSource],
     *,
     language: str,
     heard: Narration | None = None,
     alt_text: str = "",
 ) -> Storyboard:
-    """The film of these words over these pictures, in their order; what there is no time for is left out.
+    """Plan the film of a story over these sources, in order; those for which there is no time are left out.
 
-    Raises as `telling.plan`.
+    Raises the errors of `telling.plan`.
     """
-    return _Film(told, cast, language, heard, shown).board(alt_text)
+    return _Film(story, cast, language, heard, sources).board(alt_text)
 
 
-def outline(told: Telling, cast: Cast, language: str) -> Outline:
-    """Raises `Refused` where a passage can't be said."""
-    film = _Film(told, cast, language, None, ())
+def outline(story: Telling, cast: Cast, language: str) -> Outline:
+    """Return the times of a story that nobody has spoken yet. Raises `Refused` where a passage can't be spoken."""
+    film = _Film(story, cast, language, None, ())
     return film.outline()
 
 
-def cut(words: Sequence[Word], until: float, rooms: Sequence[float]) -> list[TimedVisual]:
-    """Pieces of three to five seconds to the second `until`, each ending where a sentence or a clause does.
+def cut_pieces(words: Sequence[Word], end_second: float, max_seconds: Sequence[float]) -> list[TimedVisual]:
+    """Return pieces of three to five seconds up to `end_second`, each ending where a sentence or a clause does.
 
-    `rooms` are the most seconds that each of the things can be shown for. Cards stand between them where they are too
-    few.
+    `max_seconds` are the most seconds for which each source can be shown. Cards stand between the sources where there
+    are too few.
     """
     pieces: list[TimedVisual] = []
-    at = 0.0
-    places = _places(len(rooms), math.ceil(until / _USUAL))
-    while until - at > 1 / FPS:
-        place = next(places)
-        end = _edge(words, at, until, PIECE[1] if place is None else rooms[place])
-        pieces.append(TimedVisual(at, end, place))
-        at = end
+    start = 0.0
+    indexes = _spread(len(max_seconds), math.ceil(end_second / _USUAL_SECONDS))
+    while end_second - start > 1 / FPS:
+        index = next(indexes)
+        end = _end_of_piece(
+            words, start, end_second, PIECE_SECONDS[1] if index is None else max_seconds[index]
+        )
+        pieces.append(TimedVisual(start, end, index))
+        start = end
     return pieces
 
 
-def _places(things: int, pieces: int) -> Iterator[int | None]:
-    """Which thing comes next; too few are spread, the first one at the beginning."""
-    if things >= pieces:
-        return chain(range(things), repeat(None))
-    at = {place * pieces // things: place for place in range(things)} if things else {}
-    return (at.get(place) for place in count())
+def _spread(source_count: int, piece_count: int) -> Iterator[int | None]:
+    """Yield the source of each piece; too few sources are spread out, the first one at the beginning."""
+    if source_count >= piece_count:
+        return chain(range(source_count), repeat(None))
+    source_by_piece = (
+        {index * piece_count // source_count: index for index in range(source_count)} if source_count else {}
+    )
+    return (source_by_piece.get(index) for index in count())
 
 
-def _edge(words: Sequence[Word], at: float, until: float, most: float) -> float:
-    left = until - at
-    if left <= most:
-        return until
-    low, high = PIECE[0], min(most, left - PIECE[0])
+def _end_of_piece(words: Sequence[Word], start: float, end_second: float, max_seconds: float) -> float:
+    """Return where a piece ends that begins at `start`, in seconds, at best before a sentence."""
+    remaining = end_second - start
+    if remaining <= max_seconds:
+        return end_second
+    low, high = PIECE_SECONDS[0], min(max_seconds, remaining - PIECE_SECONDS[0])
     if high < low:
-        low = high = min(most, left / 2)
-    found = [
-        (rank, abs(second - at - _AIM), second)
-        for rank, second in _edges(words)
-        if at + low <= second <= at + high
+        low = high = min(max_seconds, remaining / 2)
+    candidates = [
+        (rank, abs(second - start - _TARGET_SECONDS), second)
+        for rank, second in _possible_edges(words)
+        if start + low <= second <= start + high
     ]
-    return min(found)[2] if found else whole_frames(at + high)
+    return min(candidates)[2] if candidates else whole_frames(start + high)
 
 
-def _edges(words: Sequence[Word]) -> Iterator[tuple[int, float]]:
-    """Where a picture may change: before a sentence, a clause, a word."""
-    for place in range(1, len(words)):
-        before = words[place - 1].t
-        rank = 0 if _SENTENCE.search(before) else 1 if _CLAUSE.search(before) else 2
-        yield rank, whole_frames(words[place].start - _LEAD)
+def _possible_edges(words: Sequence[Word]) -> Iterator[tuple[int, float]]:
+    """Yield where a picture may change, with the rank of the place: before a sentence, a clause, a word."""
+    for index in range(1, len(words)):
+        before = words[index - 1].t
+        rank = 0 if _SENTENCE_END.search(before) else 1 if _CLAUSE_END.search(before) else 2
+        yield rank, whole_frames(words[index].start - _PICTURE_LEAD_SECONDS)
 
 
 class _Film(telling.Film):
     def __init__(
-        self, told: Telling, cast: Cast, language: str, heard: Narration | None, shown: Sequence[VisualSource]
+        self,
+        story: Telling,
+        cast: Cast,
+        language: str,
+        heard: Narration | None,
+        sources: Sequence[VisualSource],
     ) -> None:
-        super().__init__(told, cast, language, heard)
-        self._shown = shown
+        super().__init__(story, cast, language, heard)
+        self._sources = sources
         self._colours = clipped.ClipColours(self.primary, self.accent)
 
     def outline(self) -> Outline:
-        _, _, end = self._spans()
-        return Outline(self._heard, end.start, end.end)
+        _, _, end = self._timed_passages()
+        return Outline(self._narration, end.start, end.end)
 
     def board(self, alt_text: str) -> Storyboard:
-        _, _, end = self._spans()
-        if not SECONDS[0] <= end.end <= SECONDS[1]:
-            message = f"The film would be {end.end:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
+        _, _, end = self._timed_passages()
+        if not FILM_SECONDS[0] <= end.end <= FILM_SECONDS[1]:
+            message = f"The film would be {end.end:.1f} seconds long; it takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."
             raise Refused(message, code="wrong_length")
-        pieces = cut(self._heard.words, end.start, [one.room for one in self._shown])
-        dark = self.dark()
-        last = Scene(
+        pieces = cut_pieces(self._narration.words, end.start, [source.room for source in self._sources])
+        colours = self.dark()
+        end_scene = Scene(
             end.start,
             end.end,
-            Visual("colour", colour=dark.ground, colour_to=dark.ground_to),
-            self._onto(pieces[-1]),
+            Visual("colour", colour=colours.ground, colour_to=colours.ground_to),
+            self._transition_after(pieces[-1]),
         )
         overlays = [
-            *(overlay for place in range(len(pieces)) for overlay in self._beside(place, pieces[place])),
-            *clipped.hook(self._telling.hook, clipped.TITLE_SECONDS, self._colours, self.language),
-            # Nothing of the card comes before it does.
-            *self._end(replace(end, start=whole_frames(end.start + _RISEN)), dark),
+            *(
+                overlay
+                for index in range(len(pieces))
+                for overlay in self._piece_overlays(index, pieces[index])
+            ),
+            *clipped.title_overlay(self._telling.hook, clipped.TITLE_SECONDS, self._colours, self.language),
+            # The end card's overlays wait until the card has risen.
+            *self._end_overlays(
+                replace(end, start=whole_frames(end.start + _COVERED_AFTER_SECONDS)), colours
+            ),
         ]
         return Storyboard(
-            scenes=(*self._scenes(pieces), last),
+            scenes=(*self._scenes(pieces), end_scene),
             overlays=tuple(overlays),
-            captions=self._captions(end.end),
-            caption_look=self._caption_look(),
-            audio=Audio(voice=self._heard.voice),
+            captions=self._caption_cards(end.end),
+            caption_look=self._caption_style(),
+            audio=Audio(voice=self._narration.voice),
             meta=Meta(
                 title=self._telling.hook,
                 alt_text=alt_text,
@@ -204,64 +220,70 @@ class _Film(telling.Film):
         )
 
     def _scenes(self, pieces: Sequence[TimedVisual]) -> Iterator[Scene]:
-        for place, piece in enumerate(pieces):
-            shown = self._at(piece)
-            if shown is None:
-                look = self._of_passage(place)
-                visual = Visual("colour", colour=look.ground, colour_to=look.ground_to)
-                onto = self._onto(pieces[place - 1]) if place else Transition()
-                yield Scene(piece.start, piece.end, visual, onto)
-            elif shown.is_still:
-                yield Scene(piece.start, piece.end, _picture(shown, comes_nearer=place % 2 == 0))
+        for index, piece in enumerate(pieces):
+            source = self._source_of(piece)
+            if source is None:
+                colours = self._colours_of(index)
+                visual = Visual("colour", colour=colours.ground, colour_to=colours.ground_to)
+                transition = self._transition_after(pieces[index - 1]) if index else Transition()
+                yield Scene(piece.start, piece.end, visual, transition)
+            elif source.is_still:
+                yield Scene(piece.start, piece.end, _still_visual(source, zooms_in=index % 2 == 0))
             else:
-                yield from _clip(shown, piece)
+                yield from _clip_scenes(source, piece)
 
-    def _at(self, piece: TimedVisual) -> VisualSource | None:
-        return None if piece.place is None else self._shown[piece.place]
+    def _source_of(self, piece: TimedVisual) -> VisualSource | None:
+        return None if piece.place is None else self._sources[piece.place]
 
-    def _onto(self, before: TimedVisual) -> Transition:
-        """A card rises over what was there, which goes on for as long where it can."""
-        shown = self._at(before)
-        length = before.end - before.start
-        if shown is None or shown.is_still or shown.end - _since(shown, length) - length >= WIPE:
-            return Transition("wipe", WIPE)
+    def _transition_after(self, previous: TimedVisual) -> Transition:
+        """Return the transition of a card: it rises over the source before it, where that lasts for long enough."""
+        source = self._source_of(previous)
+        length = previous.end - previous.start
+        if (
+            source is None
+            or source.is_still
+            or source.end - _start_second(source, length) - length >= WIPE_SECONDS
+        ):
+            return Transition("wipe", WIPE_SECONDS)
         return Transition()
 
-    def _beside(self, place: int, piece: TimedVisual) -> Iterator[Overlay]:
-        shown = self._at(piece)
-        if shown is not None:
-            yield from clipped.chip(shown.credit, (piece.start, piece.end), self.language)
+    def _piece_overlays(self, index: int, piece: TimedVisual) -> Iterator[Overlay]:
+        source = self._source_of(piece)
+        if source is not None:
+            yield from clipped.credit_overlay(source.credit, (piece.start, piece.end), self.language)
             return
-        words = tuple(word for word in self._heard.words if piece.start <= word.start < piece.end)
-        risen = whole_frames(piece.start + _RISEN) if place else piece.start
-        said = TimedPassage(joined(word.t for word in words), words, risen, piece.end)
-        yield from self._passage(said, self._of_passage(place))
+        words = tuple(word for word in self._narration.words if piece.start <= word.start < piece.end)
+        start = whole_frames(piece.start + _COVERED_AFTER_SECONDS) if index else piece.start
+        passage = TimedPassage(join_words(word.t for word in words), words, start, piece.end)
+        yield from self._passage_overlays(passage, self._colours_of(index))
 
 
-def _picture(shown: VisualSource, *, comes_nearer: bool) -> Visual:
-    """Whole before a blurred ground where an upright frame would show too little of it."""
+def _still_visual(source: VisualSource, *, zooms_in: bool) -> Visual:
+    """Return the visual of a still: whole before a blurred background where an upright frame would show too little."""
     return Visual(
         "picture",
-        asset=shown.name,
-        zoom=Zoom(1.0, _NEAR) if comes_nearer else Zoom(_NEAR, 1.0),
-        fit="cover" if shown.is_tall else "pad",
+        asset=source.name,
+        zoom=Zoom(1.0, _ZOOM) if zooms_in else Zoom(_ZOOM, 1.0),
+        fit="cover" if source.is_tall else "pad",
     )
 
 
-def _since(shown: VisualSource, length: float) -> float:
-    """The second of the video with which a piece begins: with a cut that would come at once."""
-    soon = next((shot.start for shot in shown.shots if shot.start > shown.start + 1 / FPS), math.inf)
-    is_better = soon - shown.start < _SOON and soon + length + WIPE <= shown.end
-    return soon if is_better else shown.start
+def _start_second(source: VisualSource, length: float) -> float:
+    """Return the second of the video with which a piece begins: a cut, where one would come at once."""
+    next_cut = next((shot.start for shot in source.shots if shot.start > source.start + 1 / FPS), math.inf)
+    is_better = (
+        next_cut - source.start < _MIN_SECONDS_TO_CUT and next_cut + length + WIPE_SECONDS <= source.end
+    )
+    return next_cut if is_better else source.start
 
 
-def _clip(shown: VisualSource, piece: TimedVisual) -> Iterator[Scene]:
-    """A scene for each of its shots."""
+def _clip_scenes(source: VisualSource, piece: TimedVisual) -> Iterator[Scene]:
+    """Yield a scene for each shot of the piece."""
     length = piece.end - piece.start
-    since = _since(shown, length)
-    seen = VideoSpan(shown.name, since, since + length)
-    shots = [shot for shot in shown.shots if shot.start < seen.end and shot.end > seen.start]
-    for scene in clipped.scenes(seen, shots, round(length * FPS)):
+    start = _start_second(source, length)
+    span = VideoSpan(source.name, start, start + length)
+    shots = [shot for shot in source.shots if shot.start < span.end and shot.end > span.start]
+    for scene in clipped.scenes(span, shots, round(length * FPS)):
         yield Scene(
             whole_frames(piece.start + scene.start), whole_frames(piece.start + scene.end), scene.visual
         )

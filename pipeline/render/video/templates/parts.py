@@ -1,4 +1,4 @@
-"""What templates of films share: who shows it, their colours, and the parts that stand in a frame."""
+"""Shared parts of film templates: the persona, the scenes' colours, and the overlays that stand in a frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import split_clusters
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout
 from pipeline.render.video.storyboard import FPS, SAFE_AREA, SIZE, Motion, Overlay
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TimedPassage:
-    """A passage on the screen, and the words that are said of it; a hook that is too long isn't said."""
+    """A passage on the screen, and the words that are spoken of it: none of a hook that is too long to be spoken."""
 
     text: str
     words: tuple[Word, ...]
@@ -36,7 +36,7 @@ class TimedPassage:
 
 @dataclass(frozen=True)
 class TextBox:
-    """What a piece of text may take: characters, a box in pixels, and the sizes between which it is set."""
+    """The room of a text: its characters, a box in pixels, and the type sizes between which it is set."""
 
     characters: int
     width: float
@@ -47,20 +47,20 @@ class TextBox:
 
 LEFT, TOP, RIGHT, BOTTOM = SAFE_AREA
 ROOM: Final = float(RIGHT - LEFT)
-LEAVE: Final = 0.17
-"""Seconds in which what has been read goes."""
-STEP: Final = 0.07
-"""Between two lines that come one after the other."""
-WIPE: Final = 0.5
+LEAVE_SECONDS: Final = 0.17
+"""Seconds in which an overlay leaves after it was read."""
+LINE_DELAY_SECONDS: Final = 0.07
+"""Seconds between two lines that come one after the other."""
+WIPE_SECONDS: Final = 0.5
 
 TITLE: Final = Style(weight=800, optical=32, line_height=1.08)
 LABEL: Final = Style(weight=600, optical=26, line_height=1.2)
 _PERSON: Final = Style(weight=700, optical=28, line_height=1.2)
 _INITIALS: Final = Style(weight=650, optical=32, line_height=1.2, align="center")
 
-LABELLED: Final = re.compile(r"([^:：]{2,24})[:：]\s+(\S.*)", re.DOTALL)
-"""What begins with a word that says what it is, as “Source: news.example”."""
-_COUNTED: Final = re.compile(r"(?<=\d) (?=[^\W\d_])")
+LABELLED_TEXT: Final = re.compile(r"([^:：]{2,24})[:：]\s+(\S.*)", re.DOTALL)
+"""A text that begins with a label, as “Source: news.example”."""
+_SPACE_AFTER_NUMBER: Final = re.compile(r"(?<=\d) (?=[^\W\d_])")
 _PALETTES: Final = (
     ("#14324f", "#ff8a4c"),
     ("#0f4a4a", "#ffb454"),
@@ -70,13 +70,13 @@ _PALETTES: Final = (
     ("#2c4433", "#f2a541"),
 )
 INK: Final = "#0b0d12"
-FACE: Final = 200
-PERSON_Y: Final = 1050
+FACE_PIXELS: Final = 200
+PERSON_TOP: Final = 1050
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Who shows it: the persona's name, handle and colours."""
+    """The persona that presents the film: name, handle, colours, and whether there is a portrait."""
 
     name: str = ""
     handle: str = ""
@@ -87,7 +87,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class SceneColours:
-    """A scene's colours: its ground, what is read on it, and what stands out."""
+    """A scene's colours: of its background, of text on it, and of what stands out."""
 
     ground: str
     ground_to: str
@@ -98,31 +98,35 @@ class SceneColours:
 
 
 class Parts:
-    """Everything stands on one edge, which is the right one where the words run from right to left."""
+    """Lays out the parts of a film. They share one edge: the right one where the film's text runs right to left."""
 
     def __init__(self, cast: Cast, language: str, *, first: str) -> None:
-        """`first` are the words whose direction is the film's."""
+        """Set the persona and its colours; `first` is the text whose direction is the film's."""
         self.cast, self.language = cast, language
-        strong = first_strong_is_rtl(first)
-        self.is_rtl = is_rtl_language(language) if strong is None else strong
+        first_strong = first_strong_is_rtl(first)
+        self.is_rtl = is_rtl_language(language) if first_strong is None else first_strong
         self.direction: Literal["rtl", "ltr"] = "rtl" if self.is_rtl else "ltr"
-        own = _PALETTES[zlib.crc32(cast.name.encode()) % len(_PALETTES)]
-        self.primary = colour.parse(cast.primary) or own[0]
-        self.accent = colour.parse(cast.accent) or own[1]
+        palette = _PALETTES[zlib.crc32(cast.name.encode()) % len(_PALETTES)]
+        self.primary = colour.parse(cast.primary) or palette[0]
+        self.accent = colour.parse(cast.accent) or palette[1]
 
     # Colours
 
     def dark(self) -> SceneColours:
+        """Return the colours of a dark scene."""
         ground = colour.mix(self.primary, INK, 0.18)
         ground = colour.readable(ground, colour.WHITE, 7.0)
-        return self.look(ground, colour.mix(ground, INK, 0.55), colour.WHITE)
+        return self.scene_colours(ground, colour.mix(ground, INK, 0.55), colour.WHITE)
 
-    def paper(self) -> SceneColours:
-        """A light scene."""
+    def light(self) -> SceneColours:
+        """Return the colours of a light scene."""
         ground = colour.mix(colour.mix(self.primary, self.accent, 0.3), "#fffdf8", 0.93)
-        return self.look(ground, "", colour.readable(colour.mix(self.primary, INK, 0.55), ground, 10.0))
+        return self.scene_colours(
+            ground, "", colour.readable(colour.mix(self.primary, INK, 0.55), ground, 10.0)
+        )
 
-    def look(self, ground: str, ground_to: str, words: str) -> SceneColours:
+    def scene_colours(self, ground: str, ground_to: str, words: str) -> SceneColours:
+        """Return a scene's colours for a background and its text."""
         return SceneColours(
             ground=ground,
             ground_to=ground_to,
@@ -134,40 +138,40 @@ class Parts:
 
     # Parts
 
-    def set(self, called: str, room: TextBox, words: str, style: Style) -> Block:
-        """Shrunk from the slot's largest size to its smallest, never cut. `called` names it to people."""
+    def fit(self, label: str, box: TextBox, words: str, style: Style) -> Block:
+        """Set a text between its box's sizes; never cut. `label` names the text to people. Raises `TextDoesNotFit`."""
         try:
             return layout(
-                # A number stays with what it counts.
-                _COUNTED.sub("\u00a0", typeset(words, self.language)),
-                (room.width, room.height),
+                # A number stays on one line with what it counts.
+                _SPACE_AFTER_NUMBER.sub("\u00a0", typeset(words, self.language)),
+                (box.width, box.height),
                 style,
-                largest=room.largest,
-                smallest=room.smallest,
+                largest=box.largest,
+                smallest=box.smallest,
                 language=self.language,
                 direction=self.direction,
             )
         except TextDoesNotFit as refused:
             message = (
-                f"The {called} doesn't fit into {room.width:.0f} × {room.height:.0f} pixels at {room.smallest} pixels, "
+                f"The {label} doesn't fit into {box.width:.0f} × {box.height:.0f} pixels at {box.smallest} pixels, "
                 f"its smallest size: “{words[:60]}”. Shorten it."
             )
-            raise TextDoesNotFit(room.width, room.height, room.smallest, why=message) from refused
+            raise TextDoesNotFit(box.width, box.height, box.smallest, why=message) from refused
 
-    def address(self, room: TextBox, said: str) -> Block:
-        """On one line while it can be: an address that is broken is hard to read."""
-        shown = typeset(said, self.language)
-        for size in range(room.largest, room.smallest - 1, -4):
+    def fit_address(self, box: TextBox, text: str) -> Block:
+        """Set an address on one line while it can be, since a broken one is hard to read."""
+        typeset_text = typeset(text, self.language)
+        for size in range(box.largest, box.smallest - 1, -4):
             try:
-                return self.one_of(shown, TITLE, size)
+                return self.fit_single_line(typeset_text, TITLE, size)
             except TextDoesNotFit:
                 continue
-        return self.set("end", room, said, TITLE)
+        return self.fit("end", box, text, TITLE)
 
-    def line(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
-        """At most two lines; a handle or an address reads from left to right wherever it stands."""
-        strong = first_strong_is_rtl(words)
-        is_rtl = self.is_rtl if strong is None else strong
+    def fit_line(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
+        """Set a text on a line, or several; a handle or an address reads from left to right wherever it stands."""
+        first_strong = first_strong_is_rtl(words)
+        is_rtl = self.is_rtl if first_strong is None else first_strong
         return layout(
             words,
             # Some scripts have taller lines than Latin.
@@ -179,9 +183,9 @@ class Parts:
             direction="rtl" if is_rtl else "ltr",
         )
 
-    def one_of(self, words: str, style: Style, size: int) -> Block:
-        """Raises `TextDoesNotFit` where it takes more than one line."""
-        block = self.line(words, style, (size, size))
+    def fit_single_line(self, words: str, style: Style, size: int) -> Block:
+        """Set a text on a single line at one size. Raises `TextDoesNotFit` where it takes more."""
+        block = self.fit_line(words, style, (size, size))
         if len(block.lines) > 1:
             raise TextDoesNotFit(ROOM, block.height, size)
         return block
@@ -190,49 +194,50 @@ class Parts:
         self,
         block: Block,
         y: float,
-        span: tuple[float, float],
-        look: SceneColours,
+        times: tuple[float, float],
+        colours: SceneColours,
         *,
         name: str,
         is_last: bool = False,
     ) -> Iterator[Overlay]:
-        """A block whose lines come one after the other."""
-        for place, line in enumerate(block.lines):
-            alone = dataclasses.replace(block, lines=(line,))
+        """Yield a block's lines as overlays that come one after the other."""
+        for index, line in enumerate(block.lines):
+            line_block = dataclasses.replace(block, lines=(line,))
             yield Overlay(
-                round(span[0] + place * STEP, 4),
-                span[1],
-                (DrawnText(float(LEFT), round(y, 2), alone, look.words, look.accent),),
+                round(times[0] + index * LINE_DELAY_SECONDS, 4),
+                times[1],
+                (DrawnText(float(LEFT), round(y, 2), line_block, colours.words, colours.accent),),
                 enter=Motion("rise", 0.45, 64.0),
-                leave=Motion() if is_last else Motion("rise", LEAVE, 46.0),
+                leave=Motion() if is_last else Motion("rise", LEAVE_SECONDS, 46.0),
                 name=name,
             )
 
-    def bar(self, start: float, end: float, y: int, look: SceneColours, *, delay: float) -> Overlay:
+    def bar(self, start: float, end: float, y: int, colours: SceneColours, *, delay: float) -> Overlay:
+        """Return a short bar that grows in the accent colour."""
         x = RIGHT - 132 if self.is_rtl else LEFT
         return Overlay(
             round(start + delay, 4),
             end,
-            (Panel(x, y, 132, 14, 6, look.accent),),
+            (Panel(x, y, 132, 14, 6, colours.accent),),
             enter=Motion("grow", 0.6),
-            leave=Motion("fade", LEAVE),
+            leave=Motion("fade", LEAVE_SECONDS),
             name="bar",
         )
 
-    def scenery(self, start: float, end: float, look: SceneColours) -> Iterator[Overlay]:
-        """Two discs that drift, as large as the words leave room for."""
-        mirror = self.is_rtl
-        for size, x, y, tone, far in (
-            (620, 640, 760, colour.mix(look.ground, look.accent, 0.2), 90.0),
-            # Below everything that is read.
-            (300, 700, 1460, look.accent, 190.0),
+    def scenery(self, start: float, end: float, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield two drifting discs, as large as the text leaves room for."""
+        is_mirrored = self.is_rtl
+        for size, x, y, colour_value, distance in (
+            (620, 640, 760, colour.mix(colours.ground, colours.accent, 0.2), 90.0),
+            # Below all text.
+            (300, 700, 1460, colours.accent, 190.0),
         ):
             yield Overlay(
                 round(start, 4),
                 end,
-                (Disc(SIZE[0] - x - size if mirror else x, y, size, tone),),
-                enter=Motion("drift", round(end - start - LEAVE, 4), far),
-                leave=Motion("fade", LEAVE),
+                (Disc(SIZE[0] - x - size if is_mirrored else x, y, size, colour_value),),
+                enter=Motion("drift", round(end - start - LEAVE_SECONDS, 4), distance),
+                leave=Motion("fade", LEAVE_SECONDS),
                 name="scenery",
             )
 
@@ -240,82 +245,87 @@ class Parts:
         self,
         start: float,
         end: float,
-        look: SceneColours,
+        colours: SceneColours,
         *,
-        comes: float,
+        enter_seconds: float,
         is_last: bool = False,
-        y: int = PERSON_Y,
-        size: int = FACE,
+        y: int = PERSON_TOP,
+        size: int = FACE_PIXELS,
     ) -> Iterator[Overlay]:
-        """Who shows it: portrait or initials `size` pixels large, and the name under it."""
-        leave = Motion() if is_last else Motion("rise", LEAVE, 46.0)
-        face = self.face(look, y, size)
+        """Yield the persona: portrait or initials of `size` pixels, and name and handle under it."""
+        leave = Motion() if is_last else Motion("rise", LEAVE_SECONDS, 46.0)
+        face = self.face_items(colours, y, size)
         if face:
             yield Overlay(
                 round(start, 4),
                 end,
                 face,
-                enter=Motion("rise", comes + 0.2, 60.0) if is_last else Motion(),
+                enter=Motion("rise", enter_seconds + 0.2, 60.0) if is_last else Motion(),
                 leave=leave,
                 name="face",
             )
-        below = float(y + size + 24)
+        top = float(y + size + 24)
         name, handle = " ".join(self.cast.name.split()), handle_of(self.cast)
-        for words, style, sizes, ink_of in (
-            (typeset(name, self.language), _PERSON, (52, 32), look.words),
-            (handle, LABEL, (40, 26), look.faint),
+        for words, style, sizes, text_colour in (
+            (typeset(name, self.language), _PERSON, (52, 32), colours.words),
+            (handle, LABEL, (40, 26), colours.faint),
         ):
             if not words:
                 continue
-            block = self.one_line(words, style, sizes)
+            block = self.fit_name(words, style, sizes)
             yield Overlay(
                 round(start, 4),
                 end,
-                (DrawnText(float(LEFT), round(below, 2), block, ink_of, look.accent),),
-                enter=Motion("rise", comes + 0.25, 60.0) if is_last else Motion(),
+                (DrawnText(float(LEFT), round(top, 2), block, text_colour, colours.accent),),
+                enter=Motion("rise", enter_seconds + 0.25, 60.0) if is_last else Motion(),
                 leave=leave,
                 name="person",
             )
-            below += block.height + 4
+            top += block.height + 4
 
-    def one_line(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
-        """A name may be long: then it is small, and at its smallest it may take two lines."""
+    def fit_name(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
+        """Set a name on one line, smaller the longer it is; at its smallest it may take two lines."""
         for size in range(sizes[0], sizes[1] - 1, -4):
             try:
-                return self.one_of(words, style, size)
+                return self.fit_single_line(words, style, size)
             except TextDoesNotFit:
                 continue
-        return self.line(words, style, (sizes[1], 20))
+        return self.fit_line(words, style, (sizes[1], 20))
 
-    def face(self, look: SceneColours, y: int, size: int) -> tuple[Item, ...]:
+    def face_items(self, colours: SceneColours, y: int, size: int) -> tuple[Item, ...]:
+        """Return the portrait, or the initials on a disc; nothing for a name without letters."""
         x = RIGHT - size if self.is_rtl else LEFT
         if self.cast.has_portrait:
             return (Portrait(x, y, size),)
         initials = initials_of(self.cast.name)
         if not initials:
             return ()
-        disc = Disc(x, y, size, look.words)
+        disc = Disc(x, y, size, colours.words)
         block = layout(
             initials, (size * 0.8, float(size)), _INITIALS, largest=round(size * 0.42), smallest=30
         )
-        # What is drawn stands in the middle of the disc, not its line.
-        left, top, right, bottom = ink(block)
-        place = x + size / 2 - (left + right) / 2, y + size / 2 - (top + bottom) / 2
-        letters = colour.readable(look.ground, look.words, 7.0)
-        return (disc, DrawnText(round(place[0], 2), round(place[1], 2), block, letters, letters))
+        # The ink is centred in the disc, not the line's box.
+        left, top, right, bottom = ink_box(block)
+        position = x + size / 2 - (left + right) / 2, y + size / 2 - (top + bottom) / 2
+        letter_colour = colour.readable(colours.ground, colours.words, 7.0)
+        return (
+            disc,
+            DrawnText(round(position[0], 2), round(position[1], 2), block, letter_colour, letter_colour),
+        )
 
 
 def handle_of(cast: Cast) -> str:
-    bare = cast.handle.strip().lstrip("@\uff20")
-    return f"@{bare}" if bare else ""
+    """Return the handle with one @; empty where there is none."""
+    name = cast.handle.strip().lstrip("@\uff20")
+    return f"@{name}" if name else ""
 
 
 def initials_of(name: str) -> str:
-    """The first letters of the first and the last word."""
+    """Return the first letters of the name's first and last word; one letter in scripts without capitals."""
     letters = [
         word[0]
         for words in name.split()
-        if (word := [one for one in split_clusters(words) if one[0].isalpha()])
+        if (word := [cluster for cluster in split_clusters(words) if cluster[0].isalpha()])
     ]
     if not letters:
         return ""
@@ -324,4 +334,5 @@ def initials_of(name: str) -> str:
 
 
 def whole_frames(seconds: float) -> float:
+    """Round seconds to whole frames."""
     return round(round(seconds * FPS) / FPS, 4)

@@ -1,4 +1,4 @@
-"""The template `telling`: somebody tells a story in a hook, one to three passages and an end card, with captions."""
+"""The template `telling`: a persona tells a story in a hook, one to three passages and an end card, with captions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pipeline.render import colour
 from pipeline.render.audio import narration
 from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScript
 from pipeline.render.audio.word_timing import written_words
-from pipeline.render.captions import HELD, cards
+from pipeline.render.captions import LAST_CARD_HOLD_SECONDS, caption_cards
 from pipeline.render.find_figures import figures_in
 from pipeline.render.picture_plan import DrawnText
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
-from pipeline.render.typography.text_layout import TextDoesNotFit, ink, layout
+from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout
 from pipeline.render.video.storyboard import (
-    HOOK,
     SAFE_AREA,
+    TITLE_BAND,
     Audio,
     CaptionStyle,
     Meta,
@@ -34,13 +34,13 @@ from pipeline.render.video.storyboard import (
 from pipeline.render.video.templates.parts import (
     INK,
     LABEL,
-    LABELLED,
-    LEAVE,
+    LABELLED_TEXT,
+    LEAVE_SECONDS,
     LEFT,
     RIGHT,
     ROOM,
     TITLE,
-    WIPE,
+    WIPE_SECONDS,
     Cast,
     Parts,
     TextBox,
@@ -60,39 +60,39 @@ if TYPE_CHECKING:
     from pipeline.render.video.templates.parts import SceneColours
 
 NAME: Final = "telling"
-PASSAGES_MOST: Final = 3
+MAX_PASSAGES: Final = 3
 HOOK_SECONDS: Final = 2.5
 CALL_SECONDS: Final = 4.0
 CALL_WORDS: Final = 11
-SECONDS: Final = (15.0, 60.0)
+FILM_SECONDS: Final = (15.0, 60.0)
 SLOTS: Final[Mapping[str, TextBox]] = {
-    "hook": TextBox(72, ROOM, float(HOOK[1] - HOOK[0]), 112, 40),
+    "hook": TextBox(72, ROOM, float(TITLE_BAND[1] - TITLE_BAND[0]), 112, 40),
     "passage": TextBox(420, ROOM, 0.0, 0, 0),
     "call": TextBox(80, ROOM, 300.0, 92, 40),
     "end": TextBox(72, ROOM, 150.0, 64, 28),
 }
-_HOOK_LEAST: Final = 1.6
-_LEAD: Final = 0.08
-"""Seconds by which a scene comes before its first word."""
-_REST: Final = 0.5
-"""Between the last word of a passage and the end card, where nothing is said on it."""
+_MIN_HOOK_SECONDS: Final = 1.6
+_SCENE_LEAD: Final = 0.08
+"""Seconds by which a scene begins before its first word."""
+_SILENT_REST: Final = 0.5
+"""Seconds between the last word of a passage and the end card, where nothing is spoken on that."""
 _END_SECONDS: Final = 2.2
-_BEAT: Final = 1.2
-"""What stands on the screen for a shorter time isn't seen."""
-_LAST_BEAT: Final = 0.9
-"""The same before the scene ends: what is said last may go sooner."""
+_MIN_BEAT: Final = 1.2
+"""Seconds; what is shown for a shorter time isn't noticed."""
+_MIN_LAST_BEAT: Final = 0.9
+"""The same before the scene's end: what is spoken last may go sooner."""
 _CAPTION_Y: Final = 1200.0
 _NUMBER: Final = Style(weight=800, optical=32, line_height=1.0)
-_OF: Final = Style(weight=700, optical=32, line_height=1.12)
+_UNIT: Final = Style(weight=700, optical=32, line_height=1.12)
 _KICKER: Final = Style(weight=600, optical=28, line_height=1.18)
 _NUMBER_SIZES: Final = (320, 100)
 _FACE_Y: Final = 470
-_FACE_SIZE: Final = 380
+_FACE: Final = 380
 
 
 @dataclass(frozen=True)
 class Telling:
-    """The words as they were written; `call` may be empty."""
+    """The story's texts as they were written; `call`, the call to action, may be empty."""
 
     hook: str
     passages: tuple[str, ...]
@@ -101,64 +101,64 @@ class Telling:
 
     @property
     def says_hook(self) -> bool:
-        """A longer hook stands on the screen while the voice begins with the first passage."""
-        said = narration.silent(NarrationScript((self.hook,), ""))
-        return said.words[-1].end <= HOOK_SECONDS if said.words else False
+        """True where the voice speaks the hook; a longer one is only shown, while the first passage is spoken."""
+        silent = narration.silent(NarrationScript((self.hook,), ""))
+        return silent.words[-1].end <= HOOK_SECONDS if silent.words else False
 
     def script(self, language: str, *, rate: int = RATE, pitch: int = PITCH) -> NarrationScript:
-        said = (
+        passages = (
             *((self.hook,) if self.says_hook else ()),
             *self.passages,
             *((self.call,) if self.call else ()),
         )
-        return NarrationScript(said, language, rate, pitch)
+        return NarrationScript(passages, language, rate, pitch)
 
 
 def plan(
     telling: Telling, cast: Cast, *, language: str, heard: Narration | None = None, alt_text: str = ""
 ) -> Storyboard:
-    """The film of these words; `heard` is their script as it was spoken, None for a silent film.
+    """Plan the film of a story; `heard` is its narration as it was spoken, None for a silent film.
 
-    Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a film that is too short or too long, or of which a passage
-    can't be said.
+    Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a film that is too short or too long, or with a passage
+    that can't be spoken.
     """
     return Film(telling, cast, language, heard).board(alt_text)
 
 
 class Film(Parts):
-    """Other templates that tell lay their own pictures between its hook and its end card."""
+    """Lays a story out; other templates put their own pictures between its hook and its end card."""
 
     def __init__(self, telling: Telling, cast: Cast, language: str, heard: Narration | None) -> None:
         super().__init__(cast, language, first=telling.hook)
         self._telling = telling
-        self._heard = heard or narration.silent(telling.script(language))
+        self._narration = heard or narration.silent(telling.script(language))
 
     def board(self, alt_text: str) -> Storyboard:
-        hook, passages, end = self._spans()
-        if not SECONDS[0] <= end.end <= SECONDS[1]:
-            message = f"The film would be {end.end:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
+        hook, passages, end = self._timed_passages()
+        if not FILM_SECONDS[0] <= end.end <= FILM_SECONDS[1]:
+            message = f"The film would be {end.end:.1f} seconds long; it takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."
             raise Refused(message, code="wrong_length")
-        looks = [self.dark(), *(self._of_passage(place) for place in range(len(passages))), self.dark()]
+        palettes = [self.dark(), *(self._colours_of(index) for index in range(len(passages))), self.dark()]
         spans = [hook, *passages, end]
         scenes = tuple(
             Scene(
                 span.start,
                 span.end,
-                Visual("colour", colour=look.ground, colour_to=look.ground_to),
-                Transition("wipe", WIPE) if place else Transition(),
+                Visual("colour", colour=colours.ground, colour_to=colours.ground_to),
+                Transition("wipe", WIPE_SECONDS) if index else Transition(),
             )
-            for place, (span, look) in enumerate(zip(spans, looks, strict=True))
+            for index, (span, colours) in enumerate(zip(spans, palettes, strict=True))
         )
-        overlays = [*self._hook(hook, looks[0])]
-        for place, span in enumerate(passages):
-            overlays += self._passage(span, looks[place + 1])
-        overlays += self._end(end, looks[-1])
+        overlays = [*self._hook_overlays(hook, palettes[0])]
+        for index, span in enumerate(passages):
+            overlays += self._passage_overlays(span, palettes[index + 1])
+        overlays += self._end_overlays(end, palettes[-1])
         return Storyboard(
             scenes=scenes,
             overlays=tuple(overlays),
-            captions=self._captions(end.end),
-            caption_look=self._caption_look(),
-            audio=Audio(voice=self._heard.voice),
+            captions=self._caption_cards(end.end),
+            caption_look=self._caption_style(),
+            audio=Audio(voice=self._narration.voice),
             meta=Meta(
                 title=self._telling.hook,
                 alt_text=alt_text,
@@ -170,174 +170,178 @@ class Film(Parts):
 
     # Times
 
-    def _spans(self) -> tuple[TimedPassage, list[TimedPassage], TimedPassage]:
-        """Hook, passages and end card, one after the other, as the words are heard."""
+    def _timed_passages(self) -> tuple[TimedPassage, list[TimedPassage], TimedPassage]:
+        """Return hook, passages and end card, one after the other, with times by the narration."""
         telling = self._telling
-        said = list(self._heard.passages)
-        for place, one in enumerate(telling.passages, start=1):
-            if not narration.silent(NarrationScript((one,), "")).words:
-                message = f"Passage {place} has no word that can be said."
+        word_groups = list(self._narration.passages)
+        for number, passage in enumerate(telling.passages, start=1):
+            if not narration.silent(NarrationScript((passage,), "")).words:
+                message = f"Passage {number} has no word that can be said."
                 raise Refused(message, code="nothing_said")
-        hooked = said.pop(0) if telling.says_hook else ()
-        called = said.pop() if telling.call else ()
-        begins = [self._hook_end(hooked, said[0])]
-        begins += [whole_frames(words[0].start - _LEAD) for words in said[1:]]
-        last = said[-1][-1].end
-        begins.append(whole_frames(called[0].start - _LEAD if called else last + _REST))
-        spoken = called[-1].end + HELD + 0.1 if called else 0.0
-        ends = whole_frames(max(begins[-1] + _END_SECONDS, spoken))
+        hook_words = word_groups.pop(0) if telling.says_hook else ()
+        call_words = word_groups.pop() if telling.call else ()
+        starts = [self._hook_end(hook_words, word_groups[0])]
+        starts += [whole_frames(words[0].start - _SCENE_LEAD) for words in word_groups[1:]]
+        last = word_groups[-1][-1].end
+        starts.append(whole_frames(call_words[0].start - _SCENE_LEAD if call_words else last + _SILENT_REST))
+        call_end = call_words[-1].end + LAST_CARD_HOLD_SECONDS + 0.1 if call_words else 0.0
+        ends = whole_frames(max(starts[-1] + _END_SECONDS, call_end))
         passages = [
             TimedPassage(text, words, start, end)
-            for text, words, (start, end) in zip(telling.passages, said, pairwise(begins), strict=True)
+            for text, words, (start, end) in zip(telling.passages, word_groups, pairwise(starts), strict=True)
         ]
         return (
-            TimedPassage(telling.hook, hooked, 0.0, begins[0]),
+            TimedPassage(telling.hook, hook_words, 0.0, starts[0]),
             passages,
-            TimedPassage(telling.end, called, begins[-1], ends),
+            TimedPassage(telling.end, call_words, starts[-1], ends),
         )
 
-    def _hook_end(self, hooked: Sequence[Word], first: Sequence[Word]) -> float:
-        """Before the first passage, where it is said; else, or where that is too early, before a word of it."""
-        wanted = first[0].start - _LEAD
-        if hooked and wanted >= _HOOK_LEAST:
+    def _hook_end(self, hook_words: Sequence[Word], first: Sequence[Word]) -> float:
+        """Return the hook's end: before the first passage, or where that is too early or late, before another word."""
+        target = first[0].start - _SCENE_LEAD
+        if hook_words and target >= _MIN_HOOK_SECONDS:
             # A rest that begins in time may last a little longer.
-            return whole_frames(min(wanted, HOOK_SECONDS))
-        starts = [word.start - _LEAD for word in (*hooked, *first)]
-        early = [one for one in starts if _HOOK_LEAST <= one <= HOOK_SECONDS]
-        return whole_frames(early[-1] if early else HOOK_SECONDS)
+            return whole_frames(min(target, HOOK_SECONDS))
+        starts = [word.start - _SCENE_LEAD for word in (*hook_words, *first)]
+        candidates = [start for start in starts if _MIN_HOOK_SECONDS <= start <= HOOK_SECONDS]
+        return whole_frames(candidates[-1] if candidates else HOOK_SECONDS)
 
-    def _captions(self, until: float) -> tuple[Caption, ...]:
-        look = self._caption_look()
+    def _caption_cards(self, film_seconds: float) -> tuple[Caption, ...]:
+        style = self._caption_style()
         title = self._telling.hook if self._telling.says_hook else ""
-        return cards(self._heard.words, look=look, language=self.language, until=until, title=title)
+        return caption_cards(
+            self._narration.words, style=style, language=self.language, film_seconds=film_seconds, title=title
+        )
 
-    def _caption_look(self) -> CaptionStyle:
-        look = CaptionStyle()
-        return CaptionStyle(y=_CAPTION_Y, accent=colour.readable(self.accent, look.outline, 7.0))
+    def _caption_style(self) -> CaptionStyle:
+        style = CaptionStyle()
+        return CaptionStyle(y=_CAPTION_Y, accent=colour.readable(self.accent, style.outline, 7.0))
 
     # Colours
 
-    def _of_passage(self, place: int) -> SceneColours:
-        """Each ground is dark enough for captions, and none is that of its neighbour."""
-        if place % 2:
+    def _colours_of(self, index: int) -> SceneColours:
+        """Return colours dark enough for captions, which differ from those of the scenes beside."""
+        if index % 2:
             return self.dark()
         ground = colour.readable(colour.mix(self.primary, colour.WHITE, 0.22), colour.WHITE, 5.5)
-        return self.look(ground, colour.mix(ground, INK, 0.45), colour.WHITE)
+        return self.scene_colours(ground, colour.mix(ground, INK, 0.45), colour.WHITE)
 
     # Scenes
 
-    def _hook(self, span: TimedPassage, look: SceneColours) -> Iterator[Overlay]:
-        """All of it stands there from the first frame on: it is what somebody sees who scrolls past."""
-        title = self.set("hook", SLOTS["hook"], span.text, TITLE)
-        yield from self.scenery(0.0, span.end, look)
-        yield self.bar(0.0, span.end, 262, look, delay=0.1)
+    def _hook_overlays(self, passage: TimedPassage, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the hook, complete from the first frame on: somebody who scrolls past sees only that."""
+        title = self.fit("hook", SLOTS["hook"], passage.text, TITLE)
+        yield from self.scenery(0.0, passage.end, colours)
+        yield self.bar(0.0, passage.end, 262, colours, delay=0.1)
         yield Overlay(
             0.0,
-            span.end,
-            (DrawnText(float(LEFT), float(HOOK[0]), title, look.words, look.accent),),
-            leave=Motion("rise", LEAVE, 46.0),
+            passage.end,
+            (DrawnText(float(LEFT), float(TITLE_BAND[0]), title, colours.words, colours.accent),),
+            leave=Motion("rise", LEAVE_SECONDS, 46.0),
             name="title",
         )
-        yield from self.person(0.0, span.end, look, comes=0.25, y=690)
+        yield from self.person(0.0, passage.end, colours, enter_seconds=0.25, y=690)
 
-    def _passage(self, span: TimedPassage, look: SceneColours) -> Iterator[Overlay]:
-        begun = round(span.start + 0.12, 4)
-        yield from self.scenery(span.start, span.end, look)
-        yield from self._kicker((begun, span.end), look)
-        at = begun
-        beats = list(self._beats(span))
-        first = beats[0][0] if beats else span.end
-        if first - begun >= _BEAT:
-            yield from self._face_card((begun, first), look)
-        for place, (start, until, figure) in enumerate(beats):
-            at = round(max(start, begun), 4)
-            end = beats[place + 1][0] if place + 1 < len(beats) else span.end
-            # It doesn't stand beside what is said of something else.
-            if until >= at + _BEAT and end - until >= _BEAT:
-                yield from self._face_card((until, end), look)
-                end = until
-            yield from self._figure(figure, (at, end), look)
+    def _passage_overlays(self, passage: TimedPassage, colours: SceneColours) -> Iterator[Overlay]:
+        first_start = round(passage.start + 0.12, 4)
+        yield from self.scenery(passage.start, passage.end, colours)
+        yield from self._kicker_overlays((first_start, passage.end), colours)
+        start = first_start
+        beats = list(self._find_beats(passage))
+        first_figure = beats[0][0] if beats else passage.end
+        if first_figure - first_start >= _MIN_BEAT:
+            yield from self._face_overlays((first_start, first_figure), colours)
+        for index, (spoken, sentence_end, figure) in enumerate(beats):
+            start = round(max(spoken, first_start), 4)
+            end = beats[index + 1][0] if index + 1 < len(beats) else passage.end
+            # A figure isn't shown beside a sentence about something else.
+            if sentence_end >= start + _MIN_BEAT and end - sentence_end >= _MIN_BEAT:
+                yield from self._face_overlays((sentence_end, end), colours)
+                end = sentence_end
+            yield from self._figure(figure, (start, end), colours)
 
-    def _beats(self, span: TimedPassage) -> Iterator[tuple[float, float, Figure]]:
-        """The figures of a passage: each from the moment at which it is said, and when its sentence is over."""
-        places = [token.start for token in written_words(span.text)]
-        ends = sentence_ends(span.text)
-        last = span.start - _BEAT
-        for figure in figures_in(span.text, self.language):
-            number = bisect_right(places, figure.start) - 1
-            if not 0 <= number < len(span.words) or not figure.says_what:
+    def _find_beats(self, passage: TimedPassage) -> Iterator[tuple[float, float, Figure]]:
+        """Yield a passage's figures: when each is spoken, when its sentence is over, and the figure."""
+        starts = [token.start for token in written_words(passage.text)]
+        ends = sentence_ends(passage.text)
+        previous_start = passage.start - _MIN_BEAT
+        for figure in figures_in(passage.text, self.language):
+            number = bisect_right(starts, figure.start) - 1
+            if not 0 <= number < len(passage.words) or not figure.says_what:
                 continue
-            # What was said while the hook stood there comes with the scene.
-            start = round(max(span.words[number].start - 0.05, span.start + 0.12), 4)
-            if start - last >= _BEAT and span.end - start >= _LAST_BEAT:
-                last = start
-                sentence_end = next((end for end in ends if end > figure.start), len(span.text))
-                final = span.words[min(bisect_right(places, sentence_end - 1), len(span.words)) - 1]
-                yield start, round(final.end + HELD, 4), figure
+            # What was spoken while the hook was shown comes with the scene.
+            start = round(max(passage.words[number].start - 0.05, passage.start + 0.12), 4)
+            if start - previous_start >= _MIN_BEAT and passage.end - start >= _MIN_LAST_BEAT:
+                previous_start = start
+                sentence_end = next((end for end in ends if end > figure.start), len(passage.text))
+                last_word = passage.words[min(bisect_right(starts, sentence_end - 1), len(passage.words)) - 1]
+                yield start, round(last_word.end + LAST_CARD_HOLD_SECONDS, 4), figure
 
-    def _kicker(self, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
-        """What the film is about, and whose it is, for whoever comes later."""
-        title = self.set("hook", TextBox(72, ROOM, 110.0, 42, 24), self._telling.hook, _KICKER)
+    def _kicker_overlays(self, times: tuple[float, float], colours: SceneColours) -> Iterator[Overlay]:
+        """Yield what the film is about, and the persona's handle, for whoever joins later."""
+        title = self.fit("hook", TextBox(72, ROOM, 110.0, 42, 24), self._telling.hook, _KICKER)
         yield Overlay(
-            *span,
-            (DrawnText(float(LEFT), 276.0, title, look.faint, look.faint),),
+            *times,
+            (DrawnText(float(LEFT), 276.0, title, colours.faint, colours.faint),),
             enter=Motion("fade", 0.3),
-            leave=Motion("fade", LEAVE),
+            leave=Motion("fade", LEAVE_SECONDS),
             name="kicker",
         )
         handle = handle_of(self.cast)
         if handle:
-            small = self.line(handle, LABEL, (36, 26))
+            handle_block = self.fit_line(handle, LABEL, (36, 26))
             yield Overlay(
-                *span,
-                (DrawnText(float(LEFT), 1384.0, small, look.faint, look.faint),),
+                *times,
+                (DrawnText(float(LEFT), 1384.0, handle_block, colours.faint, colours.faint),),
                 enter=Motion("fade", 0.3),
-                leave=Motion("fade", LEAVE),
+                leave=Motion("fade", LEAVE_SECONDS),
                 name="handle",
             )
 
-    def _face_card(self, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
-        face = self.face(look, _FACE_Y, _FACE_SIZE)
+    def _face_overlays(self, times: tuple[float, float], colours: SceneColours) -> Iterator[Overlay]:
+        face = self.face_items(colours, _FACE_Y, _FACE)
         if face:
             yield Overlay(
-                *span,
+                *times,
                 face,
                 enter=Motion("rise", 0.45, 70.0),
-                leave=Motion("rise", LEAVE, 46.0),
+                leave=Motion("rise", LEAVE_SECONDS, 46.0),
                 name="face",
             )
         name = " ".join(self.cast.name.split())
         if name:
-            block = self.one_line(typeset(name, self.language), _OF, (60, 36))
+            block = self.fit_name(typeset(name, self.language), _UNIT, (60, 36))
             yield Overlay(
-                round(span[0] + 0.07, 4),
-                span[1],
-                (DrawnText(float(LEFT), float(_FACE_Y + _FACE_SIZE + 36), block, look.words, look.accent),),
+                round(times[0] + 0.07, 4),
+                times[1],
+                (DrawnText(float(LEFT), float(_FACE_Y + _FACE + 36), block, colours.words, colours.accent),),
                 enter=Motion("rise", 0.45, 70.0),
-                leave=Motion("rise", LEAVE, 46.0),
+                leave=Motion("rise", LEAVE_SECONDS, 46.0),
                 name="person",
             )
 
-    def _figure(self, figure: Figure, span: tuple[float, float], look: SceneColours) -> Iterator[Overlay]:
-        number = self._number(figure.value)
-        left, top, right, bottom = ink(number)
+    def _figure(self, figure: Figure, span: tuple[float, float], colours: SceneColours) -> Iterator[Overlay]:
+        number = self._fit_number(figure.value)
+        left, top, right, bottom = ink_box(number)
         x = RIGHT - right if self.is_rtl else LEFT - left
-        # The number and what it counts stand on the same middle, whatever their sizes.
+        # Number and unit are centred together, whatever their sizes.
         height = bottom - top
-        of = self.set("figure", TextBox(80, ROOM, 230.0, 84, 48), figure.of, _OF) if figure.of else None
-        y = 770.0 - (height + (of.height + 44 if of else 0.0)) / 2
+        unit = self.fit("figure", TextBox(80, ROOM, 230.0, 84, 48), figure.of, _UNIT) if figure.of else None
+        y = 770.0 - (height + (unit.height + 44 if unit else 0.0)) / 2
         yield Overlay(
             *span,
-            (DrawnText(round(x, 2), round(y - top, 2), number, look.accent, look.accent),),
+            (DrawnText(round(x, 2), round(y - top, 2), number, colours.accent, colours.accent),),
             enter=Motion("rise", 0.35, 80.0),
-            leave=Motion("rise", LEAVE, 46.0),
+            leave=Motion("rise", LEAVE_SECONDS, 46.0),
             name="figure",
         )
-        if of is not None:
-            yield from self.lines(of, y + height + 44, (round(span[0] + 0.06, 4), span[1]), look, name="of")
+        if unit is not None:
+            yield from self.lines(
+                unit, y + height + 44, (round(span[0] + 0.06, 4), span[1]), colours, name="of"
+            )
 
-    def _number(self, value: str) -> Block:
-        """On one line, as large as it can be."""
+    def _fit_number(self, value: str) -> Block:
+        """Set a number on one line, as large as possible."""
         for size in range(_NUMBER_SIZES[0], _NUMBER_SIZES[1], -20):
             try:
                 return layout(
@@ -352,43 +356,45 @@ class Film(Parts):
                 continue
         return layout(value, (ROOM, 400), _NUMBER, largest=_NUMBER_SIZES[1], smallest=40, direction="ltr")
 
-    def _end(self, span: TimedPassage, look: SceneColours) -> Iterator[Overlay]:
-        start, end = span.start, span.end
-        matched = LABELLED.fullmatch(span.text)
-        label, said = (matched[1], matched[2]) if matched else ("", span.text)
-        yield from self.scenery(start + 0.1, end, look)
-        yield self.bar(start + 0.15, end, 262, look, delay=0.0)
+    def _end_overlays(self, passage: TimedPassage, colours: SceneColours) -> Iterator[Overlay]:
+        start, end = passage.start, passage.end
+        match = LABELLED_TEXT.fullmatch(passage.text)
+        label, address = (match[1], match[2]) if match else ("", passage.text)
+        yield from self.scenery(start + 0.1, end, colours)
+        yield self.bar(start + 0.15, end, 262, colours, delay=0.0)
         if self._telling.call:
-            call = self.set("call", SLOTS["call"], self._telling.call, TITLE)
-            yield from self.lines(call, 300.0, (round(start + 0.15, 4), end), look, name="call", is_last=True)
-        yield from self.person(start + 0.1, end, look, comes=0.3, is_last=True, y=690)
-        text = self.address(SLOTS["end"], said)
-        small = self.line(typeset(label, self.language), LABEL, (36, 28)) if label else None
-        height = text.height + (small.height + 4 if small else 0.0)
+            call = self.fit("call", SLOTS["call"], self._telling.call, TITLE)
+            yield from self.lines(
+                call, 300.0, (round(start + 0.15, 4), end), colours, name="call", is_last=True
+            )
+        yield from self.person(start + 0.1, end, colours, enter_seconds=0.3, is_last=True, y=690)
+        text = self.fit_address(SLOTS["end"], address)
+        label_block = self.fit_line(typeset(label, self.language), LABEL, (36, 28)) if label else None
+        height = text.height + (label_block.height + 4 if label_block else 0.0)
         # Scripts with taller lines begin higher.
         y = min(1320.0 if self._telling.call else 360.0, SAFE_AREA[3] - height)
-        if small is not None:
-            yield self._rising((start + 0.25, end), small, y, look.accent, "label")
-            y += small.height + 4
-        yield self._rising((start + 0.3, end), text, y, look.words, "end")
+        if label_block is not None:
+            yield self._rising((start + 0.25, end), label_block, y, colours.accent, "label")
+            y += label_block.height + 4
+        yield self._rising((start + 0.3, end), text, y, colours.words, "end")
 
-    def _rising(self, span: tuple[float, float], block: Block, y: float, ink_of: str, name: str) -> Overlay:
+    def _rising(self, times: tuple[float, float], block: Block, y: float, ink: str, name: str) -> Overlay:
         return Overlay(
-            round(span[0], 4),
-            span[1],
-            (DrawnText(float(LEFT), round(y, 2), block, ink_of, ink_of),),
+            round(times[0], 4),
+            times[1],
+            (DrawnText(float(LEFT), round(y, 2), block, ink, ink),),
             enter=Motion("rise", 0.4, 50.0),
             name=name,
         )
 
 
 def too_long(telling: Telling) -> str | None:
-    """The sentence for the first part with more characters than it takes; None where all have room."""
+    """Return the message for the first part with too many characters; None where all fit."""
     parts = [("The hook", "hook", telling.hook)]
-    parts += [(f"Passage {place}", "passage", one) for place, one in enumerate(telling.passages, start=1)]
+    parts += [(f"Passage {number}", "passage", text) for number, text in enumerate(telling.passages, start=1)]
     parts += [("The call to action", "call", telling.call), ("The end card", "end", telling.end)]
-    for called, slot, words in parts:
-        fault = width_fault(called, words, SLOTS[slot].characters)
+    for name, slot, text in parts:
+        fault = width_fault(name, text, SLOTS[slot].characters)
         if fault is not None:
             return fault
     return None
