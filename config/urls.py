@@ -31,7 +31,8 @@ _mark = lazy(static, str)("brand/mark.svg")
 admin.site.login = operators_log_in  # type: ignore[method-assign]
 withhold_log_ins()
 
-# What `secrets.token_urlsafe` makes of 16 bytes and of 24: nobody guesses it, so whoever has the address may come in.
+# What `secrets.token_urlsafe` makes of 16 bytes and of 24: nobody guesses it, so whoever has the address may
+# come in.
 SECRET_22 = r"[A-Za-z0-9_-]{22}"
 TOKEN_32 = r"[A-Za-z0-9_-]{32}"
 # Digits and small letters, as `pipeline/outlets/short_links.py` draws them.
@@ -81,10 +82,10 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics_page.metrics),
 ]
-handler404 = "accounts.pages.landing.nothing_here"
+handler404 = "accounts.pages.landing.page_not_found"
 # Allauth's name; Django has none for it.
-handler429 = "accounts.pages.landing.too_often"
-handler500 = "accounts.pages.landing.broken"
+handler429 = "accounts.pages.landing.too_many_requests"
+handler500 = "accounts.pages.landing.server_error"
 if settings.IS_DEVELOPMENT:
     urlpatterns += [
         path(demo_views.PATH.removeprefix("/"), demo_views.feed),

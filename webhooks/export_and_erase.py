@@ -50,7 +50,7 @@ def remove_samples(workspace_id: UUID, rows: int) -> int:
     endpoints = Endpoint.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     # First nothing is added to what is being removed.
     endpoints.filter(deleted_at=None).update(deleted_at=utc_now())
-    notices.forget_about(workspace_id, endpoints.values_list("pk", flat=True))
+    notices.delete_about(workspace_id, endpoints.values_list("pk", flat=True))
     return _erase(endpoints, rows)
 
 

@@ -1,4 +1,5 @@
-"""The page of the pipeline: what entered, is being made, waits, is due, late and failed, with the oldest of each and why.
+"""The page of the pipeline: what entered, is being made, waits, is due, late and failed, with the oldest of
+each and why.
 
 The stages look again by themselves; how punctual the pipeline was is read when the page is opened.
 """
@@ -15,7 +16,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
 from analytics import queries
 from analytics.pages.stages import flow
@@ -59,8 +60,13 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
     label, span = SPANS[chosen]
     seen = flow(place.workspace, span=span, now=now)
     context: dict[str, Any] = {"flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
-    part = look_again(
-        request, _PART, "pages/analytics/stages.html", context, css="stack", seconds=_LIVE_SECONDS
+    part = polling_fragment(
+        request,
+        _PART,
+        "pages/analytics/stages.html",
+        context,
+        css_class="stack",
+        interval_seconds=_LIVE_SECONDS,
     )
     if isinstance(part, HttpResponse):
         return part

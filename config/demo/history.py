@@ -1,7 +1,8 @@
-"""Fills the Demo workspace with sample data: four weeks lived through day by day, by the functions that users' acts call.
+"""Fills the Demo workspace with sample data: four weeks lived through day by day, by the functions that
+users' acts call.
 
-The clock is handed in (`config.core.clock`), nothing leaves the process, and every step looks first at what is there:
-whoever was killed in the middle goes on.
+The clock is handed in (`config.core.clock`), nothing leaves the process, and every step looks first at what
+is there: whoever was killed in the middle goes on.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ def begin(workspace: Workspace) -> None:
 
 
 def fill(workspace: Workspace, *, webhook_url: str) -> None:
-    """Everything up to the present moment, and what is promised for the week ahead; nothing where it is there already."""
+    """Everything up to the present moment, and what is promised for the week ahead; nothing where it is there
+    already.
+    """
     now = utc_now()
     start = (now - timedelta(days=DAYS)).replace(hour=8, minute=30, second=0, microsecond=0)
     try:
@@ -150,7 +153,9 @@ def _roots(workspace: Workspace) -> None:
 
 
 def _from_now_on(workspace: Workspace, url: str) -> None:
-    """A digest of each week, an item that comes back, and a webhook endpoint, whose log begins when somebody answers."""
+    """A digest of each week, an item that comes back, and a webhook endpoint, whose log begins when somebody
+    answers.
+    """
     with samples.fill_samples(workspace):
         items = GeneratedItem.objects.of(workspace).filter(deleted_at=None, engine_output="Short Post")
         evergreen = items.filter(raw_item__external_id=STORIES[EVERGREEN].slug).first()
@@ -174,7 +179,7 @@ def _person(workspace: Workspace, name: str, email: str, role: str) -> None:
     if user is None:
         user = User(email=email, name=name)
         user.set_unusable_password()
-        users.keep_user(user, ["email", "name"], ACTOR)
+        users.save_user(user, ["email", "name"], ACTOR)
     Membership.everywhere.get_or_create(
         workspace=workspace, user=user, defaults={"role": role, "is_sample": True}
     )
@@ -257,7 +262,9 @@ def _publish(workspace: Workspace, item: GeneratedItem, channel: str, *, at: dat
 
 
 def _odd_ones(workspace: Workspace, now: datetime) -> None:
-    """Posts that are refused, not known to be out, or to be made by hand; one on hold, one whose source changed."""
+    """Posts that are refused, not known to be out, or to be made by hand; one on hold, one whose source
+    changed.
+    """
     for number, channel in enumerate((STUBBORN, SILENT, BOARD)):
         with clock.frozen_at(now - timedelta(minutes=50 - 15 * number)):
             for item in _made(workspace, MISHAPS[number], ["Short Post"]):

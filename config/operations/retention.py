@@ -1,7 +1,7 @@
 """What is kept how long, per kind, in one table; and the job that forgets the rest, some at a time.
 
-Each `forget` deletes or empties a small batch in one short statement and returns how many it did, 0 when nothing is
-too old. Killed in the middle, what was deleted is deleted, and the next look goes on.
+Each `forget` deletes or empties a small batch in one short statement and returns how many it did, 0 when
+nothing is too old. Killed in the middle, what was deleted is deleted, and the next look goes on.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ AT_ONCE: Final = 500
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """`how_long` is a span, or a sentence where something else than age ends it. No `forget`: nothing has to be done."""
+    """`how_long` is a span, or a sentence where something else than age ends it. No `forget`: nothing has to
+    be done.
+    """
 
     what: str
     how_long: timedelta | str
@@ -62,7 +64,7 @@ def forget_sessions(now: datetime) -> int:
 
 TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
-        "answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.forget_expired
+        "answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.delete_expired
     ),
     RetentionRule("sessions of people who are logged in", "until they expire", forget_sessions),
     RetentionRule(
@@ -72,12 +74,12 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "accounts whose address nobody has proven",
         accounts_limits.UNVERIFIED_KEPT,
-        users.forget_unverified,
+        users.delete_unverified,
     ),
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",
         "until their span ends",
-        counter_caches.forget_ended_counts,
+        counter_caches.delete_ended_counts,
     ),
     RetentionRule(
         "content of events (the row stays for the counts)",
@@ -181,7 +183,7 @@ TABLE: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "batches of calls to a model; their costs stay", pipeline_limits.MODEL_BATCHES_KEPT, batches.forget
     ),
-    RetentionRule("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.forget),
+    RetentionRule("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.delete_old),
     RetentionRule("what a model found in a raw item", "until the raw item is deleted"),
     RetentionRule("a workspace's place in its rate limit", "one row for each workspace"),
     RetentionRule(

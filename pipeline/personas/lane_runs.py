@@ -69,7 +69,9 @@ class SlotContext:
 
 
 def run_slot(slot: BrandSlot) -> None:
-    """Work one claimed slot: what it picks is committed with its reservation before anybody is asked for words."""
+    """Work one claimed slot: what it picks is committed with its reservation before anybody is asked for
+    words.
+    """
     crash_point("brand.claimed")
     try:
         _work(slot, utc_now())
@@ -123,7 +125,8 @@ def _locked_source(slot: BrandSlot) -> Source:
 
 def _pick(lane: SlotContext, now: datetime) -> None:
     """Choose and write it down, with the runs and their reservation, in the caller's transaction."""
-    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to it.
+    # Two lanes of one pool take turns, or both would take the same topic; the weaker lock lets rows refer to
+    # it.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=lane.workspace.pk)
     topics.keep_in_step(lane.source, now=now)
     found = select.topic_candidates(lane.source, lane.persona_id, lane.today)
@@ -286,7 +289,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
         lane_slots.show_next_slot(source, resets_at)
         _tell_health(source, note, now)
         balance = error.balance
-        credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(source.workspace, balance.period_start, balance.granted, now=now)
 
 
 def _tell_few(lane: SlotContext, count: int, now: datetime) -> None:

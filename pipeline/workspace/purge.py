@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts.workspace_deletion import Waits
+from accounts.workspace_deletion import ErasureBlocked
 from pipeline.media import files, media_root_id, uploads
 from pipeline.models import (
     BrandSlot,
@@ -47,8 +47,9 @@ from pipeline.models import (
 if TYPE_CHECKING:
     from uuid import UUID
 
-# What refers to others goes before them. Attempts, revisions, assets, bodies, versions and picks go with what they
-# belong to, whose rows are found by an index that leads with the workspace. What calls to a model cost stays.
+# What refers to others goes before them. Attempts, revisions, assets, bodies, versions and picks go with what
+# they belong to, whose rows are found by an index that leads with the workspace. What calls to a model cost
+# stays.
 _PARTS: Final[tuple[type[Any], ...]] = (
     InboundDelivery,
     MailDelivery,
@@ -88,8 +89,8 @@ _PARTS: Final[tuple[type[Any], ...]] = (
 def erase(workspace_id: UUID, rows: int) -> int:
     """At most so many rows of one kind, and what hangs on them; 0 when nothing is left.
 
-    Raises `Waits` where rows name files and the media folder is another database's: without the rows nobody would find
-    the files again.
+    Raises `ErasureBlocked` where rows name files and the media folder is another database's: without the rows
+    nobody would find the files again.
     """
     for model in _PARTS:
         some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
@@ -109,4 +110,4 @@ def _refuse_other_folder() -> None:
     try:
         media_root_id.refuse_unless_ours()
     except media_root_id.NotOurs as error:
-        raise Waits(str(error)) from error
+        raise ErasureBlocked(str(error)) from error

@@ -1,4 +1,6 @@
-"""The pipeline's part of removing sample data: all that came in through a sample source, and what was made of it."""
+"""The pipeline's part of removing sample data: all that came in through a sample source, and what was made of
+it.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,8 @@ _USED_BY: Final[Mapping[type[Any], tuple[tuple[type[Any], str], ...]]] = {
         (GeneratedItem, "persona"),
     ),
 }
-"""What may still refer to them once all that was made of samples is gone: work of people, who keep what they use."""
+"""What may still refer to them once all that was made of samples is gone: work of people, who keep what they
+use."""
 _NAMING_OUTLETS: Final = (
     (Source, "outlets"),
     (Series, "outlets"),
@@ -72,7 +75,8 @@ _NAMING_OUTLETS: Final = (
 def remove(workspace_id: UUID, rows: int) -> int:
     """At most so many samples of one kind, and what hangs on them; 0 when nothing is left.
 
-    What people's own work uses, a persona, topic, outlet or queue, becomes theirs: it stays and is no sample any more.
+    What people's own work uses, a persona, topic, outlet or queue, becomes theirs: it stays and is no sample
+    any more.
     """
     steps = (_stop, _items, _runs, _raw_items, _of_sources, _series, _sources, *map(_root, _USED_BY))
     return next((removed for step in steps if (removed := step(workspace_id, rows))), 0)
@@ -104,7 +108,7 @@ def _items(workspace_id: UUID, rows: int) -> int:
         workspace_id=workspace_id, ref__in=[publish.key_of(Publication(pk=key)) for key in publications]
     ).delete()
     _events(workspace_id, Q(generated_item_id__in=items) | Q(publication_id__in=publications))
-    notices.forget_about(workspace_id, [*items, *publications, *recurrences])
+    notices.delete_about(workspace_id, [*items, *publications, *recurrences])
     _take_from_plans(workspace_id, {encode("gen", key) for key in items})
     erase_of_items(items)
     Publication.everywhere.filter(pk__in=publications).delete()
@@ -125,7 +129,7 @@ def _raw_items(workspace_id: UUID, rows: int) -> int:
     if not raw_items:
         return 0
     _events(workspace_id, Q(raw_item_id__in=raw_items))
-    notices.forget_about(workspace_id, raw_items)
+    notices.delete_about(workspace_id, raw_items)
     RawItem.objects.of(workspace_id).filter(
         near_duplicate__raw_item__in=[encode("raw", key) for key in raw_items]
     ).update(near_duplicate=None)
@@ -159,7 +163,7 @@ def _root(model: type[Any]) -> Callable[[UUID, int], int]:
         model.everywhere.filter(pk__in=kept).update(is_sample=False)
         gone = [row.pk for row in samples if row.pk not in kept]
         files = _uploads_of(UploadUse.everywhere.filter(persona_id__in=gone)) if model is Persona else []
-        notices.forget_about(workspace_id, gone)
+        notices.delete_about(workspace_id, gone)
         if model is Outlet:
             SimulatedPost.everywhere.filter(workspace_id=workspace_id, outlet_id__in=gone).delete()
         model.everywhere.filter(pk__in=gone).delete()
@@ -185,7 +189,7 @@ def _sources(workspace_id: UUID, rows: int) -> int:
     found = Source.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     sources = list(found.order_by("pk").values_list("pk", flat=True)[:rows])
     _events(workspace_id, Q(source_id__in=sources))
-    notices.forget_about(workspace_id, sources)
+    notices.delete_about(workspace_id, sources)
     _take_from_series(workspace_id, {encode("src", key) for key in sources})
     Source.everywhere.filter(pk__in=sources).delete()
     return len(sources)

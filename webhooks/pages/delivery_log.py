@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core import limits as core_limits
 from config.core import logs
@@ -67,12 +67,12 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     form = LogFilter(request.GET)
     before = request.GET.get("before", "")
     # A page further back doesn't change; the newest one shows by itself what comes.
-    part = look_again(
+    part = polling_fragment(
         request,
         "deliveries",
         "pages/webhooks/log.html",
         _log(request, place, endpoint, form, before),
-        seconds=0 if before or not form.is_valid() else _LOG_SECONDS,
+        interval_seconds=0 if before or not form.is_valid() else _LOG_SECONDS,
     )
     if isinstance(part, HttpResponse):
         return part
@@ -217,13 +217,13 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
         "log_days": limits.DELIVERY_ATTEMPTS_KEPT.days,
         "is_open": is_open(endpoint),
     }
-    part = look_again(
+    part = polling_fragment(
         request,
         "delivery",
         "pages/webhooks/attempts.html",
         context,
-        css="stack",
-        seconds=_seconds(row.outcome),
+        css_class="stack",
+        interval_seconds=_seconds(row.outcome),
     )
     if isinstance(part, HttpResponse):
         return part
@@ -232,7 +232,9 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
 
 @page("manage", methods=("GET",))
 def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
-    """What became of a test event, for the page that waits for it; by itself it leads to the whole delivery."""
+    """What became of a test event, for the page that waits for it; by itself it leads to the whole
+    delivery.
+    """
     endpoint = find_endpoint(place, whe)
     part = outcome_part(request, place, endpoint, dlv)
     if isinstance(part, HttpResponse):
@@ -251,14 +253,14 @@ def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UU
         "attempt": attempt,
         "first_lines": "\n".join(attempt["answer"].splitlines()[:_ANSWER_LINES]) if attempt else "",
     }
-    return look_again(
+    return polling_fragment(
         request,
         "outcome",
         "pages/webhooks/outcome.html",
         context,
-        css="body",
-        address=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
-        seconds=_seconds(row.outcome),
+        css_class="body",
+        url=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
+        interval_seconds=_seconds(row.outcome),
     )
 
 

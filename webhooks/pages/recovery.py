@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import asks_for_part, look_again
+from accounts.pages.auto_refresh import is_poll_for, polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from webhooks import limits, recovery
@@ -78,15 +78,15 @@ def progress_part(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | st
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTERWARDS:
         newest = None
     if newest is None:
-        return HttpResponse(status=204) if asks_for_part(request, "recovery") else ""
+        return HttpResponse(status=204) if is_poll_for(request, "recovery") else ""
     context = {"endpoint": endpoint, "recovery": newest}
     is_running = newest.status == RecoveryStatus.RUNNING
-    return look_again(
+    return polling_fragment(
         request,
         "recovery",
         "pages/webhooks/recovery.html",
         context,
-        seconds=_SECONDS if is_running else 0,
+        interval_seconds=_SECONDS if is_running else 0,
     )
 
 
@@ -102,6 +102,7 @@ def _beginning(endpoint: Endpoint, place: Place) -> dict[str, object]:
         # What failed first had happened before it failed.
         since = endpoint.failing_since - _BEFORE
     elif endpoint.last_success_at:
-        # Switching it on has wiped since when it failed; a success that came afterwards says nothing of before.
+        # Switching it on has wiped since when it failed; a success that came afterwards says nothing of
+        # before.
         since = min(since, endpoint.last_success_at)
     return {"since": RecoverForm.on_the_clocks_of(place.workspace.timezone, since)}

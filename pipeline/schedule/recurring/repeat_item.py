@@ -140,7 +140,9 @@ def _due_at(row: Recurrence, now: datetime) -> datetime:
 
 
 def _go_on(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
-    """Never to the same time again: it was claimed by the database's clock, and this process's may be behind it."""
+    """Never to the same time again: it was claimed by the database's clock, and this process's may be behind
+    it.
+    """
     following = next_moment(row, row.workspace.timezone, after=max(now, _due_at(row, now)))
     if not recurrence.sleep_until(next_check_at(following, now), due_at=following, attempts=0):
         raise LostLease
@@ -190,4 +192,4 @@ def _say_no_credits(recurrence: Recurrence, error: credit_account.QuotaExceeded,
         _tell(row, "no_credits", message, due_at=_due_at(row, now), now=now)
         _go_on(recurrence, row, now)
         balance = error.balance
-        credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(row.workspace, balance.period_start, balance.granted, now=now)

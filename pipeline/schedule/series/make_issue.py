@@ -80,7 +80,9 @@ def _due_at(series: Series, now: datetime) -> datetime:
 
 
 def _following(series: Series, now: datetime) -> datetime | None:
-    """Never the same time again: it was claimed by the database's clock, and this process's may be behind it."""
+    """Never the same time again: it was claimed by the database's clock, and this process's may be behind
+    it.
+    """
     return next_moment(series, after=max(now, _due_at(series, now)))
 
 
@@ -101,11 +103,13 @@ def _say_no_credits(series: Series, error: credit_account.QuotaExceeded, now: da
         )
         _go_on(series, now)
         balance = error.balance
-        credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(row.workspace, balance.period_start, balance.granted, now=now)
 
 
 def make_now(series: Series, *, by: str) -> SeriesIssue:
-    """A digest beside those of its times. Raises `Conflict` where there is too little to tell, `QuotaExceeded`."""
+    """A digest beside those of its times. Raises `Conflict` where there is too little to tell,
+    `QuotaExceeded`.
+    """
     now = utc_now()
     with transaction.atomic():
         row = lock_series(series)
