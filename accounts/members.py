@@ -160,10 +160,7 @@ def find_invitation(token: str) -> Invitation | None:
 
 
 def find_accepted_invitation(token: str) -> Invitation | None:
-    """Return the invitation that was accepted through this link; None for every other token.
-
-    It serves to tell somebody who follows the link again that they are a member.
-    """
+    """Return the invitation accepted through this link, to tell who follows it again; None for others."""
     invitation: Invitation | None = Invitation.everywhere.filter(
         digest=_digest(token), accepted_at__isnull=False
     ).first()
@@ -398,4 +395,5 @@ def _user_id(user_id: UUID) -> str:
 def _audit(
     action: str, workspace: Workspace, actor: str, *, subject: str, details: dict[str, Any] | None = None
 ) -> None:
+    """Write an entry of the members' part of the audit log."""
     audit.note(f"member.{action}", workspace=workspace, actor=actor, subject=subject, details=details)

@@ -1,4 +1,6 @@
-"""Views for a member's notification preferences, a test notification, and the unsubscribe link of each mail."""
+"""Views for a member's notification preferences, a test notification, and the unsubscribe link of each
+mail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Views of a workspace's settings: name, approval, access, its model key and cap, samples, export, deletion."""
+"""Views of a workspace's settings: name, approval, access, its model key and cap, samples, export,
+deletion.
+"""
 
 from __future__ import annotations
 
