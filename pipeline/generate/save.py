@@ -29,7 +29,7 @@ from pipeline.generate.lifecycle import (
     settle_credits,
 )
 from pipeline.generate.topics.topic_run import conclude_pick
-from pipeline.holds.source_changes import standing_of
+from pipeline.holds.source_changes import hold_reason_of
 from pipeline.media import drawn_pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
 from pipeline.text.plain_text import plain_text
@@ -186,10 +186,11 @@ _ON_AUTOPILOT: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
-    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives orders."""
+    """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives
+    orders."""
     found = ""
     if brief.stories:
-        found = standing_of(generation.pk, multi_source.raw_items_of(brief))
+        found = hold_reason_of(generation.pk, multi_source.raw_items_of(brief))
     elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
         found = "source_withdrawn"
     elif raw is not None and raw.content_version != generation.raw_version:
@@ -206,7 +207,8 @@ def _no_more(raw: RawItem | None, brief: Brief) -> str:
 
 
 def _stopped(checks: Sequence[Check], *, is_offline: bool) -> str:
-    """Whose words they are that fail: a check compares with the source, which must not read as if it were at fault."""
+    """Whose words they are that fail: a check compares with the source, which must not read as if it were at
+    fault."""
     faults = " ".join(check.message for check in checks if check.outcome == "failed")
     by = "What was put together here" if is_offline else "What the model wrote"
     return f"{by} was stopped: {faults}"

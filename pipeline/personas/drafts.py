@@ -127,8 +127,8 @@ def _refuse_unusable(url: str, pasted: list[str]) -> None:
 def gather(url: str, posts: Sequence[str], *, now: datetime) -> PersonaMaterial:
     """Ask the site once, within the time of one fetch. Raises a `PluginError` in words for people.
 
-    One page, or one feed: robots.txt and what pages tell robots are heeded as by the source `scraper`, which also tells
-    the two apart, so a feed that robots.txt closes is never asked for as one.
+    One page, or one feed: robots.txt and what pages tell robots are heeded as by the source `scraper`, which
+    also tells the two apart, so a feed that robots.txt closes is never asked for as one.
     """
     if not url:
         return PersonaMaterial(posts=tuple(posts))
@@ -250,7 +250,7 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
         kept: dict[str, Any] = draft.material
         return PersonaMaterial(**{**kept, "posts": tuple(kept["posts"]), "texts": tuple(kept["texts"])})
     now, host = utc_now(), host_in(draft.url)
-    free_at = host_lock.take_turn(host, draft.pk, now)
+    free_at = host_lock.take_host(host, draft.pk, now)
     if free_at is not None:
         draft.sleep_until(free_at, attempts=0)
         return None
@@ -261,7 +261,7 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
         _fail(draft, error.code, message % {"reason": error.message})
         return None
     finally:
-        host_lock.give_back(host, draft.pk, utc_now())
+        host_lock.release_host(host, draft.pk, utc_now())
     held_until = work_queue.database_now() + timedelta(seconds=settings.LEASE_SECONDS)
     if not draft.sleep_until(held_until, material=asdict(material)):
         raise LostLease
@@ -269,7 +269,8 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
 
 
 def _wait(draft: PersonaDraft, error: TryLater) -> None:
-    """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at once."""
+    """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at
+    once."""
     wait = error.after or limits.MODEL_RETRIES[min(draft.tries, len(limits.MODEL_RETRIES) - 1)]
     is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
     if is_long or draft.tries + 1 >= MODEL_TRIES:

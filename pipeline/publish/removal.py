@@ -120,7 +120,7 @@ def _note_failure(row: Publication, error: PluginError, connection: OutletConnec
         }
         write_scheduled(row, values)
         if isinstance(error, NeedsReconnect):
-            health.lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
+            health.mark_lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
         refresh_item(item, now=now)
 
 

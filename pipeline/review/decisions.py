@@ -12,7 +12,7 @@ from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate, mailing, publish
 from pipeline.generate import acceptance, lifecycle, retry_rules
-from pipeline.holds.source_changes import OUT
+from pipeline.holds.source_changes import PUBLISHED_STATUSES
 from pipeline.ingest import collect
 from pipeline.media import drawn_pictures, media_root_id
 from pipeline.media.files import erase_of_items
@@ -73,7 +73,7 @@ def approve(
         states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
-        _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
+        _refuse_unless(row, allowed | PUBLISHED_STATUSES if is_flagged else allowed, "approved")
         update_locked(
             row,
             now,
@@ -93,7 +93,8 @@ def reject(
 ) -> GeneratedItem:
     """Reject a ready item for the person's reason.
 
-    Raises `Conflict` where it can't be rejected; with an `expected_version`, `states.Overtaken` as `edit` does.
+    Raises `Conflict` where it can't be rejected; with an `expected_version`, `states.Overtaken` as `edit`
+    does.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -131,15 +132,15 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Change words, outlets or alt texts while some of it may still be sent; changed words are a new revision.
+    """Change words, outlets or alt texts while some of it may still be sent; changed words are a new
+    revision.
 
-    `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets, and
-    `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves again. Words that
-    are drawn in a picture are drawn again, and the item is generating meanwhile; not while it has publications, for its
-    pictures are promised.
-    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
-    Raises `Invalid` for words that can't be drawn, and `Conflict` where it isn't editable, or drawn words change while it
-    is promised.
+    `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets,
+    and `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves
+    again. Words that are drawn in a picture are drawn again, and the item is generating meanwhile; not while
+    it has publications, for its pictures are promised. `expected_version` raises `states.Overtaken` as a
+    `version_conflict` where the row has moved on since it was read. Raises `Invalid` for words that can't be
+    drawn, and `Conflict` where it isn't editable, or drawn words change while it is promised.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -190,7 +191,8 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
-    """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it is."""
+    """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it
+    is."""
     if row.status != GeneratedItemStatus.READY:
         what, first = why_promised(row)
         message = f"Its words are drawn in an image that {what}. {first}, then edit it."
@@ -206,13 +208,15 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
 
 
 def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
-    """The first that is drawn of what was changed; where they are drawn another way only together, the first of them."""
+    """The first that is drawn of what was changed; where they are drawn another way only together, the first
+    of them."""
     given = [name for name in _DRAWN if name in values]
     return next((name for name in given if _changes_drawing(row, {name: values[name]})), given[0])
 
 
 def _alt_texts_by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
-    """Alt texts by id as alt texts by file name: the new files have other ids, and the names of those before them."""
+    """Alt texts by id as alt texts by file name: the new files have other ids, and the names of those before
+    them."""
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
     return {name: alt_texts[key] for key, name in names}
 
@@ -272,7 +276,8 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             checks_revision=None,
             overrides={},
             hint="",
-            # Who rejected it and when stays, as does the kind of a failure; what a person said, or it quotes, goes.
+            # Who rejected it and when stays, as does the kind of a failure; what a person said, or it quotes,
+            # goes.
             rejection=None if row.rejection is None else {**row.rejection, "message": ""},
             error=retry_rules.without_words(row.error),
             deleted_at=now,
@@ -291,13 +296,15 @@ def _erase_from_attempts(row: GeneratedItem) -> None:
 
 
 def _erase_files(item: UUID) -> None:
-    """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves it."""
+    """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves
+    it."""
     if not media_root_id.compare_folder().refusal:
         erase_of_items([item])
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
-    """Raises `Conflict` for an item that was erased, or is in none of the allowed statuses; `verb` as in "approved"."""
+    """Raises `Conflict` for an item that was erased, or is in none of the allowed statuses; `verb` as in
+    "approved"."""
     refuse_deleted(row)
     if row.status not in allowed:
         *others, last = sorted(allowed)

@@ -1,4 +1,4 @@
-"""What a workspace uses where a request or a source doesn't say: read and changed."""
+"""Reads and changes what a workspace uses if a request or a source doesn't say."""
 
 from __future__ import annotations
 
@@ -32,23 +32,27 @@ class Defaults:
     outlets: tuple[str, ...]
     late_policy: str = "publish"
     max_lateness_minutes: int | None = None
-    """None with `publish`, which never is too late."""
+    """None with `publish`, which is never too late."""
 
 
 def read(workspace: Workspace) -> Defaults:
-    return _told(WorkspaceDefaults.objects.of(workspace).get())
+    """Return the workspace's defaults."""
+    return _to_defaults(WorkspaceDefaults.objects.of(workspace).get())
 
 
 def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
-    """Raises `Invalid` for what isn't there, `EngineUnavailable` for what can't be run here; False where it is so already. What is at work already keeps its own."""
-    persona = _persona(workspace, wanted.persona)
+    """Change the defaults; False if they are so already. What is in progress keeps its own.
+
+    Raises `Invalid` for what doesn't exist, `EngineUnavailable` for what can't be run here.
+    """
+    persona = _find_persona(workspace, wanted.persona)
     _refuse_unknown_engines(wanted.engines)
     availability.refuse_engines(wanted.engines)
     _refuse_unknown_outlets(workspace, wanted.outlets)
-    wanted = _with_minutes(wanted)
+    wanted = _clean_lateness(wanted)
     with transaction.atomic():
         row: WorkspaceDefaults = WorkspaceDefaults.objects.of(workspace).select_for_update().get()
-        before = _told(row)
+        before = _to_defaults(row)
         if before == wanted:
             return False
         WorkspaceDefaults.objects.of(workspace).filter(pk=row.pk).update(
@@ -74,7 +78,7 @@ def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
     return True
 
 
-def _told(row: WorkspaceDefaults) -> Defaults:
+def _to_defaults(row: WorkspaceDefaults) -> Defaults:
     return Defaults(
         encode("per", row.persona_id),
         tuple(row.engines),
@@ -84,7 +88,8 @@ def _told(row: WorkspaceDefaults) -> Defaults:
     )
 
 
-def _with_minutes(wanted: Defaults) -> Defaults:
+def _clean_lateness(wanted: Defaults) -> Defaults:
+    """Return the defaults with the minutes that their policy needs. Raises `Invalid` for bad ones."""
     if wanted.late_policy not in LatePolicy.values:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
     if wanted.late_policy == "publish":
@@ -96,14 +101,15 @@ def _with_minutes(wanted: Defaults) -> Defaults:
     return replace(wanted, max_lateness_minutes=minutes)
 
 
-def _persona(workspace: Workspace, public_id: str) -> Persona:
-    key = decode("per", public_id)
-    found: Persona | None = (
-        Persona.objects.of(workspace).filter(pk=key, deleted_at=None).first() if key else None
+def _find_persona(workspace: Workspace, public_id: str) -> Persona:
+    """Return the persona. Raises `Invalid` if it doesn't exist any more."""
+    persona_id = decode("per", public_id)
+    persona: Persona | None = (
+        Persona.objects.of(workspace).filter(pk=persona_id, deleted_at=None).first() if persona_id else None
     )
-    if found is None:
+    if persona is None:
         raise Invalid.one("persona", "unknown", _("This persona isn't there any more. Choose another one."))
-    return found
+    return persona
 
 
 def _refuse_unknown_engines(names: Sequence[str]) -> None:
@@ -118,7 +124,7 @@ def _refuse_unknown_outlets(workspace: Workspace, public_ids: Sequence[str]) -> 
     if len(public_ids) > limits.OUTLETS_PER_ITEM:
         message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
         raise Invalid.one("outlets", "too_many", message)
-    keys = {key for one in public_ids if (key := decode("out", one))}
-    there = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None).count()
-    if there != len(public_ids):
+    outlet_ids = {outlet_id for public_id in public_ids if (outlet_id := decode("out", public_id))}
+    count = Outlet.objects.of(workspace).filter(pk__in=outlet_ids, deleted_at=None).count()
+    if count != len(public_ids):
         raise Invalid.one("outlets", "unknown", _("One of these outlets isn't there any more."))

@@ -57,7 +57,7 @@ class SignUpForm(forms.Form):
     )
 
     def clean_email(self) -> str:
-        email = subscribers.normalised(self.cleaned_data["email"])
+        email = subscribers.normalize_address(self.cleaned_data["email"])
         if email is None:
             raise forms.ValidationError(_("Enter a valid email address."))
         return email
