@@ -1,5 +1,6 @@
 """Adds groups of counts and increases up to the figures of one row, with the reason for each missing
-number."""
+number.
+"""
 
 from __future__ import annotations
 

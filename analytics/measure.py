@@ -71,7 +71,8 @@ def measuring_ages(*, is_simulated: bool) -> tuple[timedelta, ...]:
 
 def next_measuring(published_at: datetime, *, is_simulated: bool, now: datetime) -> datetime | None:
     """Return the first due time that is still to come, None after the last; missed ones aren't made up
-    for."""
+    for.
+    """
     due_times = (published_at + age for age in measuring_ages(is_simulated=is_simulated))
     return next((moment for moment in due_times if moment > now), None)
 
@@ -150,7 +151,8 @@ def _read_metrics(publication: Publication, published_at: datetime, now: datetim
 
 def _to_reading(samples: Iterable[Sample], platform: str, now: datetime) -> MetricReading:
     """Return the samples as a reading; whatever isn't a count that can be stored is missing, never
-    changed."""
+    changed.
+    """
     by_metric = {sample.metric: sample for sample in samples}
     values: dict[str, int | None] = {}
     availability: dict[str, str] = {}

@@ -84,7 +84,8 @@ class DateBuckets(Buckets):
 @dataclass(frozen=True)
 class HourBuckets(Buckets):
     """Places count the hours of the period; `starts` are in seconds since 1970, and `step` divides each of
-    them."""
+    them.
+    """
 
     starts: tuple[int, ...]
     labels: tuple[str, ...]

@@ -95,7 +95,8 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
 
 def mark_hits(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
     """Mark days of clicks and fetches, which come all day long, so that they are summed a few times an
-    hour."""
+    hour.
+    """
     mark(facts, wait=WAIT_OF_HITS)
 
 

@@ -1,5 +1,6 @@
 """Serializes rows of an answer for the API and its CSV: public ids, names, metrics, and why one is
-missing."""
+missing.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ _NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", "not_due"
 @dataclass(frozen=True)
 class OldestEntry:
     """The oldest row of a stage; `at` is when it came or is due, `span` its age and `why` what it waits
-    for."""
+    for.
+    """
 
     title: str
     link: str

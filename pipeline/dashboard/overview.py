@@ -78,7 +78,8 @@ class Steps:
     @property
     def are_done(self) -> bool:
         """Return whether all steps are done; an outlet isn't one, because publishing to the feed needs
-        none."""
+        none.
+        """
         return self.has_content and self.has_review and self.has_publication and self.has_access
 
 

@@ -187,7 +187,8 @@ _ON_AUTOPILOT: Final[Prepared[dict[str, Any]]] = Prepared(
 
 def _held(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
     """Why nothing of it may be sent yet: what it was made of was taken back, or changed, meanwhile, or gives
-    orders."""
+    orders.
+    """
     found = ""
     if brief.stories:
         found = hold_reason_of(generation.pk, multi_source.raw_items_of(brief))
@@ -208,7 +209,8 @@ def _no_more(raw: RawItem | None, brief: Brief) -> str:
 
 def _stopped(checks: Sequence[Check], *, is_offline: bool) -> str:
     """Whose words they are that fail: a check compares with the source, which must not read as if it were at
-    fault."""
+    fault.
+    """
     faults = " ".join(check.message for check in checks if check.outcome == "failed")
     by = "What was put together here" if is_offline else "What the model wrote"
     return f"{by} was stopped: {faults}"

@@ -143,14 +143,16 @@ def hold_reason_of(generation_id: UUID, raw_items: Collection[UUID]) -> str:
 
 def _change_hold(item: GeneratedItem, row: RawItem) -> str:
     """Return `source_changed` if the item was made of an old version, which the withdrawal may have
-    replaced."""
+    replaced.
+    """
     is_old = item.raw_version is not None and item.raw_version < row.content_version
     return "source_changed" if is_old else ""
 
 
 def _instructions_hold(item: GeneratedItem) -> str:
     """Return the hold for instructions in the source that a withdrawal replaced, unless the item is
-    approved."""
+    approved.
+    """
     has_warning = any(
         check["code"] == "instructions" and check["outcome"] == "warning" for check in item.checks
     )

@@ -35,7 +35,8 @@ log = structlog.get_logger(__name__)
 
 def maintain_outlet(claimed: Outlet) -> None:
     """Work one claimed outlet: renew its credential if it is time, check the account, and record the
-    result."""
+    result.
+    """
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)
     # Later writes must name the token that this task claimed with, not one that overtook it.
     outlet.lease_token = claimed.lease_token

@@ -162,7 +162,8 @@ def new_account(
     profile: Mapping[str, Any] | None = None,
 ) -> Account:
     """Return an account at the address, and in the API version, that the operator set or the platform
-    names."""
+    names.
+    """
     platform = platform_of(kind)
     api = platform.api
     if platform.may_use_http:

@@ -270,7 +270,8 @@ def _material(draft: PersonaDraft) -> PersonaMaterial | None:
 
 def _wait(draft: PersonaDraft, error: TryLater) -> None:
     """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at
-    once."""
+    once.
+    """
     wait = error.after or limits.MODEL_RETRIES[min(draft.tries, len(limits.MODEL_RETRIES) - 1)]
     is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
     if is_long or draft.tries + 1 >= MODEL_TRIES:

@@ -268,7 +268,8 @@ def _publish_by(attempt: Attempt, row: Publication, now: datetime) -> None:
 
 def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now: datetime) -> None:
     """Keep the newest numbers beside the publication, for its JSON; the measurements themselves are the
-    facts."""
+    facts.
+    """
     Publication.everywhere.filter(pk=publication_id).update(
         metrics=dict(metrics), version=F("version") + 1, updated_at=now
     )
@@ -306,7 +307,8 @@ def is_overdue(row: Publication, now: datetime) -> bool:
 
 def next_wake_at(row: Publication) -> datetime | None:
     """When a task looks at a scheduled publication: for its next try, or before that to tell that it is
-    late."""
+    late.
+    """
     moment = row.next_attempt_at or row.due_at
     return moment and _or_when_overdue(row, moment)
 

@@ -192,7 +192,8 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     """Here rather than in the run that draws: who typed the words is told at once, and the item stays as it
-    is."""
+    is.
+    """
     if row.status != GeneratedItemStatus.READY:
         what, first = why_promised(row)
         message = f"Its words are drawn in an image that {what}. {first}, then edit it."
@@ -209,14 +210,16 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
 
 def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
     """The first that is drawn of what was changed; where they are drawn another way only together, the first
-    of them."""
+    of them.
+    """
     given = [name for name in _DRAWN if name in values]
     return next((name for name in given if _changes_drawing(row, {name: values[name]})), given[0])
 
 
 def _alt_texts_by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
     """Alt texts by id as alt texts by file name: the new files have other ids, and the names of those before
-    them."""
+    them.
+    """
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
     return {name: alt_texts[key] for key, name in names}
 
@@ -297,14 +300,16 @@ def _erase_from_attempts(row: GeneratedItem) -> None:
 
 def _erase_files(item: UUID) -> None:
     """At once and for good. What a kill leaves, or another database's folder, the sweep finds: nothing serves
-    it."""
+    it.
+    """
     if not media_root_id.compare_folder().refusal:
         erase_of_items([item])
 
 
 def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
     """Raises `Conflict` for an item that was erased, or is in none of the allowed statuses; `verb` as in
-    "approved"."""
+    "approved".
+    """
     refuse_deleted(row)
     if row.status not in allowed:
         *others, last = sorted(allowed)

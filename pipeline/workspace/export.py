@@ -1,5 +1,6 @@
 """Exports the pipeline's part of a workspace in the shapes of the API, without secrets and secret
-addresses."""
+addresses.
+"""
 
 from __future__ import annotations
 

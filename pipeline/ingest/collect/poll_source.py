@@ -100,7 +100,8 @@ def poll_wait(
 
 def poll(source: Source) -> None:
     """Work one claimed source. Where its host is busy it sleeps for a moment, and nothing is counted as a
-    failure."""
+    failure.
+    """
     crash_point("collect.claimed")
     try:
         _poll(source, utc_now())
@@ -224,7 +225,8 @@ def _polled(
 
 def _notes(source: Source, fetched: Fetch, also: Note | None) -> list[dict[str, str]]:
     """What is to be known of the source. One that answers "not modified" was not read again: what was said
-    still holds."""
+    still holds.
+    """
     notes = [{"code": note.code, "message": note.message[:MESSAGE_CHARACTERS]} for note in fetched.notes]
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}

@@ -31,7 +31,8 @@ CODE_CHARACTERS = 4096
 @page("manage", methods=("POST",))
 def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     """Leads on by a page instead of a redirect: a browser lets no form lead to another site (CSP,
-    `form-action`)."""
+    `form-action`).
+    """
     platform = _platform(kind)
     given = request.POST.get("outlet", "")
     try:

@@ -80,7 +80,8 @@ class DecideForm(WhenForm):
 @page("edit", methods=("POST",))
 def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
     """`items` are ids with versions, with commas between them, and after a bar those that they are chosen
-    among."""
+    among.
+    """
     form = DecideForm(request.POST, zone=place.workspace.timezone)
     versions, shown = _versions_in(request.POST)
     try:
@@ -270,7 +271,8 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 
 def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> tuple[str, bool]:
     """What came of it in words, and False where something of it waits, though it was asked to be
-    published."""
+    published.
+    """
     if not done:
         return "", True
     if asked["act"] != bulk_review.PUBLISH:
