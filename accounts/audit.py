@@ -23,9 +23,7 @@ def note(
     subject: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> AuditEntry:
-    """Store an entry of the audit log; call it in the change's transaction, so that both are there or
-    neither.
-    """
+    """Store an entry of the audit log; call it in the change's transaction, so that neither is there alone."""
     entry: AuditEntry = AuditEntry.everywhere.create(
         workspace=workspace,
         action=action,

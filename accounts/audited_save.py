@@ -1,6 +1,4 @@
-"""Saves named fields of a row, and gives their values as the audit log may show them; the caller writes the
-entry.
-"""
+"""Saves named fields of a row, and gives their values for the audit entry, which the caller writes."""
 
 from __future__ import annotations
 

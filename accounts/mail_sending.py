@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _CODE_LINE: Final = re.compile(r"[A-Z0-9]{3,8}(?:-[A-Z0-9]{3,8})?")
 _ONE_LINE_NAMES: Final = ("workspace", "title", "by")
 _DIRECTION_MARKS: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
-"""Characters that turn the direction of the text after them, and could make an address or a sentence of ours
-read as another."""
+"""Characters that turn the text's direction, and could make an address or a sentence of ours read as another.
+"""
 _UNDELIVERING_BACKENDS: Final = ("filebased.EmailBackend", "console.EmailBackend", "dummy.EmailBackend")
 _inliner: Final = css_inline.CSSInliner(keep_style_tags=True)
 
@@ -45,9 +45,7 @@ def send(name: str, to: Sequence[str], context: Mapping[str, Any]) -> None:
 
 
 def render(name: str, to: str, context: Mapping[str, Any]) -> EmailMessage:
-    """Return the mail of `templates/mail/<name>.txt` in text and HTML, unsent; its first paragraph is the
-    subject.
-    """
+    """Return the mail of `templates/mail/<name>.txt` in text and HTML; its first paragraph is the subject."""
     text = render_to_string(f"mail/{name}.txt", _frame_context(context))
     subject, _, body = text.strip().partition("\n\n")
     plain = EmailMultiAlternatives(" ".join(subject.split()), body.strip() + "\n", None, [to])
@@ -72,8 +70,7 @@ def add_html(message: EmailMessage) -> EmailMessage:
 
 
 def _to_blocks(text: str) -> list[dict[str, Any]]:
-    """Split plain text into blocks: a paragraph that is one address of ours becomes a button, a code stands
-    out.
+    """Split plain text into blocks: a paragraph with only our address becomes a button, a code stands out.
 
     A line with a list below it becomes a table of two columns.
     """

@@ -45,9 +45,7 @@ def mark_samples_complete(workspace: Workspace) -> None:
 
 
 def has_samples(workspace: Workspace) -> bool:
-    """Return whether there are samples or they are being filled in; False once their removal was
-    requested.
-    """
+    """Return whether there are samples, also unfinished ones; False once removal was requested."""
     return workspace.samples in {_Samples.FILLING, _Samples.FILLED}
 
 
@@ -93,9 +91,7 @@ def remove_some_of(workspace: Workspace) -> int:
 
 
 def remove_members(workspace_id: UUID, rows: int) -> int:
-    """Remove the accounts' part: sample members, and their users if nobody can log in as them; return how
-    many.
-    """
+    """Remove sample members, and their users if nobody can log in as them; return how many."""
     members = Membership.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     user_ids = list(members.order_by("pk").values_list("user_id", flat=True)[:rows])
     NoticeChoice.everywhere.filter(workspace_id=workspace_id, user_id__in=user_ids).delete()

@@ -1,6 +1,4 @@
-"""Keeps workspaces apart: a query set that refuses to run until its workspace is named, and the model
-base.
-"""
+"""Keeps workspaces apart: base classes of rows and of query sets that need their workspace named."""
 
 from __future__ import annotations
 

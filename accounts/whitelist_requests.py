@@ -1,7 +1,6 @@
-"""Handles a workspace's access: an owner requests it, an operator grants or refuses it with or without a
-request.
+"""Handles a workspace's access: owners request it, operators grant, refuse or revoke it.
 
-The owners get a mail of each decision.
+The owners get a mail of each decision; operators may grant and revoke it without a request.
 """
 
 from __future__ import annotations
@@ -87,8 +86,7 @@ def _validated_message(message: str) -> str:
 
 
 def grant(workspace: Workspace, actor: str) -> bool:
-    """Approve the pending request, or whitelist without one, and mail the owners; False if it has access
-    already.
+    """Approve the pending request, or whitelist without one, and mail the owners; False if it has access.
 
     Raises `Conflict` if another operator decided the request meanwhile.
     """

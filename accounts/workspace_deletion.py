@@ -134,9 +134,7 @@ def _erase_some(now: datetime) -> int:
 
 
 def _erase_batch(workspace: Workspace, now: datetime) -> int:
-    """Erase one batch of this workspace; return how many rows, 1 for the first and last step, which erase
-    none.
-    """
+    """Erase one batch of this workspace; return how many rows, 1 for the steps that erase none."""
     if workspace.deleted_at is None:
         # First nobody can open it any more, so that nobody adds to what is being erased.
         Workspace.everywhere.filter(pk=workspace.pk).update(deleted_at=now)

@@ -34,9 +34,7 @@ def create(
     plan: Plan | None = None,
     actor: str | None = None,
 ) -> Workspace:
-    """Create a workspace with its credit account and what the other apps provide; it isn't whitelisted
-    yet.
-    """
+    """Create a workspace with its credit account and what other apps provide; it isn't whitelisted yet."""
     row = Workspace(name=name, timezone=timezone, plan=plan or default_plan())
     return establish(row, owner=owner, actor=actor, language=language)
 
@@ -144,9 +142,7 @@ def restore_limits(workspace: Workspace, actor: str) -> bool:
 def _update_if(
     workspace: Workspace, actor: str, action: str, *, expected: dict[str, Any], **values: Any
 ) -> bool:
-    """Write the values if the row still is as in `expected`, and note it; otherwise return False and note
-    nothing.
-    """
+    """Write and note the values if the row still is as in `expected`, else return False."""
     with transaction.atomic():
         if not Workspace.everywhere.filter(pk=workspace.pk, **expected).update(**values):
             return False

@@ -1,6 +1,4 @@
-"""Adds groups of counts and increases up to the figures of one row, with the reason for each missing
-number.
-"""
+"""Adds groups of counts and increases up to a row's figures, with reasons for missing numbers."""
 
 from __future__ import annotations
 
@@ -81,9 +79,7 @@ class Fold:
             self.published_on.add(platform)
 
     def mark_counted(self, name: str) -> None:
-        """Say that hits of this name were counted, even if there were none: 0 instead of None; a number
-        stays.
-        """
+        """Say that hits of this name were counted, even if none: 0 instead of None; numbers stay."""
         self.first_party[name] = self.first_party[name] or 0
 
     def _add_reasons(self, reasons: Mapping[str, str]) -> None:

@@ -86,11 +86,10 @@ class SliceOfSeconds(Slice):
 
 
 def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """Count outcomes by `columns`, which are annotated already, and by what is `known_by_publication` of each
-    publication.
+    """Count outcomes by `columns`, which are annotated already, and by what is known of each publication.
 
-    `known_by_publication` is 1 if any number of the publication is known, 0 if its platform gave none, None
-    if it wasn't measured.
+    The column `known` is 1 if any number of the publication is known, 0 if its platform gave none, None if it
+    wasn't measured.
     """
     has_any_metric = Q()
     for metric in METRICS:
@@ -133,9 +132,7 @@ def measurement_groups(
 
 
 def with_items(hits: QuerySet[Any]) -> QuerySet[Any]:
-    """Annotate counts of hits with the dimensions of their items; a feed fetch has no item and gets empty
-    ones.
-    """
+    """Annotate counts of hits with the dimensions of their items; feed fetches have none."""
     annotated: QuerySet[Any] = hits.annotate(
         content_type=Coalesce(F("publication__item__bucket"), Value("")),
         source_id=F("publication__item__source_id"),

@@ -70,9 +70,7 @@ def measuring_ages(*, is_simulated: bool) -> tuple[timedelta, ...]:
 
 
 def next_measuring(published_at: datetime, *, is_simulated: bool, now: datetime) -> datetime | None:
-    """Return the first due time that is still to come, None after the last; missed ones aren't made up
-    for.
-    """
+    """Return the first due time that is still to come, None after the last; missed ones are skipped."""
     due_times = (published_at + age for age in measuring_ages(is_simulated=is_simulated))
     return next((moment for moment in due_times if moment > now), None)
 
@@ -150,9 +148,7 @@ def _read_metrics(publication: Publication, published_at: datetime, now: datetim
 
 
 def _to_reading(samples: Iterable[Sample], platform: str, now: datetime) -> MetricReading:
-    """Return the samples as a reading; whatever isn't a count that can be stored is missing, never
-    changed.
-    """
+    """Return the samples as a reading; whatever isn't a count that can be stored is missing."""
     by_metric = {sample.metric: sample for sample in samples}
     values: dict[str, int | None] = {}
     availability: dict[str, str] = {}
@@ -205,6 +201,7 @@ def _store_reading(
 def _insert_measurement(
     row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading
 ) -> None:
+    """Insert the measurement with its increases, update the publication's numbers, and mark the days."""
     last_values = _last_known_values(publication)
     deltas = {
         f"{metric}_delta": None if value is None else value - last_values.get(metric, 0)

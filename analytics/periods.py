@@ -136,9 +136,7 @@ def _first_day(day: date, interval: str) -> date:
 
 
 def _offsets(period: Period) -> tuple[tuple[tuple[int, int], ...], int]:
-    """Return the zone's offsets within the period, each with the moment until which it applies, and the last
-    one.
-    """
+    """Return the zone's offsets in the period, each with the moment until which it applies, and the last."""
     offsets = []
     moment, end = int(period.start.timestamp()), int(period.end.timestamp())
     offset = _offset_at(moment, period.zone)
@@ -166,9 +164,7 @@ def _offset_at(seconds: int, zone: ZoneInfo) -> int:
 
 
 def _hours(period: Period) -> Iterator[tuple[datetime, str]]:
-    """Yield the local hours with their labels; an hour that a change of clocks repeats comes twice, with
-    other offsets.
-    """
+    """Yield the local hours with labels; one that a change of clocks repeats comes twice, by its offset."""
     local = period.start.astimezone(period.zone)
     start = period.start - timedelta(
         minutes=local.minute, seconds=local.second, microseconds=local.microsecond

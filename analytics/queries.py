@@ -166,9 +166,7 @@ def columns(question: Question) -> list[str]:
 
 
 def _filter_mode(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
-    """Filter live or test rows by a list of one value: SQLite finds no index for the `NOT test` of a plain
-    filter.
-    """
+    """Filter by a list of one value: SQLite finds no index for the `NOT test` of a plain filter."""
     return rows.filter(test__in=[question.test])
 
 

@@ -94,9 +94,7 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
 
 
 def mark_hits(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
-    """Mark days of clicks and fetches, which come all day long, so that they are summed a few times an
-    hour.
-    """
+    """Mark days of clicks and fetches with a longer wait: they come all day long."""
     mark(facts, wait=WAIT_OF_HITS)
 
 
@@ -125,6 +123,7 @@ class _LeaseLost(Exception):
 
 
 def _replace_rollups(row: RollupDay) -> None:
+    """Delete the day's rollups and insert them again from its facts, by quarter of an hour and by day."""
     start = datetime.combine(row.day, time(), tzinfo=UTC)
     for model in (OutcomeRollup, MeasurementRollup, HitRollup):
         model.everywhere.filter(workspace_id=row.workspace_id, test__in=[row.test], day=row.day).delete()
@@ -204,6 +203,7 @@ def _constants(row: RollupDay, **values: Any) -> dict[str, Any]:
 def _insert_from(
     model: type[Any], groups: QuerySet[Any], columns: Sequence[str], constants: dict[str, Any]
 ) -> None:
+    """Insert the groups with the constant columns, in one statement within the database."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
     constant_values = [fields[name].get_db_prep_save(value, connection) for name, value in constants.items()]
     # On PostgreSQL a parameter in a SELECT has no type of its own; on SQLite a cast would change its value.
@@ -228,7 +228,7 @@ def forget_hits(now: datetime) -> int:
 
 
 def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
-    """Return those of the days between the two, both included, whose rollups hold every fact."""
+    """Return the days from `first` to `last` whose rollups hold every fact."""
     rows = RollupDay.objects.of(workspace_id).filter(
         test__in=[test], day__gte=first, day__lte=last, is_current=True
     )

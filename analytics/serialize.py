@@ -1,6 +1,4 @@
-"""Serializes rows of an answer for the API and its CSV: public ids, names, metrics, and why one is
-missing.
-"""
+"""Serializes rows of an answer for the API and its CSV, with the reason for each missing metric."""
 
 from __future__ import annotations
 

@@ -46,9 +46,7 @@ class ReadOnly:
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may run actions: those who may change endpoints, though no form changes
-        one.
-        """
+        """Return whether the user may run actions; it takes the permission to change endpoints."""
         return request.user.has_perm("webhooks.change_endpoint")
 
 

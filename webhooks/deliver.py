@@ -1,5 +1,4 @@
-"""Delivers events to an endpoint: a task takes some due deliveries, sends them one after another, and records
-them.
+"""Delivers events: a task takes some of an endpoint's due deliveries, sends them in turn, and records them.
 
 Deliveries are taken, then sent by POST without a transaction, then one transaction writes the attempts, the
 deliveries and the endpoint's health under their leases. A worker that dies between a POST and that

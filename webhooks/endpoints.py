@@ -299,9 +299,7 @@ class DisabledEndpoint:
 
 
 def disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
-    """Return the newest five endpoints that the service switched off; those that a person switched off are no
-    news.
-    """
+    """Return the newest five endpoints that the service, not a person, switched off."""
     rows = (
         Endpoint.objects.of(workspace_id)
         .filter(status=EndpointStatus.DISABLED, is_on=True, deleted_at=None)
@@ -315,9 +313,7 @@ def disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
 
 
 def answered_410(endpoint: Any) -> QuerySet[Delivery]:
-    """Return the held deliveries that were answered with 410 by an endpoint, which may be an outer
-    query's.
-    """
+    """Return the held deliveries that an endpoint, or one of an outer query, answered with 410."""
     deliveries: QuerySet[Delivery] = Delivery.everywhere.held().filter(endpoint=endpoint, last_status=410)
     return deliveries
 

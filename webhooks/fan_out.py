@@ -39,9 +39,7 @@ def write_deliveries(events: Sequence[Event]) -> None:
 
 
 def wants(endpoint: Endpoint, event: Event) -> bool:
-    """Return whether the endpoint subscribed to the type, by name or default, and is of the event's mode
-    (live or test).
-    """
+    """Return whether the endpoint subscribed to the type, and is of the event's mode (live or test)."""
     if endpoint.test != event.test:
         return False
     if endpoint.events:

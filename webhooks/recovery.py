@@ -1,6 +1,4 @@
-"""Sends again what an endpoint missed since a time, however much; newer events wait for only a few of
-these.
-"""
+"""Sends again what an endpoint missed since a time, with only a few queued ahead of newer events."""
 
 from __future__ import annotations
 
@@ -32,8 +30,7 @@ LEASE: Final = timedelta(seconds=60)
 PORTION_ROWS: Final = 50
 """Deliveries that are queued in one transaction."""
 MAX_QUEUED_SECONDS: Final = 2
-"""Queued deliveries beyond which it waits, in seconds of the endpoint's rate: new events have at most these
-before them."""
+"""How much may be queued, in seconds of the endpoint's rate: new events wait for no more than that."""
 MAX_QUEUED_OF_FAILING: Final = 2
 """The same as a number for a failing endpoint, which is tried one delivery at a time."""
 QUEUE_FULL_PAUSE: Final = timedelta(seconds=1)
@@ -208,9 +205,7 @@ def _audit(action: str, recovery: Recovery, actor: str, details: dict[str, objec
 
 
 def forget(now: datetime) -> int:
-    """Delete some ended recoveries that are too old, found by their ids, which rise with time; return how
-    many.
-    """
+    """Delete some ended recoveries that are too old, and return how many. They are found by their ids."""
     too_old = Recovery.everywhere.filter(pk__lt=first_of(now - limits.DELIVERY_ATTEMPTS_KEPT)).exclude(
         status=RecoveryStatus.RUNNING
     )

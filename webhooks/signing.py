@@ -1,5 +1,4 @@
-"""Signs deliveries by Standard Webhooks: HMAC-SHA256 of `<event id>.<seconds>.<body>`, the body as it is
-sent.
+"""Signs deliveries by Standard Webhooks: HMAC-SHA256 of `<event id>.<seconds>.<body>`, the body as sent.
 
 The address and the other headers aren't signed.
 """
@@ -36,8 +35,7 @@ def secrets_of(endpoint: Endpoint, *, now: datetime) -> list[str]:
 
 
 def sign(signing_secrets: Sequence[str], event_id: str, sent_at: datetime, body: bytes) -> str:
-    """Return the value of `webhook-signature`: `v1,` and base64 for each secret; the receiver accepts any of
-    them.
+    """Return the value of `webhook-signature`: `v1,` and base64 for each secret; receivers accept any.
 
     `sent_at` is in UTC; its whole seconds are those of `webhook-timestamp`.
     """

@@ -74,6 +74,7 @@ class BearerToken(BaseAuthentication):
     """Authenticates requests by the `Authorization: Bearer` header, for DRF."""
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
+        """Return the caller. Raises `Unauthenticated`, or `TooManyBadTokens` for a network that guesses."""
         text = _bearer_token(request.META.get("HTTP_AUTHORIZATION", ""))
         if text is None:
             raise Unauthenticated

@@ -133,7 +133,7 @@ def run_once(
 
 
 def has_answer(caller: Caller, key_header: str | None) -> bool:
-    """Return whether `run_once` will most likely replay an answer, so that dear preparations can be
+    """Return whether `run_once` will most likely replay an answer, so that costly preparations can be
     skipped.
     """
     key = read_key(key_header)

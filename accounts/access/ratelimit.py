@@ -31,13 +31,12 @@ CAPACITY: Final = limits.RATE_BURST
 INTERVAL: Final = 60 * _MICROS_PER_SECOND // limits.RATE_PER_MINUTE
 """Microseconds until one more request is allowed."""
 WINDOW: Final = CAPACITY * INTERVAL
-"""Microseconds until an empty allowance is full: how far the theoretical arrival time may run ahead of the
-clock."""
+"""Microseconds until an empty allowance is full: how far theoretical arrivals may run ahead of the clock."""
 MAX_AHEAD: Final = WINDOW + 60 * _MICROS_PER_SECOND
-"""Microseconds.
+"""Microseconds that a stored arrival may be ahead; one further ahead was written by a clock that was set
+back.
 
-A stored arrival further ahead was written by a clock that has been set back since, so the allowance starts
-over. A clock that was corrected by less gives nobody a second burst.
+The allowance then starts over. A clock that was corrected by less gives nobody a second burst.
 """
 
 REDIS_TIMEOUT_SECONDS: Final = 0.25
@@ -191,6 +190,7 @@ _READ: Final = "SELECT arrival_micros, {now} FROM rate_bucket WHERE workspace_id
 
 
 def _take_from_database(workspace_id: UUID, now: int | None) -> Decision:
+    """Take a request by one SQL statement; a refused one needs a second, for the wait."""
     is_postgres = connection.vendor == "postgresql"
     if now is None and not is_postgres:
         # SQLite's clock is this machine's; its own functions give milliseconds only.

@@ -79,17 +79,17 @@ class RecordRequests:
         return response
 
 
-def store_request(token_id: UUID, seen: RecentRequest) -> None:
+def store_request(token_id: UUID, entry: RecentRequest) -> None:
     """Add a request to its key's list; it is dropped while Redis is away."""
     if not settings.REDIS_URL:
-        _store_in_process(token_id, seen)
+        _store_in_process(token_id, entry)
         return
     if time.monotonic() < _redis_skipped_until["at"]:
         return
     name = _list_key(token_id)
     try:
         with _client(settings.REDIS_URL).pipeline(transaction=False) as pipe:
-            pipe.lpush(name, json.dumps(astuple(seen)))
+            pipe.lpush(name, json.dumps(astuple(entry)))
             pipe.ltrim(name, 0, limits.KEY_REQUESTS_KEPT - 1)
             pipe.expire(name, limits.KEY_REQUESTS_KEPT_FOR)
             pipe.execute()

@@ -46,8 +46,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 PATTERN: Final = r"cpk_(?:live|test)_[0-9A-Za-z]{36}"
-"""A regular expression for secret scanners; the last six characters are a checksum of everything before them.
-"""
+"""A regular expression for secret scanners; the last six characters are a checksum of the others."""
 _PATTERN_RE: Final = re.compile(PATTERN)
 _BASE_62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_CHARACTERS: Final = 30
@@ -103,14 +102,14 @@ def mint(
 
 def _validated_scopes(scopes: Iterable[str]) -> list[str]:
     """Return the scopes in the order of `SCOPES`, each once. Raises `Invalid` for unknown ones or none."""
-    wanted = set(scopes)
-    unknown = sorted(wanted - set(SCOPES))
+    requested = set(scopes)
+    unknown = sorted(requested - set(SCOPES))
     if unknown:
         message = f"There is no scope {', '.join(unknown)}; known are: {', '.join(SCOPES)}."
         raise Invalid.one(field="scopes", code="unknown_scope", message=message)
-    if not wanted:
+    if not requested:
         raise Invalid.one(field="scopes", code="required", message="Choose at least one scope.")
-    return [scope for scope in SCOPES if scope in wanted]
+    return [scope for scope in SCOPES if scope in requested]
 
 
 def _create_token(
@@ -177,9 +176,7 @@ _LIVE_TOKEN_QUERY: Final[Prepared[ApiToken]] = Prepared(
 
 
 def find_token(text: str, now: datetime) -> ApiToken | None:
-    """Return the live token with this text, with its workspace and plan, in one query; None if there is
-    none.
-    """
+    """Return the live token with this text, with its workspace and plan, in one query; None for others."""
     if not is_well_formed(text):
         return None
     matches = _LIVE_TOKEN_QUERY.ask(digest=digest(text), now=now)
@@ -187,9 +184,7 @@ def find_token(text: str, now: datetime) -> ApiToken | None:
 
 
 def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
-    """Store when and from where the token was last used, at most once a minute: most requests write
-    nothing.
-    """
+    """Store when and from where the token was last used, at most once a minute: most requests don't write."""
     stale = now - limits.TOKEN_USE_NOTED_EVERY
     if token.last_used_at is not None and token.last_used_at > stale:
         return
@@ -308,9 +303,7 @@ def public_id(token: ApiToken) -> str:
 
 
 def actor_name(actor: str) -> str:
-    """Return an actor's name for people: an API key's name, or the email address that a user is named by
-    already.
-    """
+    """Return an actor's name for people: an API key's name, or the email address of a user."""
     token_id = decode("tok", actor)
     name = (
         ApiToken.everywhere.filter(pk=token_id).values_list("name", flat=True).first() if token_id else None

@@ -97,9 +97,7 @@ class WorkspaceAdminForm(ModelFormBase):
         return name
 
     def take_over(self, workspace: Workspace) -> None:
-        """Write the cap, which is given in dollars, to the workspace in micro-dollars; the row isn't
-        saved.
-        """
+        """Write the cap, given in dollars, to the workspace in micro-dollars; the row isn't saved."""
         cap = self.cleaned_data["model_cap_usd"]
         workspace.model_cap_micro_usd = None if cap is None else int(cap * MICRO)
 
@@ -115,9 +113,7 @@ class WorkspaceAdminForm(ModelFormBase):
 
 
 def table_of_limits(workspace: Workspace) -> SafeString:
-    """Return an HTML table of each limit: the plan's number, the operator's override, and which is in
-    force.
-    """
+    """Return an HTML table of each limit: the plan's, the operator's override, and the one in force."""
     limits_in_force = plan_limits(workspace)
     rows = []
     for name, label in LIMIT_LABELS.items():

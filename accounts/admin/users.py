@@ -104,6 +104,7 @@ class UserAdmin(UserAdminBase):
 
     @admin.action(description=_("Confirm address"), permissions=["change"])
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Confirm the addresses of the chosen users."""
         users_to_confirm = [user for user in queryset if self.has_change_permission(request, user)]
         for user in users_to_confirm:
             users.confirm_address(user, actor_of(request))

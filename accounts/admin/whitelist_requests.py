@@ -1,6 +1,4 @@
-"""The operators' queue of access requests; each has a page that says what approval opens, to approve or
-refuse.
-"""
+"""The operators' queue of access requests, each with a page that says what approval opens."""
 
 from __future__ import annotations
 
@@ -97,9 +95,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return TemplateResponse(request, "admin/accounts/whitelistrequest/decide.html", context)
 
     def _decide_posted(self, request: HttpRequest, row: WhitelistRequest) -> bool:
-        """Approve or refuse as the form says; return False if that failed, so that the page keeps the typed
-        reason.
-        """
+        """Approve or refuse as the form says; False if that failed, so that the typed reason stays."""
         name, actor = row.workspace.name, actor_of(request)
         try:
             if "approve" in request.POST:

@@ -300,9 +300,7 @@ _BALANCE_FOR_UPDATE: Final[Prepared[CreditBalance]] = Prepared(
 
 
 def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
-    """Return the balance, locked until the commit, in the month of `now`; starts the month if nobody has
-    yet.
-    """
+    """Return the balance, locked until the commit; starts the month of `now` if nobody has yet."""
     # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the
     # transaction's write lock does.
     balance = _BALANCE_FOR_UPDATE.ask(workspace=workspace_id)[0]

@@ -43,9 +43,7 @@ class Mismatch:
 
 
 def usage(workspace: Workspace, now: datetime) -> UsageReport:
-    """Return the month so far; a month that hasn't been started in the ledger yet is computed, not
-    written.
-    """
+    """Return the month so far; a month that the ledger hasn't started yet is computed, not written."""
     balance: CreditBalance = CreditBalance.everywhere.get(workspace_id=workspace.pk)
     month = month_of(now)
     if balance.period_start < month:
@@ -74,9 +72,7 @@ def is_used_up(workspace: Workspace) -> bool:
 
 
 def check() -> list[Mismatch]:
-    """Return every sum that differs, by one statement, so that entries written meanwhile can't look like
-    one.
-    """
+    """Return every sum that differs, by one statement, so that entries written meanwhile don't matter."""
     rows = Workspace.everywhere.order_by("pk").values_list(
         "pk",
         "credits__available",

@@ -39,9 +39,7 @@ class CreditBalance(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One change of a workspace's credits; the sums of `amount`, `reserved_change` and `used_change` are the
-    balance.
-    """
+    """A change of a workspace's credits; the sums of its three amounts over all entries are the balance."""
 
     class Kind(models.TextChoices):
         GRANT = "grant"

@@ -12,9 +12,7 @@ from config.core.ids import uuid7
 
 
 class IdempotencyKey(models.Model):
-    """A stored answer, written in the transaction of its effect: there is never an effect without its
-    answer.
-    """
+    """A stored answer, written in the transaction of its effect: neither exists alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")

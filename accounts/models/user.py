@@ -21,9 +21,7 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
-        """Create a superuser whose address counts as verified: only somebody with database access can run
-        this.
-        """
+        """Create a superuser with a verified address: only somebody with database access can run this."""
         user = self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
         user.mark_email_verified()
         return user

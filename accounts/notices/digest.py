@@ -1,6 +1,4 @@
-"""Sends the daily digest: what was gathered for each member, and what is counted at that moment, in one
-message.
-"""
+"""Sends the daily digest: what was gathered for each member, and what is counted at that moment."""
 
 from __future__ import annotations
 
@@ -125,10 +123,10 @@ def _notice_text(notice: Any) -> str:
 
 def _join_lines(lines: Sequence[str]) -> str:
     """Join the lines to a text of at most `DIGEST_LINES`, which says how many more there are."""
-    shown = list(lines[: limits.DIGEST_LINES])
-    hidden_count = len(lines) - len(shown)
+    kept_lines = list(lines[: limits.DIGEST_LINES])
+    hidden_count = len(lines) - len(kept_lines)
     if hidden_count:
-        shown.append(
+        kept_lines.append(
             ngettext("And %(count)d more.", "And %(count)d more.", hidden_count) % {"count": hidden_count}
         )
-    return "\n\n".join(shown)
+    return "\n\n".join(kept_lines)

@@ -1,6 +1,4 @@
-"""Stores when and where each member is notified: the defaults of the role, changed by the member's
-choices.
-"""
+"""Stores when and where each member is notified: the role's defaults, changed by the member."""
 
 from __future__ import annotations
 

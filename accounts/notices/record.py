@@ -1,6 +1,4 @@
-"""Records notices in the transaction of their change, writes their messages to members, and deletes old
-ones.
-"""
+"""Records notices in the transaction of their change, writes their messages, and deletes old ones."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def report_errors(
     overtaken: _StrOrPromise = "",
     on_overtaken: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Show an error of the block in a message or, with a form, at its fields; the page continues after the
+    """Show an error of the block in a message or, with a form, at its fields; the page goes on afterwards.
     block.
 
     What the block does after its call is done only if the call worked: report success, and redirect. If a row

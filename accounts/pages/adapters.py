@@ -71,9 +71,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # it ships no types
-    """Encrypts the secrets of authenticator apps and recovery codes, like every secret that must be
-    readable.
-    """
+    """Encrypts the secrets of authenticator apps and recovery codes, as other readable secrets are."""
 
     def encrypt(self, text: str) -> str:
         return seal(text)

@@ -63,9 +63,7 @@ def _place_of_account_page(request: HttpRequest) -> Place | None:
 
 
 def last_or_first(request: HttpRequest, own: list[Membership]) -> Membership | None:
-    """Return the membership of the workspace that was last opened in this session, else the first of
-    `own`.
-    """
+    """Return the membership of the workspace last opened in this session, else the first of `own`."""
     last = last_workspace(request)
     return next((row for row in own if last == str(row.workspace_id)), own[0] if own else None)
 

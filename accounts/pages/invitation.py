@@ -30,9 +30,7 @@ _SESSION_KEY: Final = "invitation"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the invitation (GET) or accept it (POST): a mail program that fetches links in advance accepts
-    nothing.
-    """
+    """Show the invitation (GET) or accept it (POST): mail programs that prefetch links accept nothing."""
     pending_invitation = members.find_invitation(token)
     if pending_invitation is None:
         return _render_expired(request, token)

@@ -43,9 +43,7 @@ def front(request: HttpRequest) -> HttpResponse:
 
 @person_page
 def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """Redirect `/settings/…` without a workspace, as documents and mails give it, to the last workspace's
-    page.
-    """
+    """Redirect `/settings/…`, as documents and mails give it, to the last workspace's page."""
     membership = context_processors.last_or_first(request, context_processors.memberships(request))
     if membership is None:
         return redirect("workspace_create")
@@ -82,6 +80,7 @@ class NewWorkspaceForm(forms.Form):
 
 @person_page
 def create(request: HttpRequest) -> HttpResponse:
+    """Create a workspace owned by the user."""
     language = languages.preferred_language(request.headers.get("Accept-Language", ""))
     form = form_recovery.form_for(request, NewWorkspaceForm, language=language)
     if request.method == "POST" and form.is_valid():

@@ -131,6 +131,7 @@ def restore_invitation(request: HttpRequest, place: Place, invitation: UUID) -> 
 
 @page("manage")
 def change_role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+    """Give a member another role."""
     membership = _membership(place, user)
     form = form_recovery.form_for(request, RoleForm, initial={"role": membership.role})
     if request.method == "POST" and form.is_valid():
@@ -146,6 +147,7 @@ def change_role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
 
 @page("manage")
 def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+    """Remove a member after a confirmation, with an undo."""
     membership = _membership(place, user)
     form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -169,6 +171,7 @@ def restore_member(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("be_here")
 def leave(request: HttpRequest, place: Place) -> HttpResponse:
+    """Leave the workspace after a confirmation."""
     form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):

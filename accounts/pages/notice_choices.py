@@ -1,6 +1,4 @@
-"""Views for a member's notification preferences, a test notification, and the unsubscribe link of each
-mail.
-"""
+"""Views for a member's notification preferences, a test notification, and mails' unsubscribe links."""
 
 from __future__ import annotations
 
@@ -118,9 +116,7 @@ class NoticesForm(forms.Form):
             self.add_error(name, message)
 
     def preference_values(self) -> dict[str, Any]:
-        """Return the arguments of `notices.save_preferences`; a channel that isn't ticked loses its
-        secret.
-        """
+        """Return the arguments of `save_preferences`; a channel that isn't ticked loses its secret."""
         data = self.cleaned_data
         slack, telegram = data["by_slack"], data["by_telegram"]
         return {
@@ -142,6 +138,7 @@ def _timing_choices(kind: NoticeKindOption) -> list[tuple[str, Any]]:
 
 @page("be_here")
 def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show and save the user's preferences."""
     preferences = _preferences_or_denied(place)
     form = form_recovery.form_for(request, NoticesForm, choice=preferences)
     if request.method == "POST" and form.is_valid():
@@ -161,6 +158,7 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("be_here", methods=("POST",))
 def send_test(request: HttpRequest, place: Place) -> HttpResponse:
+    """Send a test message by each channel that is set up."""
     channels = _preferences_or_denied(place).channels
     if not channels:
         messages.error(request, _("Choose and save a channel first."))
@@ -187,9 +185,7 @@ def _preferences_or_denied(place: Place) -> NoticePreferences:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a button (GET), because programs open links in advance, or unsubscribe without cookies (POST, RFC
-    8058).
-    """
+    """Show a button (GET), as programs prefetch links, or unsubscribe without cookies (POST, RFC 8058)."""
     link = notices.resolve_token(token)
     if link is None:
         response = render(request, "pages/notices/off_over.html", status=404)

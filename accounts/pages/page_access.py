@@ -1,6 +1,4 @@
-"""Decorates the pages of a workspace: resolves the workspace in the URL and checks what the user may do
-there.
-"""
+"""Decorates workspace pages: finds the workspace in the URL and checks what the user may do there."""
 
 from __future__ import annotations
 
@@ -147,8 +145,7 @@ def page_path(route: str, view: Callable[..., HttpResponseBase], name: str) -> U
 
 
 def cached_privately(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Let no shared cache store the view's page, and browsers revalidate it; going back still shows a sent
-    form.
+    """Let browsers revalidate the page and shared caches skip it; going back still shows a sent form.
 
     With `no-store` the browser could only show an error on going back. Pages that show a secret set
     `no-store` themselves.

@@ -34,6 +34,7 @@ class ProfileForm(forms.Form):
 
 @person_page
 def profile(request: HttpRequest) -> HttpResponse:
+    """Show and save the user's name."""
     user = cast("User", request.user)
     form = form_recovery.form_for(request, ProfileForm, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():

@@ -55,9 +55,7 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
         return cleaned
 
     def try_save(self, request: HttpRequest) -> Any:
-        """Save the user; for a known address hash the password too, so that it takes as long as for a new
-        one.
-        """
+        """Save the user; hash a known address's password too, so that it takes as long as a new one."""
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)

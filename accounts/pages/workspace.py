@@ -1,6 +1,4 @@
-"""Views of a workspace's settings: name, approval, access, its model key and cap, samples, export,
-deletion.
-"""
+"""Views of a workspace's settings: name, approval, access, model key and cap, samples, export, deletion."""
 
 from __future__ import annotations
 
@@ -95,6 +93,7 @@ def settings_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def workspace(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show and save the workspace's name, time zone and approval rule."""
     row = place.workspace
     initial = {"name": row.name, "timezone": row.timezone, "requires_approval": row.requires_approval}
     form = form_recovery.form_for(request, WorkspaceSettingsForm, initial=initial)
@@ -139,6 +138,7 @@ def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
+    """Set the monthly cap of the model's cost."""
     row = place.workspace
     form = form_recovery.form_for(
         request, ModelCapForm, initial={"dollars": _to_dollars(row.model_cap_micro_usd)}
@@ -164,6 +164,7 @@ def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage", methods=("POST",))
 def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
+    """Stream the workspace's export as a ZIP, at most one a minute."""
     min_interval_seconds = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
     if not cache.add(f"exported:{place.workspace.pk}", 1, min_interval_seconds):
         messages.error(request, _("An export was just started. Try again in a minute."))
@@ -177,6 +178,7 @@ def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
 @page("manage")
 @fresh_log_in_required
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
+    """Request the workspace's deletion, confirmed by typing its name."""
     form = form_recovery.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
@@ -212,9 +214,7 @@ class AccessForm(forms.Form):
 
 @page("manage")
 def access(request: HttpRequest, place: Place) -> HttpResponse:
-    """Send a request for access, by one click on Home, or with `change` edit the intended use of the pending
-    one.
-    """
+    """Request access, by one click on Home, or with `change` edit the intended use of the request."""
     last_request = whitelist_requests.last_request(place.workspace)
     is_waiting = last_request is not None and last_request.status == WhitelistRequest.Status.PENDING
     initial = {"message": last_request.message} if last_request is not None and is_waiting else {}

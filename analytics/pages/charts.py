@@ -1,6 +1,4 @@
-"""Formats report figures and charts for display; an unknown value is a dash or a gap with its reason, never
-0.
-"""
+"""Formats report figures and charts; an unknown value is a dash or a gap with its reason, never 0."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ _DEFAULT_POST_METRIC: Final = "engagements"
 
 @page("look", methods=("GET",))
 def analytics(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show the report of the chosen period and filters."""
     form = _form(request, place)
     context: dict[str, Any] = {"filter": form, "kept": request.GET.urlencode()}
     if not form.is_valid():

@@ -1,5 +1,4 @@
-"""View of the pipeline: what is new, generating, waiting, due, late and failed, with the oldest of each and
-why.
+"""View of the pipeline: how much is in each stage, with the oldest of each and what it waits for.
 
 The stages poll for updates; the delivery rates are read when the page is opened.
 """
@@ -53,6 +52,7 @@ class Rates:
 
 @page("look", methods=("GET",))
 def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show the stages and the delivery rates of the chosen span."""
     span_name = request.GET.get("span", "day")
     if span_name not in SPANS:
         span_name = "day"

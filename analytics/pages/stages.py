@@ -40,9 +40,7 @@ _NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", "not_due"
 
 @dataclass(frozen=True)
 class OldestEntry:
-    """The oldest row of a stage; `at` is when it came or is due, `span` its age and `why` what it waits
-    for.
-    """
+    """The oldest row of a stage: `at` is when it came or is due, `why` what it waits for."""
 
     title: str
     link: str
@@ -78,7 +76,7 @@ class Flow:
 
 
 def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
-    """Count what entered, failed and was published within the span before `now`, and what is due within the
+    """Count what entered, failed and was published in the span before `now`, and what is due in the next.
     one after.
 
     Generating, waiting and late content is counted whatever its age. The number of statements depends on
@@ -195,6 +193,7 @@ class _StageQueries:
         )
 
     def oldest_in_making(self) -> OldestEntry | None:
+        """Return the item that has been queued or generating longest."""
         # One statement for each status, so that the index by status finds its first row.
         rows = [
             self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
@@ -207,6 +206,7 @@ class _StageQueries:
         return self._entry_of_item(item, title, item.created_at, self._why_in_making(item))
 
     def oldest_unreviewed(self) -> OldestEntry | None:
+        """Return the item that has waited longest for review, with its first obstacle."""
         rows = self._to_review().select_related("workspace", "raw_item")
         item = rows.order_by("id").first()
         if item is None:
@@ -216,6 +216,7 @@ class _StageQueries:
         return self._entry_of_item(item, item.title or item.excerpt, item.ready_at, why)
 
     def next_due(self) -> OldestEntry | None:
+        """Return the publication that is due next, with its first obstacle."""
         earliest = self._earliest_with_blocker(self._due_in_span())
         if earliest is None:
             return None
@@ -224,6 +225,7 @@ class _StageQueries:
         return self._entry_of_post(row, row.due_at, why)
 
     def most_overdue(self) -> OldestEntry | None:
+        """Return the publication that is latest, with its first obstacle."""
         earliest = self._earliest_with_blocker(self._late())
         if earliest is None:
             return None
@@ -255,9 +257,7 @@ class _StageQueries:
     # --------------------------------------------------------------------------------------
 
     def _entered(self) -> QuerySet[Any]:
-        """Return the raw items of the span; ids rise with time, so that the list's own index finds the new
-        ones.
-        """
+        """Return the raw items of the span; as ids rise with time, the list's own index finds them."""
         rows: QuerySet[Any] = RawItem.objects.of(self.workspace).filter(
             test=False, id__gte=first_id_of(self.since)
         )

@@ -86,9 +86,7 @@ class Summary:
 
 
 def summary_of(workspace: Workspace, first: date) -> Summary | None:
-    """Return the summary of the month that begins with `first`; None if nothing was published or failed in
-    it.
-    """
+    """Return the summary of the month beginning with `first`; None if nothing was published or failed."""
     zone = ZoneInfo(workspace.timezone)
     question = queries.Question(
         workspace.pk, test=False, period=period_of(first, zone), group_by=("outlet", "content_type")

@@ -97,9 +97,7 @@ class Report:
 
 
 def report(question: Question, metric: str, *, now: datetime) -> Report:
-    """Return the report of a period; `metric` is empty if nobody chose one, `question.group_by` is
-    ignored.
-    """
+    """Return a period's report; `metric` is empty if nobody chose one, `question.group_by` is ignored."""
     dated, by_outlet, by_type, parts, _all = queries.answers(
         replace(question, group_by=("outlet", "content_type", "date")),
         [("date",), ("outlet", "date"), ("content_type", "date"), ("outlet", "content_type"), ()],

@@ -70,9 +70,7 @@ class Performance(Punctuality):
 
 
 def performance(question: Question, metric: str) -> Performance:
-    """Return punctuality and the posts with the highest `metric`, which is one that a post can have; three
-    statements.
-    """
+    """Return the punctuality and the posts with the highest `metric`, one that posts have; three statements."""
     rows = _newest_publications(question)
     values = ((_value(row["metrics"] or {}, metric), row) for row in rows)
     known = [(value, row["pk"]) for value, row in values if value is not None]
@@ -159,9 +157,7 @@ def _lateness(rows: Sequence[dict[str, Any]]) -> Lateness | None:
 
 
 def _count_made(question: Question) -> tuple[int, int, bool]:
-    """Count the items started in the period: how many were generated, how many failed, and whether that is
-    all.
-    """
+    """Count the period's new items: how many were generated, how many failed, and if that is all."""
     rows = GeneratedItem.objects.of(question.workspace_id).filter(
         test__in=[question.test],
         id__gte=first_id_of(question.period.start),

@@ -77,9 +77,7 @@ class Steps:
 
     @property
     def are_done(self) -> bool:
-        """Return whether all steps are done; an outlet isn't one, because publishing to the feed needs
-        none.
-        """
+        """Return whether all steps are done; an outlet isn't needed, as there is the feed."""
         return self.has_content and self.has_review and self.has_publication and self.has_access
 
 
@@ -334,9 +332,7 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
 
 
 def _steps(workspace: Workspace) -> Steps:
-    """Read the steps in one statement; each part reads one row of an index, or the `NEWEST_ITEMS` newest
-    rows.
-    """
+    """Read the steps in one statement; each part reads one row of an index, or `NEWEST_ITEMS` rows."""
     filters = {"workspace_id": OuterRef("pk"), "test": False}
     # Refers to the workspace from one subquery further in.
     items = GeneratedItem.everywhere.filter(workspace_id=OuterRef(OuterRef("pk")), test=False)

@@ -82,8 +82,7 @@ def hold_derived_items(row: RawItem, reason: str, now: datetime) -> None:
 
 
 def withdraw(raw_item_id: UUID, now: datetime) -> bool:
-    """Note that the source withdrew a raw item, and hold what was made of it; False if it was withdrawn
-    already.
+    """Note that the source withdrew a raw item, and hold what was made of it; False if known already.
 
     The raw item keeps its status and its content.
     """
@@ -97,9 +96,7 @@ def withdraw(raw_item_id: UUID, now: datetime) -> bool:
 
 
 def restore(raw_item_id: UUID, now: datetime) -> bool:
-    """Note that the source lists a raw item again, and release what only that held; False if it wasn't
-    withdrawn.
-    """
+    """Note that the source lists a raw item again, and release what only that held; False if it always did."""
     with transaction.atomic():
         row = _lock(raw_item_id)
         if row is None or row.deleted_at is not None or row.withdrawn_at is None:
@@ -142,17 +139,13 @@ def hold_reason_of(generation_id: UUID, raw_items: Collection[UUID]) -> str:
 
 
 def _change_hold(item: GeneratedItem, row: RawItem) -> str:
-    """Return `source_changed` if the item was made of an old version, which the withdrawal may have
-    replaced.
-    """
+    """Return `source_changed` if the item was made of an old version; a withdrawal may hide that."""
     is_old = item.raw_version is not None and item.raw_version < row.content_version
     return "source_changed" if is_old else ""
 
 
 def _instructions_hold(item: GeneratedItem) -> str:
-    """Return the hold for instructions in the source that a withdrawal replaced, unless the item is
-    approved.
-    """
+    """Return the hold for instructions that a withdrawal replaced, unless the item is approved."""
     has_warning = any(
         check["code"] == "instructions" and check["outcome"] == "warning" for check in item.checks
     )

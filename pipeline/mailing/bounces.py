@@ -66,6 +66,7 @@ def _unsubscribe_by_mail(queue: MailQueue, message: Message, now: datetime) -> s
 
 
 def _handle_complaint(queue: MailQueue, message: Message, now: datetime) -> str:
+    """Stop mailing a subscriber who reported a mail as spam."""
     (report, *_) = [*_parts(message, "message/feedback-report"), None]
     fields = _fields(report)
     if fields.get("feedback-type", "").strip().lower() != "abuse":
@@ -83,6 +84,7 @@ def _handle_complaint(queue: MailQueue, message: Message, now: datetime) -> str:
 
 
 def _handle_undelivered(queue: MailQueue, message: Message, now: datetime) -> str:
+    """Record an undelivered mail, and stop mailing the address if it failed permanently."""
     blocks = [block for part in _parts(message, "message/delivery-status") for block in _blocks(part)]
     failed = [block for block in blocks if str(block.get("Action", "")).strip().lower() == "failed"]
     delivery = _find_delivery(queue, message)

@@ -64,9 +64,7 @@ def _reload(queue: MailQueue) -> MailQueue:
 
 
 def give_up(queue: MailQueue) -> None:
-    """Stop the open mailings after workers broke again and again, until a person looks; mails in flight are
-    unknown.
-    """
+    """Stop the open mailings after workers broke again and again; mails in flight are unknown."""
     row = _reload(queue)
     now = utc_now()
     _mark_interrupted(row, now)
@@ -76,6 +74,7 @@ def give_up(queue: MailQueue) -> None:
 
 
 def _work_queue(row: MailQueue) -> None:
+    """Create deliveries, send what is due, end finished mailings, and release the queue."""
     now = utc_now()
     _mark_interrupted(row, now)
     if row.outlet.deleted_at is not None:

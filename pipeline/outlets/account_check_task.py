@@ -34,9 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def maintain_outlet(claimed: Outlet) -> None:
-    """Work one claimed outlet: renew its credential if it is time, check the account, and record the
-    result.
-    """
+    """Work one claimed outlet: renew its credential if due, check the account, record the result."""
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)
     # Later writes must name the token that this task claimed with, not one that overtook it.
     outlet.lease_token = claimed.lease_token
@@ -67,9 +65,7 @@ def maintain_outlet(claimed: Outlet) -> None:
 
 
 def give_up(claimed: Outlet) -> None:
-    """Put the next check off to tomorrow after our own errors, which are logged; publishing isn't held up by
-    them.
-    """
+    """Put the next check off to tomorrow after our own errors, which are logged; publishing goes on."""
     at = health.next_check(utc_now(), None, None)
     claimed.sleep_until(at, attempts=0, due_at=at)
 

@@ -1,5 +1,6 @@
-"""Asks a platform whose account credentials belong to, outside a transaction, and says what to do about
-failures.
+"""Asks a platform whose account credentials belong to, and says what to do about failures.
+
+No transaction is open meanwhile.
 """
 
 from __future__ import annotations
@@ -115,9 +116,7 @@ def _detail(field: str | None, error: PluginError) -> Detail:
 
 
 def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
-    """Return an outlet's profile from what its platform said; `renewed_at` is when its credential's life
-    began.
-    """
+    """Return the profile for an outlet's row; `renewed_at` is when its credential's life began."""
     return {
         "external_id": info.external_id,
         "handle": info.handle,

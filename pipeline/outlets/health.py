@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 CHECK_INTERVAL: Final = timedelta(hours=24)
 JITTER: Final = timedelta(hours=1)
-"""A check comes up to this much earlier, so that outlets that were connected together aren't checked
-together."""
+"""A check comes up to this much earlier, so that outlets connected together aren't checked together."""
 NOTIFY_BEFORE: Final = timedelta(days=7)
 """How long before a credential that can't be renewed expires its members are notified."""
 MIN_RENEWAL_LEAD: Final = timedelta(minutes=10)
@@ -46,8 +45,7 @@ def mark_lost(
     request: str = "",
     **changes: Any,
 ) -> bool:
-    """Stop using the outlet until a person reconnects it, and notify members once; False if it was so
-    already.
+    """Stop using the outlet until a person reconnects it, and notify members; False if it was so.
 
     Call it in a transaction.
     """
@@ -135,8 +133,9 @@ def next_check(now: datetime, expires_at: datetime | None, renewed_at: datetime 
 
 
 def renew_at(expires_at: datetime, renewed_at: datetime) -> datetime:
-    """Return when to renew: after four fifths of its life, at the latest ten minutes before its end; halfway
-    if it is short.
+    """Return when to renew: after four fifths of its life, ten minutes before its end at the latest.
+
+    A credential with a shorter life is renewed halfway.
     """
     life = max(expires_at - renewed_at, timedelta(0))
     return expires_at - min(max(life / 5, MIN_RENEWAL_LEAD), life / 2)
@@ -156,8 +155,7 @@ def is_to_renew(outlet: Outlet, now: datetime) -> bool:
 
 
 def wait_after(outlet: Outlet, asked: timedelta | None, now: datetime) -> timedelta:
-    """Return the wait after a failed check: as long as it has failed for, and at least what the platform
-    asked.
+    """Return the wait after a failed check: as long as it has failed for, and at least `asked`.
 
     Shorter if the credential would expire meanwhile; what is asked for counts up to a day.
     """

@@ -45,8 +45,8 @@ _ROBOT: Final = re.compile(
 _CRAWLER: Final = re.compile(r"googlebot|bingbot|crawl|spider|slurp|preview|scan|monitor", re.IGNORECASE)
 
 HitKey = tuple[str, "UUID", "UUID", "UUID | None", bool, "UUID", int]
-"""Kind, workspace, outlet, publication, whether it is a test, `HitCount.key`, and the quarter in seconds
-since 1970."""
+"""Kind, workspace, outlet, publication, whether it is a test, `HitCount.key`, and the quarter's start in
+seconds."""
 
 ChangedQuarter = tuple["UUID", bool, datetime]
 """A changed count's workspace, whether it is a test, and its quarter of an hour."""
@@ -58,9 +58,7 @@ _timer: Final[dict[str, threading.Timer | None]] = {"at": None}
 
 
 def is_person(headers: Mapping[str, str]) -> bool:
-    """Return whether a click is counted: browsers that aren't prefetching are, programs that say what they
-    are aren't.
-    """
+    """Return whether a click is counted: from browsers that aren't prefetching, not from known programs."""
     agent = headers.get("User-Agent", "")
     prefetch_hints = headers.get("Sec-Purpose", "") + headers.get("Purpose", "") + headers.get("X-Moz", "")
     # "pre" is in prefetch, prerender and preview.
@@ -72,9 +70,7 @@ def is_person(headers: Mapping[str, str]) -> bool:
 
 
 def is_reader(headers: Mapping[str, str]) -> bool:
-    """Return whether a feed fetch is counted: feed readers are programs too, so only crawlers and monitors
-    aren't.
-    """
+    """Return whether a feed fetch is counted: feed readers are programs too, but crawlers aren't counted."""
     agent = headers.get("User-Agent", "")
     return bool(agent) and not _CRAWLER.search(agent)
 
@@ -168,8 +164,7 @@ def _flush_from_timer() -> None:
 
 
 def _write_in_batches(pending: dict[HitKey, int]) -> None:
-    """Write the counts, removing each from `pending` as it is written, so that the rest is known to be
-    unwritten.
+    """Write the counts, removing each from `pending` when it is written.
 
     If something of a batch was erased meanwhile, its rows are written one by one.
     """

@@ -1,5 +1,4 @@
-"""Connects an outlet by OAuth 2.0: sends a person to the platform, and accepts their return with its
-permission once.
+"""Connects an outlet by OAuth 2.0: sends a person to the platform, and takes them back once.
 
 RFC 6749 with PKCE (RFC 7636). The `state` that goes along is stored as a hash, bound to the person who began;
 the PKCE verifier is stored encrypted. Both are deleted with their row when the person comes back, and after

@@ -79,8 +79,9 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _encoded_forms(value: str) -> set[str]:
-    """Return the value as it is, escaped for URLs and JSON, and within Base64, which depends on the text
-    before it.
+    """Return the value as it is, escaped for URLs and JSON, and its possible forms within Base64.
+
+    Those depend on what stands before the value.
     """
     data = value.encode("utf-8", "surrogatepass")
     escaped = {quote(data, safe=""), quote(data), quote_plus(data)}
@@ -110,9 +111,9 @@ def _redact_cut_secret(text: str, value: str) -> str:
     return text
 
 
-def _common_prefix_length(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _common_prefix_length(text: str, value: str) -> int:
+    pairs = enumerate(zip(text, value, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(text), len(value)))
 
 
 def platform_of(kind: str) -> Platform:
@@ -161,9 +162,7 @@ def new_account(
     credentials: Mapping[str, Any],
     profile: Mapping[str, Any] | None = None,
 ) -> Account:
-    """Return an account at the address, and in the API version, that the operator set or the platform
-    names.
-    """
+    """Return an account with the address and API version that the operator or the platform sets."""
     platform = platform_of(kind)
     api = platform.api
     if platform.may_use_http:
@@ -180,9 +179,7 @@ def new_account(
 
 
 def client_of(kind: str) -> dict[str, str]:
-    """Return the operator's application at the platform, which renewing a token needs; empty if there is
-    none.
-    """
+    """Return the operator's application at the platform, needed to renew tokens; empty if none."""
     if platform_of(kind).oauth is None:
         return {}
     app = OAuthApp.everywhere.filter(platform=kind).first()

@@ -66,8 +66,7 @@ def _reload(outlet: Outlet) -> Outlet:
 
 
 def renew(outlet: Outlet, now: datetime) -> Renewed | None:
-    """Ask for new credentials and write them in one statement, under the row's lease; None if there is
-    nothing to renew.
+    """Ask for new credentials and write them in one statement, under the row's lease; None if there are none.
 
     Raises what the platform raises, and `BeingRenewed` if the lease was lost.
     """

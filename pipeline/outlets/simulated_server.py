@@ -38,6 +38,7 @@ class SimulatedServer(Client):
         self.clock = clock
 
     def request(self, method: str, url: str, **options: Any) -> Response:
+        """Answer a call of the simulated platform's protocol."""
         address = urlsplit(url)
         if method == "POST" and address.path == "/posts":
             return self._post(options.get("json") or {}, url, options.get("timeout", math.inf))
@@ -55,6 +56,7 @@ class SimulatedServer(Client):
         return int(rows.count())
 
     def _post(self, post: Mapping[str, Any], url: str, timeout: float) -> Response:
+        """Record a post and answer as its script says."""
         deadline = time.monotonic() + timeout
         _wait(settings.SIMULATED_LATENCY_MS / 1000, deadline)
         ref = str(post.get("ref", ""))
@@ -103,15 +105,15 @@ class SimulatedServer(Client):
             return _response(503, {"error": "The platform can't look that up."}, url)
         return _response(200, {"data": [_post_json(row) for row in posts]}, url)
 
-    def _remove(self, wanted: str, url: str) -> Response:
-        post_id = ids.decode("sim", wanted)
+    def _remove(self, public_id: str, url: str) -> Response:
+        post_id = ids.decode("sim", public_id)
         rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, pk=post_id, removed_at=None)
         rows.update(removed_at=self.clock())
         return _response(204, None, url)
 
-    def _metrics(self, wanted: str, url: str) -> Response:
+    def _metrics(self, id_list: str, url: str) -> Response:
         posts = {}
-        for text in wanted.split(","):
+        for text in id_list.split(","):
             post_id = ids.decode("sim", unquote(text))
             if post_id is not None:
                 posts[post_id] = unquote(text)

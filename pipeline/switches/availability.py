@@ -64,9 +64,7 @@ def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unav
 
 
 def settings_of_source(kind: SourceKind) -> Mapping[str, Unavailability]:
-    """Return why each setting of `config` that can't be used here can't; empty if the kind can't work at
-    all.
-    """
+    """Return the settings that can't be used here, with reasons; empty if the kind can't work at all."""
     return {} if of_source(kind) else kind.unavailable_settings(environment_of_source(kind))
 
 

@@ -88,17 +88,17 @@ def _to_defaults(row: WorkspaceDefaults) -> Defaults:
     )
 
 
-def _clean_lateness(wanted: Defaults) -> Defaults:
+def _clean_lateness(defaults: Defaults) -> Defaults:
     """Return the defaults with the minutes that their policy needs. Raises `Invalid` for bad ones."""
-    if wanted.late_policy not in LatePolicy.values:
+    if defaults.late_policy not in LatePolicy.values:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
-    if wanted.late_policy == "publish":
-        return replace(wanted, max_lateness_minutes=None)
-    minutes = LATENESS_MINUTES if wanted.max_lateness_minutes is None else wanted.max_lateness_minutes
+    if defaults.late_policy == "publish":
+        return replace(defaults, max_lateness_minutes=None)
+    minutes = LATENESS_MINUTES if defaults.max_lateness_minutes is None else defaults.max_lateness_minutes
     if not 1 <= minutes <= LATENESS_MINUTES_MOST:
         message = _("Give a number from 1 to %(most)d.") % {"most": LATENESS_MINUTES_MOST}
         raise Invalid.one("max_lateness_minutes", "out_of_range", message)
-    return replace(wanted, max_lateness_minutes=minutes)
+    return replace(defaults, max_lateness_minutes=minutes)
 
 
 def _find_persona(workspace: Workspace, public_id: str) -> Persona:

@@ -1,6 +1,4 @@
-"""Exports the pipeline's part of a workspace in the shapes of the API, without secrets and secret
-addresses.
-"""
+"""Exports the pipeline's part of a workspace in the API's shapes, without secrets and secret addresses."""
 
 from __future__ import annotations
 

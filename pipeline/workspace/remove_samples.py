@@ -58,8 +58,7 @@ _USED_BY: Final[Mapping[type[Any], tuple[tuple[type[Any], str], ...]]] = {
         (GeneratedItem, "persona"),
     ),
 }
-"""What may still refer to these once all that was made of samples is gone: members' work, which keeps what it
-uses."""
+"""What may still refer to these once all that was made of samples is gone: members' own work."""
 _FIELDS_WITH_OUTLET_IDS: Final = (
     (Source, "outlets"),
     (Series, "outlets"),
@@ -71,8 +70,7 @@ _FIELDS_WITH_OUTLET_IDS: Final = (
 
 
 def remove(workspace_id: UUID, rows: int) -> int:
-    """Remove at most `rows` samples of one kind, and what depends on them; return how many, 0 if none are
-    left.
+    """Remove at most `rows` samples of one kind, with what depends on them; 0 if none are left.
 
     A persona, topic, outlet or queue that members' own work uses stays, and is no sample any more.
     """
@@ -103,6 +101,7 @@ def _stop_sources_and_series(workspace_id: UUID, rows: int) -> int:
 
 
 def _remove_items(workspace_id: UUID, rows: int) -> int:
+    """Remove sample items with their publications, events, notices and files."""
     samples = Q(is_sample=True) | Q(source__is_sample=True)
     sample_items = GeneratedItem.everywhere.filter(samples, workspace_id=workspace_id).order_by("pk")
     runs = dict(sample_items.values_list("pk", "generation_id")[:rows])
@@ -131,6 +130,7 @@ def _remove_runs(workspace_id: UUID, rows: int) -> int:
 
 
 def _remove_raw_items(workspace_id: UUID, rows: int) -> int:
+    """Remove sample raw items with what refers to them."""
     sample_raw_items = RawItem.everywhere.filter(workspace_id=workspace_id, source__is_sample=True)
     raw_items = list(sample_raw_items.order_by("pk").values_list("pk", flat=True)[:rows])
     if not raw_items:
@@ -197,6 +197,7 @@ def _is_used(row: Any) -> bool:
 
 
 def _remove_sources(workspace_id: UUID, rows: int) -> int:
+    """Remove sample sources with their events and notices."""
     sample_sources = Source.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     sources = list(sample_sources.order_by("pk").values_list("pk", flat=True)[:rows])
     _delete_events(workspace_id, Q(source_id__in=sources))

@@ -62,9 +62,7 @@ class Endpoint(WorkspaceRow):
 
     @property
     def address(self) -> str:
-        """Return host and path, which tell a host's endpoints apart, without the query, which may hold
-        secrets.
-        """
+        """Return host and path, which tell a host's endpoints apart; a query may hold secrets."""
         parts = urlsplit(self.url)
         host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
         address = f"{host}{parts.path.rstrip('/')}"

@@ -63,6 +63,7 @@ class DeliveryRow:
 
 @page("manage", methods=("GET",))
 def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Show an endpoint with the log of its deliveries."""
     endpoint = find_endpoint(place, whe)
     form = LogFilter(request.GET)
     before = request.GET.get("before", "")
@@ -98,6 +99,7 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 def _log_context(
     request: HttpRequest, place: Place, endpoint: Endpoint, form: LogFilter, before: str
 ) -> dict[str, Any]:
+    """Return the log's template context: a page of rows, and the queries of the next and the newest page."""
     now = utc_now()
     rows: list[Delivery] = []
     if form.is_valid():
@@ -209,6 +211,7 @@ def _attempt_rows(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
 
 @page("manage", methods=("GET",))
 def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
+    """Show a delivery with its attempts."""
     endpoint = find_endpoint(place, whe)
     delivery = _find_delivery(place, endpoint, dlv)
     row = _to_row(delivery, utc_now(), place.workspace.timezone)

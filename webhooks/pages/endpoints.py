@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 @page("manage", methods=("GET",))
 def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the endpoints."""
     rows_of_workspace = (
         Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
     )
@@ -93,6 +94,7 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
 
 @page("manage")
 def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Change an endpoint; a new address gets a test event."""
     endpoint = find_endpoint(place, whe)
     form = form_recovery.form_for(request, EndpointForm, initial=initial_values(endpoint))
     if request.method == "POST" and form.is_valid():
@@ -130,6 +132,7 @@ def _has_two_secrets(endpoint: Endpoint) -> bool:
 @page("manage")
 @fresh_log_in_required
 def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Rotate the secret, and show the new one."""
     endpoint = find_endpoint(place, whe)
     form = form_recovery.form_for(request, RotateEndpointSecretForm)
     if request.method == "POST" and form.is_valid():
@@ -179,6 +182,7 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
 
 @page("manage", methods=("POST",))
 def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Send a test event, and show its delivery."""
     endpoint = find_endpoint(place, whe)
     if not form_recovery.is_first_sending(request):
         return redirect(place.address("webhook", whe=whe))
@@ -190,6 +194,7 @@ def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 
 @page("manage")
 def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Delete an endpoint after a confirmation."""
     endpoint = find_endpoint(place, whe)
     name = labels.name_of(endpoint)
     if request.method == "POST":

@@ -58,6 +58,7 @@ def render_receiver(endpoint: Endpoint, language: str) -> str:
 
 @page("manage", methods=("GET",))
 def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Show an example receiver in the chosen language."""
     endpoint = find_endpoint(place, whe)
     language = request.GET.get("language", "")
     if language not in LANGUAGES:

@@ -97,9 +97,7 @@ def _newest(endpoint: Endpoint, *, is_running: bool = False) -> Recovery | None:
 
 
 def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
-    """Suggest the time since which the endpoint has failed, else that of its last success, at least a day
-    ago.
-    """
+    """Suggest the time since which it has failed, or a day ago, or that of an earlier last success."""
     since = utc_now() - timedelta(days=1)
     if endpoint.failing_since:
         # The event of the first failure happened before that failure.

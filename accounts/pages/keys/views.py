@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 @page("manage", methods=("GET",))
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the live keys; with `?ended=1` ended ones too."""
     now = utc_now()
     shows_ended = request.GET.get("ended") == "1"
     ended_count = rows.count_ended(place, now)
@@ -93,6 +94,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
 @page("manage")
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    """Replace a key by a successor with the same scopes."""
     key = rows.find_key(place, token_id)
     form = form_recovery.form_for(request, RotateKeyForm)
     if request.method == "POST" and form.is_valid():
@@ -162,6 +164,7 @@ def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 
 @page("manage")
 def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
+    """Revoke all keys after a confirmation."""
     if request.method != "POST":
         return render(request, "pages/keys/revoke_all.html", {"keys": rows.live_keys(place, utc_now())})
     revoked = tokens.revoke_all(place.workspace, place.user)
