@@ -18,9 +18,9 @@ def language_choices() -> list[tuple[str, str]]:
 
 def preferred_language(accepted: str) -> str:
     """Return the first language of an Accept-Language header that may be chosen, else `DEFAULT`."""
-    known = dict(language_choices())
+    names_by_tag = dict(language_choices())
     for tag, _weight in parse_accept_lang_header(accepted.lower()):
         for candidate in (tag, tag.partition("-")[0]):
-            if candidate in known:
+            if candidate in names_by_tag:
                 return candidate
     return DEFAULT

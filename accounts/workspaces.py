@@ -166,12 +166,12 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
         # Two operators who change the same allowance at once must not both give the difference. The weaker
         # lock lets ledger entries of others refer to the row meanwhile; the stronger would deadlock with a
         # settlement.
-        before = (
+        old_row = (
             Workspace.everywhere.select_related("plan")
             .select_for_update(of=("self",), no_key=True)
             .get(pk=workspace.pk)
         )
-        difference = _allowance_difference(before, workspace, names)
+        difference = _allowance_difference(old_row, workspace, names)
         now = utc_now()
         if difference:
             # The month is turned first, by the old allowance, or the difference would be given twice.
@@ -183,7 +183,7 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
             workspace=workspace,
             actor=actor,
             subject=workspace.public_id,
-            details={name: [audit_value(before, name), audit_value(workspace, name)] for name in names},
+            details={name: [audit_value(old_row, name), audit_value(workspace, name)] for name in names},
         )
 
 
@@ -196,8 +196,8 @@ def _validate(workspace: Workspace, names: Collection[str]) -> None:
         refuse_unknown_timezone(workspace.timezone)
 
 
-def _allowance_difference(before: Workspace, workspace: Workspace, names: Collection[str]) -> int:
+def _allowance_difference(old_row: Workspace, workspace: Workspace, names: Collection[str]) -> int:
     """Return by how many credits a month the change raises the allowance; below 0 if it lowers it."""
     if not _ALLOWANCE_FIELDS & set(names):
         return 0
-    return credits.plan_limits(workspace).credits_per_month - credits.plan_limits(before).credits_per_month
+    return credits.plan_limits(workspace).credits_per_month - credits.plan_limits(old_row).credits_per_month

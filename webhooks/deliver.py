@@ -111,7 +111,7 @@ def deliver_to_endpoint(endpoint_id: UUID) -> None:
     """
     deadline = monotonic() + TASK_SECONDS
     max_taken = FIRST_TAKEN
-    while taken := take(endpoint_id, most=max_taken):
+    while taken := take(endpoint_id, limit=max_taken):
         seconds_each = _deliver_batch(taken)
         if len(taken) < max_taken or seconds_each is None or monotonic() > deadline:
             return
@@ -120,11 +120,11 @@ def deliver_to_endpoint(endpoint_id: UUID) -> None:
 
 def probe_endpoint(endpoint_id: UUID) -> None:
     """Send one delivery to a failing endpoint; once it succeeds, the endpoint has its other slots again."""
-    for delivery in take(endpoint_id, most=1):
+    for delivery in take(endpoint_id, limit=1):
         deliver(delivery)
 
 
-def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
+def take(endpoint_id: UUID, *, limit: int) -> list[Delivery]:
     """Take the endpoint's earliest due deliveries, as many as its rate allows now, with what they need."""
     with transaction.atomic():
         work_queue.lock_holder(Delivery._meta.db_table, endpoint_id)
@@ -133,7 +133,7 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
         if window is None or window.left < 1:
             return []
         taken = work_queue.take(
-            Delivery, "endpoint_id", endpoint_id, limit=min(most, window.left), lease=LEASE
+            Delivery, "endpoint_id", endpoint_id, limit=min(limit, window.left), lease=LEASE
         )
         if taken:
             PACE.count(window, len(taken))

@@ -88,9 +88,9 @@ def _problems_of_events(names: Sequence[str]) -> list[Detail]:
     """Return a problem for each name that is no type of events; `*` alone stands for all types."""
     if list(names) == [EVERY_EVENT]:
         return []
-    known = ", ".join(TYPES)
+    known_names = ", ".join(TYPES)
     return [
-        Detail(f"events[{index}]", "unknown_event", f"{name!r} is not an event; there are: {known}.")
+        Detail(f"events[{index}]", "unknown_event", f"{name!r} is not an event; there are: {known_names}.")
         for index, name in enumerate(names)
         if name not in TYPES
     ]

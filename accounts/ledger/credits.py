@@ -159,10 +159,10 @@ def _notify_if_crossed(
     The statement that took them returns what is left, so only the reservation that crosses a line costs
     another statement.
     """
-    before = remaining.available + total
-    if remaining.available <= 0 < before:
+    available_before = remaining.available + total
+    if remaining.available <= 0 < available_before:
         notify_used_up(workspace, month, remaining.granted, now=now)
-    elif remaining.available * 5 <= remaining.granted < before * 5:
+    elif remaining.available * 5 <= remaining.granted < available_before * 5:
         title = _("80 %% of %(workspace)s's credits are used") % {"workspace": workspace.name}
         text = _("%(left)d of %(granted)d credits left. They renew at %(at)s.") % {
             "left": remaining.available,

@@ -102,7 +102,7 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
         replace(question, group_by=("outlet", "content_type", "date")),
         [("date",), ("outlet", "date"), ("content_type", "date"), ("outlet", "content_type"), ()],
     )
-    (before,) = queries.answers(
+    (earlier,) = queries.answers(
         replace(question, group_by=("date",), period=period_before(question.period)), [("date",)]
     )
     sources, engines = queries.answers(
@@ -114,8 +114,8 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
     return Report(
         metric=shown_metric,
         totals=dated.totals,
-        compared=tuple(_comparison(name, dated.totals, before.totals) for name in METRICS),
-        over_time=series.beside(dated, before),
+        compared=tuple(_comparison(name, dated.totals, earlier.totals) for name in METRICS),
+        over_time=series.beside(dated, earlier),
         by_outlet=series.lines(by_outlet, "outlet"),
         by_type=series.lines(by_type, "content_type"),
         parts=tuple(
@@ -158,9 +158,9 @@ def _default_metric(totals: Figures) -> str:
     return next((name for name in _DEFAULT_METRICS if totals.metrics[name] is not None), "published")
 
 
-def _comparison(metric: str, now: Figures, before: Figures) -> MetricComparison:
+def _comparison(metric: str, now: Figures, earlier: Figures) -> MetricComparison:
     return MetricComparison(
-        metric, now.metrics[metric], before.metrics[metric], now.availability.get(metric, "")
+        metric, now.metrics[metric], earlier.metrics[metric], now.availability.get(metric, "")
     )
 
 
@@ -188,10 +188,10 @@ class _Series:
         lines.sort(key=lambda line: (-sum(value or 0 for value in line.values), line.name))
         return Chart(self.labels, tuple(lines[:MAX_LINES]), max(len(lines) - MAX_LINES, 0))
 
-    def beside(self, answer: AnalyticsAnswer, before: AnalyticsAnswer) -> Chart:
+    def beside(self, answer: AnalyticsAnswer, earlier_answer: AnalyticsAnswer) -> Chart:
         """Return two lines, the period and the one before it, bucket by bucket."""
         earlier = _Series(period_before(self.period), self.metric, self.period.start)
-        earlier_values = earlier.values(before.rows)[: len(self.labels)]
+        earlier_values = earlier.values(earlier_answer.rows)[: len(self.labels)]
         earlier_values += (None,) * (len(self.labels) - len(earlier_values))
         return Chart(
             self.labels,

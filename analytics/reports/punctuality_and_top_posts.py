@@ -73,10 +73,10 @@ def performance(question: Question, metric: str) -> Performance:
     """Return the punctuality and the posts with the highest `metric`, one that posts have; three statements."""
     rows = _newest_publications(question)
     values = ((_value(row["metrics"] or {}, metric), row) for row in rows)
-    known = [(value, row["pk"]) for value, row in values if value is not None]
+    ranked = [(value, row["pk"]) for value, row in values if value is not None]
     made, not_made, are_all_items = _count_made(question)
     return Performance(
-        best=_load_posts(question, heapq.nlargest(BEST_POSTS, known)),
+        best=_load_posts(question, heapq.nlargest(BEST_POSTS, ranked)),
         lateness=_lateness(rows),
         made=made,
         not_made=not_made,
@@ -171,5 +171,5 @@ def _count_made(question: Question) -> tuple[int, int, bool]:
     return made, failed, len(statuses) < MAX_ROWS_READ
 
 
-def _percent(part: int, whole: int) -> float | None:
-    return round(part * 100 / whole, 1) if whole else None
+def _percent(count: int, total: int) -> float | None:
+    return round(count * 100 / total, 1) if total else None

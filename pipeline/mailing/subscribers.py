@@ -180,7 +180,7 @@ def import_file(outlet: Outlet, content: bytes, *, by: str, now: datetime) -> Im
 
 def _import_batch(outlet: Outlet, emails: list[str], now: datetime) -> int:
     with transaction.atomic():
-        known = set(
+        known_emails = set(
             Subscriber.everywhere.filter(outlet=outlet, email__in=emails).values_list("email", flat=True)
         )
         rows = [
@@ -194,7 +194,7 @@ def _import_batch(outlet: Outlet, emails: list[str], now: datetime) -> int:
                 updated_at=now,
             )
             for email in emails
-            if email not in known
+            if email not in known_emails
         ]
         for row in rows:
             states.begin(row, "active")

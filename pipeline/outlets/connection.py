@@ -124,10 +124,10 @@ def reconnect(
     return _reload(outlet)
 
 
-def secret_made(outlet: Outlet, given: Mapping[str, Any]) -> str | None:
-    """Return the secret that was generated for a new outlet because `given` held none, to be shown once."""
+def secret_made(outlet: Outlet, credentials: Mapping[str, Any]) -> str | None:
+    """Return the secret that was generated for a new outlet because `credentials` held none, to be shown once."""
     for setting in platform_of(outlet.platform).settings:
-        if setting.make is not None and not str(given.get(setting.name) or "").strip():
+        if setting.make is not None and not str(credentials.get(setting.name) or "").strip():
             return str(credentials_of(outlet)[setting.name])
     return None
 
@@ -139,8 +139,8 @@ def _reload(outlet: Outlet) -> Outlet:
 
 def settings_of(platform: Platform, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that a person chose, without what the platform answered."""
-    known = {setting.name for setting in platform.settings}
-    return {name: value for name, value in config.items() if name in known}
+    setting_names = {setting.name for setting in platform.settings}
+    return {name: value for name, value in config.items() if name in setting_names}
 
 
 def clean_name(name: str, *, is_required: bool) -> str:

@@ -40,27 +40,27 @@ def read(workspace: Workspace) -> Defaults:
     return _to_defaults(WorkspaceDefaults.objects.of(workspace).get())
 
 
-def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
+def change(workspace: Workspace, defaults: Defaults, *, actor: str) -> bool:
     """Change the defaults; False if they are so already. What is in progress keeps its own.
 
     Raises `Invalid` for what doesn't exist, `EngineUnavailable` for what can't be run here.
     """
-    persona = _find_persona(workspace, wanted.persona)
-    _refuse_unknown_engines(wanted.engines)
-    availability.refuse_engines(wanted.engines)
-    _refuse_unknown_outlets(workspace, wanted.outlets)
-    wanted = _clean_lateness(wanted)
+    persona = _find_persona(workspace, defaults.persona)
+    _refuse_unknown_engines(defaults.engines)
+    availability.refuse_engines(defaults.engines)
+    _refuse_unknown_outlets(workspace, defaults.outlets)
+    defaults = _clean_lateness(defaults)
     with transaction.atomic():
         row: WorkspaceDefaults = WorkspaceDefaults.objects.of(workspace).select_for_update().get()
-        before = _to_defaults(row)
-        if before == wanted:
+        old_defaults = _to_defaults(row)
+        if old_defaults == defaults:
             return False
         WorkspaceDefaults.objects.of(workspace).filter(pk=row.pk).update(
             persona=persona,
-            engines=list(wanted.engines),
-            outlets=list(wanted.outlets),
-            late_policy=wanted.late_policy,
-            max_lateness_minutes=wanted.max_lateness_minutes,
+            engines=list(defaults.engines),
+            outlets=list(defaults.outlets),
+            late_policy=defaults.late_policy,
+            max_lateness_minutes=defaults.max_lateness_minutes,
         )
         audit.note(
             "defaults.changed",
@@ -68,11 +68,11 @@ def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
             actor=actor,
             subject=workspace.public_id,
             details={
-                "persona": [before.persona, wanted.persona],
-                "engines": [list(before.engines), list(wanted.engines)],
-                "outlets": [list(before.outlets), list(wanted.outlets)],
-                "late_policy": [before.late_policy, wanted.late_policy],
-                "max_lateness_minutes": [before.max_lateness_minutes, wanted.max_lateness_minutes],
+                "persona": [old_defaults.persona, defaults.persona],
+                "engines": [list(old_defaults.engines), list(defaults.engines)],
+                "outlets": [list(old_defaults.outlets), list(defaults.outlets)],
+                "late_policy": [old_defaults.late_policy, defaults.late_policy],
+                "max_lateness_minutes": [old_defaults.max_lateness_minutes, defaults.max_lateness_minutes],
             },
         )
     return True

@@ -34,7 +34,9 @@ def the_rate_alone(monkeypatch):
 def claim(limit=1000):
     """As the tasks of each endpoint take them."""
     return [
-        row for pk in Endpoint.everywhere.values_list("pk", flat=True) for row in deliver.take(pk, most=limit)
+        row
+        for pk in Endpoint.everywhere.values_list("pk", flat=True)
+        for row in deliver.take(pk, limit=limit)
     ]
 
 
