@@ -21,7 +21,7 @@ from pipeline.models import Bucket
     }
 )
 class AvailabilityField(serializers.DictField):
-    """The reason for each metric that is null."""
+    """By metric that is null: why."""
 
 
 class AnalyticsOutletSerializer(serializers.Serializer[Any]):
@@ -79,7 +79,7 @@ class FiguresSerializer(serializers.Serializer[Any]):
 
 
 class AnalyticsRowSerializer(FiguresSerializer):
-    """A row with the dimensions that `group_by` names."""
+    """Has the dimensions that `group_by` names."""
 
     outlet = AnalyticsOutletSerializer(required=False)
     content_type = serializers.CharField(required=False, help_text=f"The bucket: {', '.join(Bucket.values)}.")
