@@ -1,4 +1,4 @@
-"""note(): who changed what, written beside the change."""
+"""Writes the audit log: who changed what."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-_TEXT_MOST = 200
+_MAX_CHARACTERS = 200
 
 
 def note(
@@ -23,13 +23,13 @@ def note(
     subject: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> AuditEntry:
-    """One entry of the audit log; call it in the transaction of the change, so that both are there or neither."""
+    """Store an entry of the audit log; call it in the change's transaction, so that neither is there alone."""
     entry: AuditEntry = AuditEntry.everywhere.create(
         workspace=workspace,
         action=action,
         # A long address or name must not make the change itself fail.
-        actor=actor[:_TEXT_MOST],
-        subject=subject[:_TEXT_MOST],
+        actor=actor[:_MAX_CHARACTERS],
+        subject=subject[:_MAX_CHARACTERS],
         details=dict(details or {}),
         request_id=request_id(),
     )

@@ -1,4 +1,4 @@
-"""Save named fields of a row, and give their values as the audit log may show them; the caller writes the entry."""
+"""Saves named fields of a row, and gives their values for the audit entry, which the caller writes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def save_fields(row: Model, fields: Iterable[str]) -> None:
 
 
 def details_of(row: Model, fields: Iterable[str]) -> dict[str, Any]:
-    """The named fields with their values as the audit log shows them, without passwords."""
+    """Return the named fields with their values as the audit log shows them, without passwords."""
     return {name: audit_value(row, name) for name in sorted(fields) if "password" not in name}
 
 
 def audit_value(row: Model, name: str) -> Any:
-    """A JSON value; `[sealed]` for an encrypted field."""
+    """Return the field's value for JSON; `[sealed]` for an encrypted field."""
     value = getattr(row, name)
     if value is not None and isinstance(row._meta.get_field(name), SealedTextField):
-        # The audit log is kept for good and read by many.
+        # The audit log is kept forever and read by many.
         return "[sealed]"
     return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -1,4 +1,4 @@
-"""A workspace as a ZIP: each app offers its part, and nothing is held in memory longer than a few rows."""
+"""Exports a workspace as a ZIP: each app gives its part, and only a few rows are in memory at a time."""
 
 from __future__ import annotations
 
@@ -28,103 +28,103 @@ if TYPE_CHECKING:
     Part = tuple[str, Iterable[Mapping[str, Any]] | Path]
     """A name in the ZIP, and its rows or the file itself."""
 
-_ROWS: Final = 200
-_PIECE: Final = 256 * 1024
-_ABOUT: Final = """Everything that the workspace holds, one JSON object a line, oldest first.
+_ROWS_PER_QUERY: Final = 200
+_CHUNK_BYTES: Final = 256 * 1024
+_README: Final = """Everything that the workspace holds, one JSON object a line, oldest first.
 
 Ids are those of the API. Secrets are left out: keys, passwords of outlets, secrets of webhook endpoints, and the
 addresses that work for whoever knows them. What changed while the file was written may be in it as before or after.
 """
 
 
-class _Pieces:
-    """What the ZIP writes, until it is handed on: a file that can't be sought in."""
+class _ZipBuffer:
+    """Holds what the ZIP writes until it is sent on: a file without `seek`."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffered = bytearray()
 
     def write(self, data: bytes) -> int:
-        self._held += data
+        self._buffered += data
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: writing already filled the buffer."""
 
     def is_full(self) -> bool:
-        return len(self._held) >= _PIECE
+        return len(self._buffered) >= _CHUNK_BYTES
 
     def take(self) -> bytes:
-        taken = bytes(self._held)
-        self._held.clear()
-        return taken
+        chunk = bytes(self._buffered)
+        self._buffered.clear()
+        return chunk
 
 
 def file_name(workspace: Workspace, now: datetime) -> str:
-    """With the workspace's public id and the day in UTC."""
+    """Return a name with the workspace's public id and the day in UTC."""
     return f"{workspace.public_id}-{now:%Y-%m-%d}.zip"
 
 
 def stream_export(workspace: Workspace, *, actor: str) -> Iterator[bytes]:
-    """The ZIP, piece by piece; that it was asked for is noted."""
+    """Return the ZIP in chunks, and note the export in the audit log."""
     audit.note("workspace.exported", workspace=workspace, actor=actor, subject=workspace.public_id)
-    return _zip_pieces(workspace)
+    return _stream_zip(workspace)
 
 
-def _zip_pieces(workspace: Workspace) -> Iterator[bytes]:
-    pieces = _Pieces()
-    # A stream has no way back, so each entry carries its length behind it; readers know that form.
-    with zipfile.ZipFile(pieces, "w", compression=zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
-        archive.writestr("README.txt", _ABOUT)
+def _stream_zip(workspace: Workspace) -> Iterator[bytes]:
+    buffer = _ZipBuffer()
+    # A stream can't be rewound, so each entry's length stands behind it; ZIP readers know that form.
+    with zipfile.ZipFile(buffer, "w", compression=zipfile.ZIP_DEFLATED) as archive:  # type: ignore[call-overload]
+        archive.writestr("README.txt", _README)
         for exporter in settings.WORKSPACE_EXPORTERS:
             for name, content in import_string(exporter)(workspace):
-                yield from _entry(archive, pieces, name, content)
-    yield pieces.take()
+                yield from _write_entry(archive, buffer, name, content)
+    yield buffer.take()
 
 
-def _entry(archive: zipfile.ZipFile, pieces: _Pieces, name: str, content: Any) -> Iterator[bytes]:
+def _write_entry(archive: zipfile.ZipFile, buffer: _ZipBuffer, name: str, content: Any) -> Iterator[bytes]:
     with archive.open(name, "w") as entry:
         for chunk in _chunks(content):
             entry.write(chunk)
-            if pieces.is_full():
-                yield pieces.take()
+            if buffer.is_full():
+                yield buffer.take()
 
 
 def _chunks(content: Any) -> Iterator[bytes]:
-    """A file in pieces, or each row as a line of JSON."""
+    """Yield a file in chunks, or each row as a line of JSON."""
     if hasattr(content, "open"):
         with content.open("rb") as file:
-            while piece := file.read(_PIECE):
-                yield piece
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
         return
     for row in content:
         yield json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n"
 
 
 def iterate_rows(rows: QuerySet[Any]) -> Iterator[Any]:
-    """All rows by id, a few at a time, each time anew from where the last ended: no cursor stays open meanwhile.
+    """Yield all rows by id, a few per query, each from where the last ended: no cursor stays open meanwhile.
 
     Rows as mappings need their `id` among the fields.
     """
     last: Any = None
     while True:
-        some = rows.order_by("pk") if last is None else rows.order_by("pk").filter(pk__gt=last)
-        found = list(some[:_ROWS])
-        yield from found
-        if len(found) < _ROWS:
+        remaining = rows.order_by("pk") if last is None else rows.order_by("pk").filter(pk__gt=last)
+        batch = list(remaining[:_ROWS_PER_QUERY])
+        yield from batch
+        if len(batch) < _ROWS_PER_QUERY:
             return
-        last = found[-1]["id"] if isinstance(found[-1], dict) else found[-1].pk
+        last = batch[-1]["id"] if isinstance(batch[-1], dict) else batch[-1].pk
 
 
 def collect_parts(workspace: Workspace) -> Iterator[Part]:
-    """The part of accounts: the workspace, its members, its ledger, its audit log."""
-    yield "workspace.jsonl", [_workspace(workspace)]
+    """Yield the accounts' part of an export: the workspace, its members, its ledger, its audit log."""
+    yield "workspace.jsonl", [_workspace_json(workspace)]
     members = Membership.objects.of(workspace).select_related("user")
-    yield "members.jsonl", (_member(row) for row in iterate_rows(members))
-    yield "ledger.jsonl", (_ledger(row) for row in iterate_rows(LedgerEntry.objects.of(workspace)))
-    yield "audit.jsonl", (_audit(row) for row in iterate_rows(AuditEntry.objects.of(workspace)))
+    yield "members.jsonl", (_member_json(row) for row in iterate_rows(members))
+    yield "ledger.jsonl", (_ledger_entry_json(row) for row in iterate_rows(LedgerEntry.objects.of(workspace)))
+    yield "audit.jsonl", (_audit_entry_json(row) for row in iterate_rows(AuditEntry.objects.of(workspace)))
 
 
-def _workspace(workspace: Workspace) -> dict[str, Any]:
+def _workspace_json(workspace: Workspace) -> dict[str, Any]:
     report = reports.usage(workspace, utc_now())
     return {
         "id": workspace.public_id,
@@ -138,7 +138,7 @@ def _workspace(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-def _member(row: Membership) -> dict[str, Any]:
+def _member_json(row: Membership) -> dict[str, Any]:
     return {
         "id": encode("usr", row.user_id),
         "email": row.user.email,
@@ -148,7 +148,7 @@ def _member(row: Membership) -> dict[str, Any]:
     }
 
 
-def _ledger(row: LedgerEntry) -> dict[str, Any]:
+def _ledger_entry_json(row: LedgerEntry) -> dict[str, Any]:
     return {
         "id": credits.public_id(row),
         "kind": row.kind,
@@ -161,7 +161,7 @@ def _ledger(row: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def _audit(row: AuditEntry) -> dict[str, Any]:
+def _audit_entry_json(row: AuditEntry) -> dict[str, Any]:
     return {
         "action": row.action,
         "actor": row.actor,

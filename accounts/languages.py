@@ -1,4 +1,4 @@
-"""The languages that a new workspace may choose from; a persona takes any other tag too."""
+"""Lists the languages that a new workspace may choose from; a persona takes any other tag too."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ DEFAULT: Final = "en"
 
 
 def language_choices() -> list[tuple[str, str]]:
-    """Tags with the languages' own names, for a form."""
-    named = {tag: str(about["name_local"]) for tag, about in LANG_INFO.items() if "name_local" in about}
-    return sorted(named.items(), key=lambda choice: choice[1].casefold())
+    """Return form choices: tags with the languages' own names."""
+    names_by_tag = {tag: str(info["name_local"]) for tag, info in LANG_INFO.items() if "name_local" in info}
+    return sorted(names_by_tag.items(), key=lambda choice: choice[1].casefold())
 
 
 def preferred_language(accepted: str) -> str:
-    """The first language of an Accept-Language header that may be chosen, else `DEFAULT`."""
-    known = dict(language_choices())
+    """Return the first language of an Accept-Language header that may be chosen, else `DEFAULT`."""
+    names_by_tag = dict(language_choices())
     for tag, _weight in parse_accept_lang_header(accepted.lower()):
-        for asked in (tag, tag.partition("-")[0]):
-            if asked in known:
-                return asked
+        for candidate in (tag, tag.partition("-")[0]):
+            if candidate in names_by_tag:
+                return candidate
     return DEFAULT

@@ -1,4 +1,4 @@
-"""The numbers that workspaces, people and their keys are promised or refused, each with its unit and its reason."""
+"""Limits of workspaces, users and their keys, each with its unit and its reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ RATE_PER_MINUTE: Final = 60
 BAD_TOKENS: Final = "20/m"
 """Bad tokens from one address before it has to wait."""
 TYPED_KEPT_BYTES: Final = 64 * 1024
-"""Bytes of a form that was sent after its session had ended and is kept until the log-in: some 9,000 words."""
+"""Bytes of a form that was sent after its session had ended and is kept until the log-in: some 9,000
+words."""
 TYPED_KEPT_FOR: Final = timedelta(hours=1)
 """For how long; the three bounds below are of this span too."""
 TYPED_KEPT_OF_PERSON: Final = 20

@@ -1,6 +1,6 @@
-"""Who is in a workspace: invite, accept, change a role, remove, leave.
+"""Invites, adds, changes and removes the members of a workspace.
 
-Every change of who is in locks the workspace first, so that two of them at once can't leave it without an owner.
+Each change of the members locks the workspace first, so that two at once can't leave it without an owner.
 """
 
 from __future__ import annotations
@@ -31,25 +31,26 @@ if TYPE_CHECKING:
 Role = Membership.Role
 _UNDO_SALT: Final = "accounts.members.removed"
 _A_DAY: Final = timedelta(hours=24)
-_MAILED: Final = ("member.invited", "member.invitation_resent")
-"""What the audit log calls the acts that mail an invitation."""
+_MAILING_ACTIONS: Final = ("member.invited", "member.invitation_resent")
+"""The audit log's actions that mail an invitation."""
 
 
-# --- Who is there ----------------------------------------------------------------------------------------------------
+# --- Queries
+# ---------------------------------------------------------------------------------------------------------
 
 
 def members_of(workspace: Workspace) -> list[Membership]:
-    """The members, in the order in which they came."""
+    """Return the members, in the order in which they joined."""
     return list(Membership.objects.of(workspace).select_related("user").order_by("id"))
 
 
 def owner_addresses_of(workspace: Workspace) -> list[str]:
-    """Addresses of the owners who can log in."""
+    """Return the addresses of the owners who can log in."""
     return list(_owners(workspace).order_by("id").values_list("user__email", flat=True))
 
 
 def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
-    """Invitations that nobody has answered, expired ones too, newest first."""
+    """Return the invitations that nobody has answered, expired ones too, newest first."""
     rows = Invitation.objects.of(workspace).filter(accepted_at=None, withdrawn_at=None)
     return rows.order_by("-id")
 
@@ -58,10 +59,11 @@ def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
 
 
 def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitation:
-    """Mail somebody a link that lets the person at this address in. Where mails reach people, nobody else is shown it;
-    elsewhere the inviter is, by the `link` of the invitation.
+    """Create an invitation and mail its link to the address.
 
-    Raises `Invalid` for a member or an invited address, `Conflict` where too many wait or were mailed within a day.
+    If mails reach people, nobody else is shown the link; elsewhere the inviter finds it in the invitation's
+    `link`. Raises `Invalid` for a member or an invited address, `Conflict` if too many invitations wait or
+    were mailed within a day.
     """
     email = email.strip().lower()
     now = utc_now()
@@ -69,11 +71,11 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
         _lock(workspace)
         if Membership.objects.of(workspace).filter(user__email__iexact=email).exists():
             raise Invalid.one(field="email", code="member", message=_("This person is a member already."))
-        waiting = pending_invitations(workspace)
-        if waiting.filter(email__iexact=email).exists():
+        pending = pending_invitations(workspace)
+        if pending.filter(email__iexact=email).exists():
             message = _("This address is invited already. Send the invitation again from the list.")
             raise Invalid.one(field="email", code="invited", message=message)
-        if waiting.count() >= limits.INVITATIONS_PENDING:
+        if pending.count() >= limits.INVITATIONS_PENDING:
             message = _("%(most)d invitations wait for an answer. Withdraw some first.") % {
                 "most": limits.INVITATIONS_PENDING
             }
@@ -90,45 +92,46 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
             created_at=now,
             expires_at=now + limits.INVITATION_KEPT,
         )
-        _note("invited", workspace, by.email, subject=email, details={"role": role})
-        _mail(invitation, token, by)
+        _audit("invited", workspace, by.email, subject=email, details={"role": role})
+        _mail_link(invitation, token, by)
     return invitation
 
 
 def resend_invitation(invitation: Invitation, *, by: User) -> None:
-    """Mail a new link that works for `INVITATION_KEPT` from now; the one before stops working. `link` as by `invite`.
+    """Mail a new link that works for `INVITATION_KEPT` from now; the old link stops working.
 
-    Raises `Conflict` where it was sent within the last minute or is answered, or too many were mailed within a day.
+    `link` is set as by `invite`. Raises `Conflict` if it was sent within the last minute or is answered, or
+    if too many were mailed within a day.
     """
     now = utc_now()
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         _lock(invitation.workspace)
         _refuse_too_many_mails(invitation.workspace, now)
-        sent = _pending(invitation).filter(sent_at__lte=now - limits.INVITATION_RESENT_AFTER)
+        resendable = _pending(invitation).filter(sent_at__lte=now - limits.INVITATION_RESENT_AFTER)
         expires_at = now + limits.INVITATION_KEPT
-        changed = sent.update(
+        is_updated = resendable.update(
             digest=_digest(token), sent_at=now, expires_at=expires_at, sends=invitation.sends + 1
         )
-        if not changed:
+        if not is_updated:
             message = _("It was sent a moment ago, or it is no longer pending. Wait a minute and look again.")
             raise Conflict.because(code="just_sent", message=message)
         invitation.expires_at = expires_at
-        _note("invitation_resent", invitation.workspace, by.email, subject=invitation.email)
-        _mail(invitation, token, by)
+        _audit("invitation_resent", invitation.workspace, by.email, subject=invitation.email)
+        _mail_link(invitation, token, by)
 
 
 def withdraw_invitation(invitation: Invitation, *, actor: str) -> bool:
-    """Its link stops working; False where somebody has answered or withdrawn it meanwhile."""
+    """Make the invitation's link stop working; False if it was answered or withdrawn meanwhile."""
     with transaction.atomic():
         if not _pending(invitation).update(withdrawn_at=utc_now()):
             return False
-        _note("invitation_withdrawn", invitation.workspace, actor, subject=invitation.email)
+        _audit("invitation_withdrawn", invitation.workspace, actor, subject=invitation.email)
     return True
 
 
 def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
-    """Undo a withdrawal: the link that was mailed works again. False where there is nothing to undo."""
+    """Undo a withdrawal: the link that was mailed works again. False if there is nothing to undo."""
     workspace = invitation.workspace
     with transaction.atomic():
         _lock(workspace)
@@ -139,32 +142,29 @@ def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
         )
         if not rows.update(withdrawn_at=None):
             return False
-        _note("invitation_reinstated", workspace, actor, subject=invitation.email)
+        _audit("invitation_reinstated", workspace, actor, subject=invitation.email)
     return True
 
 
 def find_invitation(token: str) -> Invitation | None:
-    """The invitation behind a link that still works; None for every other text."""
+    """Return the invitation of a link that still works; None for every other token."""
     rows = Invitation.everywhere.select_related("workspace", "invited_by").defer("workspace__model_key")
-    found: Invitation | None = rows.filter(
+    invitation: Invitation | None = rows.filter(
         digest=_digest(token),
         accepted_at=None,
         withdrawn_at=None,
         expires_at__gt=utc_now(),
         workspace__deleted_at=None,
     ).first()
-    return found
+    return invitation
 
 
 def find_accepted_invitation(token: str) -> Invitation | None:
-    """The invitation that was accepted through this link; to tell who follows it again that they are in.
-
-    None for every other text.
-    """
-    found: Invitation | None = Invitation.everywhere.filter(
+    """Return the invitation accepted through this link, to tell who follows it again; None for others."""
+    invitation: Invitation | None = Invitation.everywhere.filter(
         digest=_digest(token), accepted_at__isnull=False
     ).first()
-    return found
+    return invitation
 
 
 def has_account(email: str) -> bool:
@@ -172,15 +172,18 @@ def has_account(email: str) -> bool:
 
 
 def may_accept(invitation: Invitation, user: User) -> bool:
-    """Only who has proven to read mails at the invited address: a link that was passed on opens nothing."""
-    proven = EmailAddress.objects.filter(user=user, verified=True, email__iexact=invitation.email)
-    return bool(proven.exists())
+    """Return whether the user has proven that they read mails at the invited address.
+
+    A link that was passed on to somebody else opens nothing.
+    """
+    verified_addresses = EmailAddress.objects.filter(user=user, verified=True, email__iexact=invitation.email)
+    return bool(verified_addresses.exists())
 
 
 def accept_invitation(invitation: Invitation, user: User) -> Membership:
-    """Let them in with the role that was offered; who is in already keeps theirs, and then nothing is noted.
+    """Add the user with the offered role; a member keeps their own, and nothing is noted.
 
-    Raises `Conflict` for another address, and where the invitation is expired, answered or withdrawn.
+    Raises `Conflict` for another address, and if the invitation is expired, answered or withdrawn.
     """
     workspace = invitation.workspace
     if not may_accept(invitation, user):
@@ -197,7 +200,9 @@ def accept_invitation(invitation: Invitation, user: User) -> Membership:
             workspace=workspace, user=user, defaults={"role": invitation.role}
         )
         if is_new:
-            _note("joined", workspace, user.email, subject=_id(user.pk), details={"role": membership.role})
+            _audit(
+                "joined", workspace, user.email, subject=_user_id(user.pk), details={"role": membership.role}
+            )
     return membership
 
 
@@ -205,109 +210,127 @@ def accept_invitation(invitation: Invitation, user: User) -> Membership:
 
 
 def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -> bool:
-    """False where they have this role already, or are no longer in. Raises `Conflict` for the last owner."""
-    with transaction.atomic():
-        _lock(workspace)
-        membership = Membership.objects.of(workspace).filter(user_id=user_id).first()
-        if membership is None or membership.role == Role(role):
-            return False
-        _give_up_ownership(membership, actor)
-        Membership.objects.of(workspace).filter(pk=membership.pk).update(role=role)
-        details = {"role": [membership.role, role]}
-        _note("role_changed", workspace, actor, subject=_id(user_id), details=details)
-    return True
-
-
-def remove_member(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
-    """Put them out at once; what they made stays. Gives what `restore_member` takes, None where they weren't in.
+    """Give a member another role; False if they have it already or are no longer in.
 
     Raises `Conflict` for the last owner.
     """
     with transaction.atomic():
         _lock(workspace)
         membership = Membership.objects.of(workspace).filter(user_id=user_id).first()
+        if membership is None or membership.role == Role(role):
+            return False
+        _end_ownership(membership, actor)
+        Membership.objects.of(workspace).filter(pk=membership.pk).update(role=role)
+        details = {"role": [membership.role, role]}
+        _audit("role_changed", workspace, actor, subject=_user_id(user_id), details=details)
+    return True
+
+
+def remove_member(workspace: Workspace, user_id: UUID, *, actor: str) -> str | None:
+    """Remove a member at once; what they made stays.
+
+    Returns the token that `restore_member` takes, None if they weren't in. Raises `Conflict` for the last
+    owner.
+    """
+    with transaction.atomic():
+        _lock(workspace)
+        membership = Membership.objects.of(workspace).filter(user_id=user_id).first()
         if membership is None:
             return None
-        _give_up_ownership(membership, actor)
-        _put_out(membership)
+        _end_ownership(membership, actor)
+        _delete_membership(membership)
         details = {"role": membership.role}
-        _note("removed", workspace, actor, subject=_id(user_id), details=details)
-    kept = {"workspace": str(workspace.pk), "user": str(user_id), "role": str(membership.role)}
-    return signing.dumps(kept, salt=_UNDO_SALT)
+        _audit("removed", workspace, actor, subject=_user_id(user_id), details=details)
+    removed = {"workspace": str(workspace.pk), "user": str(user_id), "role": str(membership.role)}
+    return signing.dumps(removed, salt=_UNDO_SALT)
 
 
 def restore_member(workspace: Workspace, removed: str, *, actor: str) -> bool:
-    """Undo a removal; False where they are in again, the time for it is over, or it was of another workspace."""
+    """Undo a removal; False if they are in again, it is too late, or it was of another workspace.
+
+    `removed` is what `remove_member` returned.
+    """
     try:
-        kept = signing.loads(removed, salt=_UNDO_SALT, max_age=limits.MEMBER_RESTORED_WITHIN)
+        former = signing.loads(removed, salt=_UNDO_SALT, max_age=limits.MEMBER_RESTORED_WITHIN)
     except signing.BadSignature:
         return False
-    if kept["workspace"] != str(workspace.pk):
+    if former["workspace"] != str(workspace.pk):
         return False
     with transaction.atomic():
         _lock(workspace)
-        user = User.objects.filter(pk=kept["user"]).first()
+        user = User.objects.filter(pk=former["user"]).first()
         if user is None:
             return False
         is_new: bool = Membership.everywhere.get_or_create(
-            workspace=workspace, user=user, defaults={"role": kept["role"]}
+            workspace=workspace, user=user, defaults={"role": former["role"]}
         )[1]
         if is_new:
-            _note("restored", workspace, actor, subject=_id(user.pk), details={"role": kept["role"]})
+            _audit("restored", workspace, actor, subject=_user_id(user.pk), details={"role": former["role"]})
     return is_new
 
 
 def leave_workspace(workspace: Workspace, user: User) -> bool:
-    """Out by one's own wish; the last owner stays, or nobody could ever manage it again.
+    """Remove the user at their own wish; False if they weren't in.
 
-    False where they weren't in. Raises `Conflict` for the last owner.
+    Raises `Conflict` for the last owner, without whom nobody could ever manage the workspace again.
     """
     with transaction.atomic():
         _lock(workspace)
         membership = Membership.objects.of(workspace).filter(user=user).first()
         if membership is None:
             return False
-        _give_up_ownership(membership, user.email)
-        _put_out(membership)
-        _note("left", workspace, user.email, subject=_id(user.pk), details={"role": membership.role})
+        _end_ownership(membership, user.email)
+        _delete_membership(membership)
+        _audit("left", workspace, user.email, subject=_user_id(user.pk), details={"role": membership.role})
     return True
 
 
 def is_last_owner(workspace: Workspace, user_id: UUID) -> bool:
-    """Whether nobody but them could manage it; who can't log in doesn't count."""
+    """Return whether nobody else could manage the workspace; owners who can't log in don't count."""
     return not _owners(workspace).exclude(user_id=user_id).exists()
 
 
-# --- Within ----------------------------------------------------------------------------------------------------------
+# --- Helpers
+# ---------------------------------------------------------------------------------------------------------
 
 
 def _owners(workspace: Workspace) -> QuerySet[Membership]:
-    """Those who can log in."""
+    """Return the memberships of owners who can log in."""
     return Membership.objects.of(workspace).filter(role=Role.OWNER, user__is_active=True)
 
 
-def _put_out(membership: Membership) -> None:
-    """With what they chose to be told and the addresses for it, which are their own."""
+def _delete_membership(membership: Membership) -> None:
+    """Delete the membership, with the member's notification choices and the addresses in them."""
     NoticeChoice.objects.of(membership.workspace_id).filter(user_id=membership.user_id).delete()
     Membership.objects.of(membership.workspace_id).filter(pk=membership.pk).delete()
 
 
-def _give_up_ownership(membership: Membership, actor: str) -> None:
-    """What comes before an owner is none any more; nothing for others. Raises `Conflict` for the last owner."""
+def _end_ownership(membership: Membership, actor: str) -> None:
+    """Do what must come before an owner loses the role; does nothing for other members.
+
+    Raises `Conflict` for the last owner.
+    """
     if membership.role == Role.OWNER:
         _refuse_last_owner(membership.workspace, membership.user_id)
-        _withdraw_those_of(membership, actor)
+        _withdraw_invitations_by(membership, actor)
 
 
-def _withdraw_those_of(owner: Membership, actor: str) -> None:
-    """Who is no owner any more lets nobody in: not themselves either, by an invitation to another address of theirs."""
-    waiting = pending_invitations(owner.workspace).filter(invited_by_id=owner.user_id)
-    for invitation in list(waiting):
+def _withdraw_invitations_by(owner: Membership, actor: str) -> None:
+    """Withdraw the invitations of somebody who stops being an owner.
+
+    A former owner lets nobody in, nor themselves by an invitation to another address of theirs.
+    """
+    pending = pending_invitations(owner.workspace).filter(invited_by_id=owner.user_id)
+    for invitation in list(pending):
         withdraw_invitation(invitation, actor=actor)
 
 
 def _lock(workspace: Workspace) -> None:
-    """Until the transaction ends, nobody else changes who is in. The weaker lock lets rows refer to it meanwhile."""
+    """Lock the workspace: until the transaction ends, nobody else changes its members.
+
+    The weaker lock lets other rows refer to the workspace meanwhile. Raises `Conflict` for a deleted
+    workspace.
+    """
     rows = Workspace.everywhere.select_for_update(of=("self",), no_key=True).only("pk")
     if not rows.filter(pk=workspace.pk, deleted_at=None).exists():
         raise Conflict.because(code="deleted", message=_("This workspace is deleted."))
@@ -322,8 +345,9 @@ def _refuse_last_owner(workspace: Workspace, user_id: UUID) -> None:
 
 
 def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
-    # An invitation knows how often it was mailed, and only the last time when. The audit log has an entry for each mail.
-    mails = AuditEntry.objects.of(workspace).filter(action__in=_MAILED, created_at__gt=now - _A_DAY)
+    # An invitation stores how often it was mailed, but only the last time. The audit log has an entry for
+    # each mail.
+    mails = AuditEntry.objects.of(workspace).filter(action__in=_MAILING_ACTIONS, created_at__gt=now - _A_DAY)
     if mails.count() >= limits.INVITATION_MAILS_PER_DAY:
         message = _("This workspace has sent %(most)d invitations in a day. Go on tomorrow.") % {
             "most": limits.INVITATION_MAILS_PER_DAY
@@ -339,11 +363,12 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _mail(invitation: Invitation, token: str, by: User) -> None:
+def _mail_link(invitation: Invitation, token: str, by: User) -> None:
+    """Set the invitation's `link` and mail it."""
     invitation.link = f"{settings.PUBLIC_URL}{reverse('invitation', kwargs={'token': token})}"
     context = {
-        "workspace": _unlinked(invitation.workspace.name),
-        "by": _unlinked(f"{by.name} ({by.email})" if by.name else by.email),
+        "workspace": _without_links(invitation.workspace.name),
+        "by": _without_links(f"{by.name} ({by.email})" if by.name else by.email),
         "role": invitation.role,
         "email": invitation.email,
         "days": limits.INVITATION_KEPT.days,
@@ -352,19 +377,23 @@ def _mail(invitation: Invitation, token: str, by: User) -> None:
     mail_sending.send("invitation", [invitation.email], context)
 
 
-def _unlinked(text: str) -> str:
-    """The same to the eye, but no mail program makes a link of it: strangers get this mail, and others chose the name."""
+def _without_links(text: str) -> str:
+    """Return the text with invisible joiners, so that no mail program makes a link of it.
+
+    Strangers get this mail, and others chose the names in it.
+    """
     joiner = "\u2060"
-    for mark in (".", ":", "@"):
-        text = text.replace(mark, f"{joiner}{mark}{joiner}")
+    for character in (".", ":", "@"):
+        text = text.replace(character, f"{joiner}{character}{joiner}")
     return text
 
 
-def _id(user_id: UUID) -> str:
+def _user_id(user_id: UUID) -> str:
     return encode("usr", user_id)
 
 
-def _note(
-    what: str, workspace: Workspace, actor: str, *, subject: str, details: dict[str, Any] | None = None
+def _audit(
+    action: str, workspace: Workspace, actor: str, *, subject: str, details: dict[str, Any] | None = None
 ) -> None:
-    audit.note(f"member.{what}", workspace=workspace, actor=actor, subject=subject, details=details)
+    """Write an entry of the members' part of the audit log."""
+    audit.note(f"member.{action}", workspace=workspace, actor=actor, subject=subject, details=details)

@@ -1,4 +1,4 @@
-"""Plans are stored here, and one is the default."""
+"""Stores plans, one of which is the default for new workspaces."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from accounts.models import Plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_DEFAULT_PLAN: Final = "Standard"
+_DEFAULT_PLAN_NAME: Final = "Standard"
 
 
 def default_plan() -> Plan:
-    """The plan of new workspaces, which is made where there is none."""
+    """Return the plan of new workspaces; it is created if there is none."""
     plan = Plan.objects.filter(is_default=True).first()
     if plan is None:
-        plan, _ = Plan.objects.get_or_create(name=_DEFAULT_PLAN, defaults={"is_default": True})
+        plan, _ = Plan.objects.get_or_create(name=_DEFAULT_PLAN_NAME, defaults={"is_default": True})
     return plan
 
 
-def keep_plan(plan: Plan, fields: Iterable[str], actor: str) -> None:
-    """Store a new plan, or the named fields of one; its workspaces get other credits with their next month."""
+def save_plan(plan: Plan, fields: Iterable[str], actor: str) -> None:
+    """Store a new plan, or the named fields of one; workspaces get changed credits from their next month."""
     with transaction.atomic():
         save_fields(plan, fields)
         audit.note("plan.changed", actor=actor, subject=plan.name, details=details_of(plan, fields))
 
 
 def make_default(plan: Plan, actor: str) -> bool:
-    """New workspaces get this plan; the former default gives way. False where it is the default already."""
+    """Make the plan that of new workspaces, in place of the former; False if it is the default already."""
     with transaction.atomic():
-        # The constraint allows one at a time, so the former goes first.
+        # The constraint allows one default at a time, so the former is unset first.
         Plan.objects.filter(is_default=True).exclude(pk=plan.pk).update(is_default=False)
         if not Plan.objects.filter(pk=plan.pk, is_default=False).update(is_default=True):
             return False

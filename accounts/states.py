@@ -1,4 +1,4 @@
-"""The moves of what has a status here, as data."""
+"""Declares the status changes that this app's models allow."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WHITELIST_REQUEST: Final[Mapping[str, frozenset[str]]] = {
 
 NOTICE_MESSAGE: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"sent", "failed", "dropped"}),
-    # It waits for the daily digest, which takes it in.
+    # It waits for the daily digest, which includes it.
     "gathered": frozenset({"told", "dropped"}),
     "told": frozenset(),
     "sent": frozenset(),
     "failed": frozenset(),
-    # Whom it was for has left, or has closed the channel.
+    # The recipient has left, or has turned the channel off.
     "dropped": frozenset(),
 }
 

@@ -1,4 +1,4 @@
-"""The accounts' jobs: notify people, erase deleted workspaces, remove sample data."""
+"""Registers the accounts' jobs: notify users, erase deleted workspaces, remove sample data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WorkspaceQuerySet: refuses to answer without a workspace."""
+"""Keeps workspaces apart: base classes of rows and of query sets that need their workspace named."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ if TYPE_CHECKING:
 Row = TypeVar("Row", bound=models.Model)
 
 
-class NoWorkspace(RuntimeError):
-    """A query for rows of every workspace where one was meant: our own bug, never the caller's."""
+class WorkspaceNotBound(RuntimeError):
+    """Raised when a query doesn't name its workspace: a programming error, never a client's."""
 
 
 class WorkspaceQuerySet(models.QuerySet[Row]):
-    """Says `NoWorkspace` to every question until `of()` has named whose rows are meant."""
+    """Raises `WorkspaceNotBound` when it is evaluated before `of()` has named the workspace.
+
+    Every chained query set stays bound. A union with an unbound one stays bound too; subqueries and
+    `bulk_create` aren't checked.
+    """
 
     _is_bound: bool = False
 
     def of(self, workspace: Workspace | UUID) -> Self:
+        """Return the rows of one workspace, which may be evaluated; takes the workspace or its id."""
         bound = self.filter(workspace_id=getattr(workspace, "pk", workspace))
-        bound._is_bound = True  # noqa: SLF001  its own kind
+        bound._is_bound = True  # noqa: SLF001  another instance of this class
         return bound
 
     def _clone(self) -> Self:
+        """Copy `_is_bound` too: every chained call clones."""
         clone: Self = super()._clone()  # type: ignore[misc]
         clone._is_bound = self._is_bound
         return clone
@@ -39,7 +45,7 @@ class WorkspaceQuerySet(models.QuerySet[Row]):
     def _refuse_unless_bound(self) -> None:
         if not self._is_bound:
             message = f"Name the workspace first: {self.model.__name__}.objects.of(workspace)"
-            raise NoWorkspace(message)
+            raise WorkspaceNotBound(message)
 
     def _fetch_all(self) -> None:
         self._refuse_unless_bound()
@@ -72,18 +78,18 @@ class WorkspaceQuerySet(models.QuerySet[Row]):
     def create(self, **kwargs: Any) -> NoReturn:
         del kwargs
         message = "Create rows through `everywhere`, with their workspace named."
-        raise NoWorkspace(message)
+        raise WorkspaceNotBound(message)
 
 
 class WorkspaceRow(models.Model):
-    """A row that belongs to one workspace.
+    """Base of models whose rows belong to one workspace.
 
-    `everywhere` comes first because Django's admin and `dumpdata` use a model's first manager; `objects` refuses to
-    answer without a workspace.
+    `everywhere` comes first because Django's admin and `dumpdata` use a model's first manager; `objects`
+    refuses to answer without a workspace.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    # Every read index leads with the workspace already; a further one would only cost each insert its time.
+    # Every read index begins with the workspace already; one more would only slow down each insert.
     workspace = models.ForeignKey(
         "accounts.Workspace", on_delete=models.CASCADE, related_name="+", db_index=False
     )

@@ -1,4 +1,4 @@
-"""The time zones that a workspace may have."""
+"""Lists and checks the time zones that a workspace may have."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from config.core.errors import Invalid
 
 @cache
 def _known_timezones() -> frozenset[str]:
-    """Read once: each call of the library looks at some hundred files."""
+    """Return all IANA names; cached, because each call of the library opens some hundred files."""
     return frozenset(zoneinfo.available_timezones())
 
 
 def timezone_choices() -> list[tuple[str, str]]:
-    """Every time zone that a workspace may have, for a form."""
+    """Return the time zones as form choices: UTC, then those of places."""
     places = sorted(name for name in _known_timezones() if "/" in name and not name.startswith("Etc/"))
     return [("UTC", "UTC"), *((name, name.replace("_", " ")) for name in places)]
 
 
 def refuse_unknown_timezone(name: str) -> None:
-    """Raises `Invalid` for what is no name of an IANA time zone."""
+    """Raise `Invalid` unless it is the name of an IANA time zone."""
     if name not in _known_timezones():
         raise Invalid.one(
             field="timezone",

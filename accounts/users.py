@@ -1,4 +1,4 @@
-"""People are stored, vouched for and forgotten here."""
+"""Saves users, confirms their addresses, and deletes accounts that were never confirmed."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-_FORGOTTEN_AT_ONCE: Final = 500
+_DELETED_AT_ONCE: Final = 500
 
 
-def keep_user(user: User, fields: Iterable[str], actor: str) -> None:
-    """Store a new person, or the named fields of one."""
+def save_user(user: User, fields: Iterable[str], actor: str) -> None:
+    """Store a new user, or the named fields of one, and note it in the audit log."""
     with transaction.atomic():
         save_fields(user, fields)
         audit.note("user.changed", actor=actor, subject=user.email, details=details_of(user, fields))
 
 
-def mark_address_proven(user: User, actor: str) -> None:
-    """Take the person's address as proven: their first log-in asks for no code by mail."""
+def confirm_address(user: User, actor: str) -> None:
+    """Take the user's address as proven: their first log-in asks for no code by mail."""
     with transaction.atomic():
-        user.vouch_for_email()
+        user.mark_email_verified()
         audit.note("user.address_vouched_for", actor=actor, subject=user.email)
 
 
 def remove_second_factor(user: User, actor: str) -> bool:
-    """Authenticator app and recovery codes are gone; False where there were none."""
+    """Delete the authenticator app and the recovery codes; False if there were none."""
     with transaction.atomic():
         removed, _ = Authenticator.objects.filter(user=user).delete()
         if removed:
@@ -42,21 +42,22 @@ def remove_second_factor(user: User, actor: str) -> bool:
     return bool(removed)
 
 
-def forget_unverified(now: datetime) -> int:
-    """Delete some accounts that were signed up for and never proven; how many. Anybody can give anybody's address.
+def delete_unverified(now: datetime) -> int:
+    """Delete some accounts that were signed up for and never confirmed; return how many.
 
-    Those that an operator made have no row of allauth's for their address before it is proven, and stay.
+    Anybody can sign up with anybody's address. Accounts that an operator made have no `EmailAddress` row
+    before it is proven, and stay.
     """
     unused = User.objects.filter(
         date_joined__lte=now - limits.UNVERIFIED_KEPT, last_login=None, is_staff=False, memberships=None
     )
-    proven = EmailAddress.objects.filter(verified=True).values("user_id")
-    unproven = EmailAddress.objects.filter(verified=False).values("user_id")
-    some = list(
-        unused.filter(pk__in=unproven)
-        .exclude(pk__in=proven)
-        .values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]
+    verified = EmailAddress.objects.filter(verified=True).values("user_id")
+    unverified = EmailAddress.objects.filter(verified=False).values("user_id")
+    ids = list(
+        unused.filter(pk__in=unverified)
+        .exclude(pk__in=verified)
+        .values_list("pk", flat=True)[:_DELETED_AT_ONCE]
     )
-    if some:
-        unused.filter(pk__in=some).exclude(pk__in=proven).delete()
-    return len(some)
+    if ids:
+        unused.filter(pk__in=ids).exclude(pk__in=verified).delete()
+    return len(ids)

@@ -1,4 +1,7 @@
-"""A workspace's access: its owner requests it, an operator approves, refuses or revokes it, and the owners get a mail."""
+"""Handles a workspace's access: owners request it, operators grant, refuse or revoke it.
+
+The owners get a mail of each decision; operators may grant and revoke it without a request.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,26 @@ PENDING: Final = WhitelistRequest.Status.PENDING
 
 
 def last_request(workspace: Workspace) -> WhitelistRequest | None:
-    """The newest request, decided or not; None where the workspace never sent one."""
-    found: WhitelistRequest | None = WhitelistRequest.objects.of(workspace).order_by("-id").first()
-    return found
+    """Return the newest request, decided or not; None if the workspace never sent one."""
+    request: WhitelistRequest | None = WhitelistRequest.objects.of(workspace).order_by("-id").first()
+    return request
 
 
-def request_whitelisting(workspace: Workspace, message: str, by: str) -> WhitelistRequest:
-    """Put it into the operator's queue and mail the operator; one request of a workspace waits at a time.
+def request_whitelisting(workspace: Workspace, message: str, actor: str) -> WhitelistRequest:
+    """Add a request to the operator's queue and mail the operator; one of a workspace waits at a time.
 
-    Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or waits already.
+    Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or has a
+    pending request.
     """
-    message = _checked(message)
+    message = _validated_message(message)
     if workspace.is_whitelisted:
         raise Conflict.because(code="whitelisted", message="This workspace is approved already.")
     try:
         with transaction.atomic():
             request: WhitelistRequest = WhitelistRequest.everywhere.create(
-                workspace=workspace, message=message, asked_by=by[:200]
+                workspace=workspace, message=message, asked_by=actor[:200]
             )
-            audit.note("whitelisting.asked", workspace=workspace, actor=by, subject=workspace.public_id)
+            audit.note("whitelisting.asked", workspace=workspace, actor=actor, subject=workspace.public_id)
     except IntegrityError as error:
         refusal = "A request of this workspace waits already; an operator decides."
         raise Conflict.because(code="already_asked", message=refusal) from error
@@ -50,7 +54,7 @@ def request_whitelisting(workspace: Workspace, message: str, by: str) -> Whiteli
         {
             "workspace": workspace.name,
             "id": workspace.public_id,
-            "by": by,
+            "by": actor,
             "message": message,
             "is_in_sandbox": workspace.is_in_sandbox,
             "address": f"{settings.PUBLIC_URL}/admin/accounts/whitelistrequest/{request.pk}/decide/",
@@ -59,21 +63,21 @@ def request_whitelisting(workspace: Workspace, message: str, by: str) -> Whiteli
     return request
 
 
-def revise_request(workspace: Workspace, message: str, by: str) -> None:
-    """Replace the intended use of the request that waits; the operator's page shows the new one.
+def revise_request(workspace: Workspace, message: str, actor: str) -> None:
+    """Replace the intended use of the pending request; the operator's page shows the new one.
 
-    Raises `Invalid` for a message that is too long, `Conflict` where no request waits any more.
+    Raises `Invalid` for a message that is too long, `Conflict` if no request is pending any more.
     """
-    message = _checked(message)
+    message = _validated_message(message)
     with transaction.atomic():
         if not WhitelistRequest.objects.of(workspace).filter(status=PENDING).update(message=message):
             refusal = "The request was decided meanwhile."
             raise Conflict.because(code="not_pending", message=refusal)
-        audit.note("whitelisting.revised", workspace=workspace, actor=by, subject=workspace.public_id)
+        audit.note("whitelisting.revised", workspace=workspace, actor=actor, subject=workspace.public_id)
 
 
-def _checked(message: str) -> str:
-    """Without spaces around it. Raises `Invalid` for one that is too long."""
+def _validated_message(message: str) -> str:
+    """Return the message stripped. Raises `Invalid` if it is too long."""
     message = message.strip()
     if len(message) > MESSAGE_CHARACTERS:
         refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
@@ -82,21 +86,24 @@ def _checked(message: str) -> str:
 
 
 def grant(workspace: Workspace, actor: str) -> bool:
-    """Approve the request that waits, or whitelist without one, and mail the owners; False where it has access already."""
-    waiting = WhitelistRequest.objects.of(workspace).filter(status=PENDING).first()
-    if waiting is not None:
-        waiting.workspace = workspace
-        approve_request(waiting, actor)
+    """Approve the pending request, or whitelist without one, and mail the owners; False if it has access.
+
+    Raises `Conflict` if another operator decided the request meanwhile.
+    """
+    pending = WhitelistRequest.objects.of(workspace).filter(status=PENDING).first()
+    if pending is not None:
+        pending.workspace = workspace
+        approve_request(pending, actor)
         return True
     with transaction.atomic():
-        is_changed = workspaces.whitelist(workspace, actor)
-        if is_changed:
+        was_changed = workspaces.whitelist(workspace, actor)
+        if was_changed:
             _mail_owners("whitelisted", workspace)
-    return is_changed
+    return was_changed
 
 
 def revoke(workspace: Workspace, actor: str) -> bool:
-    """Take the access back and mail the owners; False where it has none."""
+    """Revoke the access and mail the owners; False if it has none."""
     with transaction.atomic():
         is_changed = workspaces.delist(workspace, actor)
         if is_changed:
@@ -105,18 +112,18 @@ def revoke(workspace: Workspace, actor: str) -> bool:
 
 
 def approve_request(request: WhitelistRequest, actor: str) -> None:
-    """Whitelist the workspace and mail its owners; raises `Conflict` where it was decided already."""
+    """Whitelist the workspace and mail its owners. Raises `Conflict` if it was decided already."""
     with transaction.atomic():
         move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
-        _note("whitelisting.approved", request, actor)
+        _audit_decision("whitelisting.approved", request, actor)
     _mail_owners("whitelisted", request.workspace)
 
 
 def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
-    """Mail the owners why not; they may ask again.
+    """Refuse the request and mail the owners the reason; they may ask again.
 
-    Raises `Invalid` for a reason that is missing or too long, `Conflict` where it was decided already.
+    Raises `Invalid` for a reason that is missing or too long, `Conflict` if it was decided already.
     """
     reason = reason.strip()
     if not 1 <= len(reason) <= REASON_CHARACTERS:
@@ -124,18 +131,18 @@ def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
         raise Invalid.one(field="reason", code="length", message=refusal)
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())
-        _note("whitelisting.refused", request, actor)
+        _audit_decision("whitelisting.refused", request, actor)
     _mail_owners("refused", request.workspace, page="settings/access", reason=reason)
 
 
-def _note(action: str, request: WhitelistRequest, actor: str) -> None:
+def _audit_decision(action: str, request: WhitelistRequest, actor: str) -> None:
     workspace = request.workspace
     details = {"reason": request.reason} if request.reason else {}
     audit.note(action, workspace=workspace, actor=actor, subject=workspace.public_id, details=details)
 
 
 def _mail_owners(name: str, workspace: Workspace, page: str = "", reason: str = "") -> None:
-    """Send the mail of that name; its address leads to the page below the workspace's own."""
+    """Send the named mail, with a link to `page` below the workspace's own address."""
     context = {
         "workspace": workspace.name,
         "reason": reason,

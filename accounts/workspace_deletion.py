@@ -1,8 +1,8 @@
-"""The end of a workspace: asked for, undone within a week, or carried out in small batches.
+"""Deletes a workspace: on request, after a week in which it can be undone, and in small batches.
 
-From the asking on it rests: its tokens are refused, its sources and its publishing wait. When the time is over it is gone
-for everybody, and each app erases its part. What stays is a row without a name, the ledger, what the models cost, and
-the audit log.
+From the request on it is paused: its tokens are refused, its sources and its publishing wait. When the week
+is over nobody can open it, and each app erases its part. What stays is a row without a name, the ledger, the
+model costs, and the audit log.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ROWS: Final = 200
-"""Rows that one batch deletes, with what hangs on them: a short lock, however much there is."""
-WAITS_SECONDS: Final = 600.0
-"""After a part that can't be erased yet, nothing is tried again this long."""
-_waits_until: Final = {"at": 0.0}
-_PARTS: Final[tuple[type[Any], ...]] = (
+ROWS_PER_BATCH: Final = 200
+"""Rows that one batch deletes, besides those that depend on them: a short lock, however much there is."""
+BLOCKED_WAIT_SECONDS: Final = 600.0
+"""How long nothing is tried again after a part couldn't be erased yet."""
+_blocked_until: Final = {"at": 0.0}
+_ERASED_MODELS: Final[tuple[type[Any], ...]] = (
     NoticeMessage,
     Notice,
     NoticeDigest,
@@ -61,14 +61,14 @@ _PARTS: Final[tuple[type[Any], ...]] = (
 )
 
 
-class Waits(Exception):
-    """A part can't be erased now: says why, and what the operator does about it."""
+class ErasureBlocked(Exception):
+    """Raised if a part can't be erased now; says why, and what the operator can do about it."""
 
 
 def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool:
-    """Set the moment of its deletion, and mail its owners; False where it is set already.
+    """Set when the workspace is deleted, and mail its owners; False if that is set already.
 
-    Raises `Invalid` where the name wasn't typed as it is.
+    Raises `Invalid` if `typed_name` isn't the workspace's name.
     """
     if " ".join(typed_name.split()) != " ".join(workspace.name.split()):
         message = _("Type the name exactly as it is: %(name)s") % {"name": workspace.name}
@@ -80,7 +80,7 @@ def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool
         if not rows.update(deletes_at=deletes_at):
             return False
         workspace.deletes_at = deletes_at
-        _note("deletion_asked", workspace, by.email)
+        _audit("deletion_asked", workspace, by.email)
         mail_sending.send(
             "workspace_deletion", members.owner_addresses_of(workspace), _mail_context(workspace, by.email)
         )
@@ -88,13 +88,16 @@ def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool
 
 
 def undo_deletion(workspace: Workspace, *, actor: str) -> bool:
-    """It works again from the next request on; False where nothing was asked for, or it is too late."""
+    """Cancel the deletion, so that the workspace works from the next request on.
+
+    Returns False if none was requested, or it is too late.
+    """
     with transaction.atomic():
         rows = Workspace.everywhere.filter(pk=workspace.pk, deletes_at__isnull=False, deleted_at=None)
         if not rows.update(deletes_at=None):
             return False
         workspace.deletes_at = None
-        _note("deletion_undone", workspace, actor)
+        _audit("deletion_undone", workspace, actor)
         mail_sending.send(
             "workspace_kept", members.owner_addresses_of(workspace), _mail_context(workspace, actor)
         )
@@ -102,18 +105,19 @@ def undo_deletion(workspace: Workspace, *, actor: str) -> bool:
 
 
 def erase_some(*, now: datetime | None = None) -> int:
-    """One batch of one workspace whose time is over; 0 when there is nothing to erase.
+    """Erase one batch of one workspace whose time is over; 0 if there is nothing to erase.
 
-    Each batch is a transaction of its own, and what is left is found by looking: a killed hand leaves nothing to mend.
+    Each batch is a transaction of its own that looks for what is left, so a killed worker leaves nothing to
+    mend.
     """
-    if time.monotonic() < _waits_until["at"]:
+    if time.monotonic() < _blocked_until["at"]:
         return 0
     try:
         erased = _erase_some(now or utc_now())
-    except Waits as waits:
-        # The batch is taken back. The doctor says it too.
-        _waits_until["at"] = time.monotonic() + WAITS_SECONDS
-        log.warning("erasure_waits", why=str(waits))
+    except ErasureBlocked as blocked:
+        # The batch was rolled back. `manage.py doctor` reports the blockage too.
+        _blocked_until["at"] = time.monotonic() + BLOCKED_WAIT_SECONDS
+        log.warning("erasure_waits", why=str(blocked))
         return 0
     crash_point("erase.batch")
     return erased
@@ -121,52 +125,56 @@ def erase_some(*, now: datetime | None = None) -> int:
 
 def _erase_some(now: datetime) -> int:
     with transaction.atomic():
-        # One hand at a time, and the others don't wait for it: two would meet in each other's locks.
-        over = Workspace.everywhere.select_for_update(of=("self",), no_key=True, skip_locked=True)
-        waiting = over.filter(deletes_at__lte=now, erased_at=None).defer("model_key")
-        workspace = waiting.order_by("deletes_at").first()
-        return 0 if workspace is None else _step(workspace, now)
+        # One worker at a time, and the others don't wait for it: two would deadlock or wait for each other's
+        # locks.
+        unlocked = Workspace.everywhere.select_for_update(of=("self",), no_key=True, skip_locked=True)
+        expired = unlocked.filter(deletes_at__lte=now, erased_at=None).defer("model_key")
+        workspace = expired.order_by("deletes_at").first()
+        return 0 if workspace is None else _erase_batch(workspace, now)
 
 
-def _step(workspace: Workspace, now: datetime) -> int:
-    """One batch of this workspace; how many rows it erased, 1 for the first step and the last, which erase none."""
+def _erase_batch(workspace: Workspace, now: datetime) -> int:
+    """Erase one batch of this workspace; return how many rows, 1 for the steps that erase none."""
     if workspace.deleted_at is None:
-        # First it is gone for everybody, so that nobody adds to what is being erased.
+        # First nobody can open it any more, so that nobody adds to what is being erased.
         Workspace.everywhere.filter(pk=workspace.pk).update(deleted_at=now)
-        _note("deleted", workspace, "system")
+        _audit("deleted", workspace, "system")
         crash_point("erase.begun")
         return 1
     for eraser in settings.WORKSPACE_ERASERS:
-        erased: int = import_string(eraser)(workspace.pk, ROWS)
+        erased: int = import_string(eraser)(workspace.pk, ROWS_PER_BATCH)
         if erased:
             crash_point("erase.erased")
             return erased
     Workspace.everywhere.filter(pk=workspace.pk).update(
         erased_at=now, name=_("(deleted)"), model_key=None, model_key_last_four="", whitelisted_at=None
     )
-    _note("erased", workspace, "system")
+    _audit("erased", workspace, "system")
     crash_point("erase.ended")
     return 1
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    """The part of accounts: whatever lets somebody in; how many rows, 0 when none are left. Balance and ledger stay."""
-    for model in _PARTS:
-        some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
-        if some:
-            model.everywhere.filter(pk__in=some).delete()
-            return len(some)
+    """Erase some of the accounts' part, whatever lets somebody in; return how many rows, 0 if none are left.
+
+    Balance and ledger stay.
+    """
+    for model in _ERASED_MODELS:
+        ids = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
+        if ids:
+            model.everywhere.filter(pk__in=ids).delete()
+            return len(ids)
     return 0
 
 
-def _mail_context(workspace: Workspace, by: str) -> dict[str, Any]:
+def _mail_context(workspace: Workspace, actor: str) -> dict[str, Any]:
     return {
         "workspace": workspace.name,
-        "by": by,
+        "by": actor,
         "deletes_at": workspace.deletes_at,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/settings/workspace",
     }
 
 
-def _note(what: str, workspace: Workspace, actor: str) -> None:
-    audit.note(f"workspace.{what}", workspace=workspace, actor=actor, subject=workspace.public_id)
+def _audit(action: str, workspace: Workspace, actor: str) -> None:
+    audit.note(f"workspace.{action}", workspace=workspace, actor=actor, subject=workspace.public_id)

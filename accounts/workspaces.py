@@ -1,4 +1,4 @@
-"""Workspaces are created, found, whitelisted and changed here."""
+"""Creates, finds, whitelists and changes workspaces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from config.core.ids import decode
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-_ALLOWANCE: Final = frozenset({"plan", "credits_per_month"})
+_ALLOWANCE_FIELDS: Final = frozenset({"plan", "credits_per_month"})
 
 
 def create(
@@ -34,7 +34,7 @@ def create(
     plan: Plan | None = None,
     actor: str | None = None,
 ) -> Workspace:
-    """A workspace with its account and everything that the other apps furnish it with; not whitelisted yet."""
+    """Create a workspace with its credit account and what other apps provide; it isn't whitelisted yet."""
     row = Workspace(name=name, timezone=timezone, plan=plan or default_plan())
     return establish(row, owner=owner, actor=actor, language=language)
 
@@ -46,9 +46,9 @@ def establish(
     actor: str | None = None,
     language: str = languages.DEFAULT,
 ) -> Workspace:
-    """Store a workspace that is new and give it what it needs, all or nothing.
+    """Store a new workspace and give it all that it needs, all or nothing.
 
-    Its first persona writes in `language`, a BCP 47 tag.
+    Its first persona writes in `language`, a BCP 47 tag. Raises `Invalid` for a bad name or time zone.
     """
     workspace.name = workspace.name.strip()
     _refuse_bad_name(workspace.name)
@@ -58,8 +58,8 @@ def establish(
         credits.open_account(workspace, utc_now())
         if owner is not None:
             Membership.everywhere.create(workspace=workspace, user=owner, role=Membership.Role.OWNER)
-        for furnisher in settings.WORKSPACE_FURNISHERS:
-            import_string(furnisher)(workspace, language)
+        for provisioner in settings.WORKSPACE_FURNISHERS:
+            import_string(provisioner)(workspace, language)
         audit.note(
             "workspace.created",
             workspace=workspace,
@@ -71,22 +71,25 @@ def establish(
 
 
 def find_workspace(name: str) -> Workspace | None:
-    """The workspace of that name or `ws_…` id; None where there is none. Raises `Conflict` where several have the name."""
-    living = Workspace.everywhere.filter(deleted_at=None)
-    key = decode("ws", name)
-    if key is not None:
-        by_id: Workspace | None = living.filter(pk=key).first()
+    """Return the workspace of that name or `ws_…` id, None if there is none.
+
+    Raises `Conflict` if several have the name.
+    """
+    workspaces = Workspace.everywhere.filter(deleted_at=None)
+    workspace_id = decode("ws", name)
+    if workspace_id is not None:
+        by_id: Workspace | None = workspaces.filter(pk=workspace_id).first()
         return by_id
-    # Two are enough to know that the name is not one workspace's.
-    named = list(living.filter(name=name.strip())[:2])
-    if len(named) > 1:
+    # Two are enough to know that the name is ambiguous.
+    matches = list(workspaces.filter(name=name.strip())[:2])
+    if len(matches) > 1:
         message = f"Several workspaces are named {name}; give the ws_ id instead."
         raise Conflict.because(code="ambiguous", message=message, field="workspace")
-    return named[0] if named else None
+    return matches[0] if matches else None
 
 
 def memberships_of(user: User) -> list[Membership]:
-    """A person's workspaces by name, without the deleted ones."""
+    """Return the user's memberships by their workspaces' names, without deleted workspaces."""
     rows = (
         Membership.everywhere.filter(user=user, workspace__deleted_at=None)
         .select_related("workspace")
@@ -105,34 +108,43 @@ def _refuse_bad_name(name: str) -> None:
 
 
 def whitelist(workspace: Workspace, actor: str) -> bool:
-    """Let its tokens work from the next request on; False where they already do."""
+    """Let the workspace's tokens work from the next request on; False if they already do."""
     now = utc_now()
-    was = {"whitelisted_at": None}
-    return _set(workspace, actor, "workspace.whitelisted", was=was, whitelisted_at=now, delisted_at=None)
+    expected = {"whitelisted_at": None}
+    return _update_if(
+        workspace, actor, "workspace.whitelisted", expected=expected, whitelisted_at=now, delisted_at=None
+    )
 
 
 def delist(workspace: Workspace, actor: str) -> bool:
-    """Refuse its tokens from the next request on; what else pauses is the other apps' reading of `whitelisted_at`."""
-    was = {"whitelisted_at__isnull": False}
-    return _set(workspace, actor, "workspace.delisted", was=was, whitelisted_at=None, delisted_at=utc_now())
+    """Refuse the workspace's tokens from the next request on; False if it isn't whitelisted.
+
+    What else pauses is up to the other apps, which read `whitelisted_at`.
+    """
+    expected = {"whitelisted_at__isnull": False}
+    return _update_if(
+        workspace, actor, "workspace.delisted", expected=expected, whitelisted_at=None, delisted_at=utc_now()
+    )
 
 
 def lift_limits(workspace: Workspace, actor: str) -> bool:
-    """No rate limit and no quota from the next request on; False where they already are lifted."""
-    was = {"is_unlimited": False}
-    return _set(workspace, actor, "workspace.limits_lifted", was=was, is_unlimited=True)
+    """Switch off rate limit and quota from the next request on; False if they already are off."""
+    expected = {"is_unlimited": False}
+    return _update_if(workspace, actor, "workspace.limits_lifted", expected=expected, is_unlimited=True)
 
 
 def restore_limits(workspace: Workspace, actor: str) -> bool:
-    """The rate limit and the quota hold again; False where they already do."""
-    was = {"is_unlimited": True}
-    return _set(workspace, actor, "workspace.limits_restored", was=was, is_unlimited=False)
+    """Apply rate limit and quota again; False if they already apply."""
+    expected = {"is_unlimited": True}
+    return _update_if(workspace, actor, "workspace.limits_restored", expected=expected, is_unlimited=False)
 
 
-def _set(workspace: Workspace, actor: str, action: str, *, was: dict[str, Any], **values: Any) -> bool:
-    """Write the values if the row still is as it was, and note it; False where it no longer is; then nothing is noted."""
+def _update_if(
+    workspace: Workspace, actor: str, action: str, *, expected: dict[str, Any], **values: Any
+) -> bool:
+    """Write and note the values if the row still is as in `expected`, else return False."""
     with transaction.atomic():
-        if not Workspace.everywhere.filter(pk=workspace.pk, **was).update(**values):
+        if not Workspace.everywhere.filter(pk=workspace.pk, **expected).update(**values):
             return False
         for name, value in values.items():
             setattr(workspace, name, value)
@@ -143,25 +155,26 @@ def _set(workspace: Workspace, actor: str, action: str, *, was: dict[str, Any], 
 def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
     """Store the named fields and note them.
 
-    A changed plan or credit override gives or takes the difference for this month at once. Raises `Invalid` for a bad name
-    or time zone.
+    A changed plan or credit override adds or takes the difference for this month at once. Raises `Invalid`
+    for a bad name or time zone.
     """
     names = sorted(fields)
     if not names:
         return
     _validate(workspace, names)
     with transaction.atomic():
-        # Two operators who change the same allowance at once must not both give the difference. The weaker lock lets
-        # ledger entries of others refer to the row meanwhile; the stronger would deadlock with a settlement.
-        before = (
+        # Two operators who change the same allowance at once must not both give the difference. The weaker
+        # lock lets ledger entries of others refer to the row meanwhile; the stronger would deadlock with a
+        # settlement.
+        old_row = (
             Workspace.everywhere.select_related("plan")
             .select_for_update(of=("self",), no_key=True)
             .get(pk=workspace.pk)
         )
-        difference = _allowance_difference(before, workspace, names)
+        difference = _allowance_difference(old_row, workspace, names)
         now = utc_now()
         if difference:
-            # The month turns first and by the old allowance, or the difference would be given twice.
+            # The month is turned first, by the old allowance, or the difference would be given twice.
             credits.turn_month_if_over(workspace.pk, now)
         workspace.save(update_fields=names)
         credits.adjust(workspace, difference, "the workspace's allowance was changed", actor, now=now)
@@ -170,7 +183,7 @@ def change(workspace: Workspace, fields: Iterable[str], actor: str) -> None:
             workspace=workspace,
             actor=actor,
             subject=workspace.public_id,
-            details={name: [audit_value(before, name), audit_value(workspace, name)] for name in names},
+            details={name: [audit_value(old_row, name), audit_value(workspace, name)] for name in names},
         )
 
 
@@ -183,8 +196,8 @@ def _validate(workspace: Workspace, names: Collection[str]) -> None:
         refuse_unknown_timezone(workspace.timezone)
 
 
-def _allowance_difference(before: Workspace, workspace: Workspace, names: Collection[str]) -> int:
-    """Credits per month that came with the change; below 0 where some went."""
-    if not _ALLOWANCE & set(names):
+def _allowance_difference(old_row: Workspace, workspace: Workspace, names: Collection[str]) -> int:
+    """Return by how many credits a month the change raises the allowance; below 0 if it lowers it."""
+    if not _ALLOWANCE_FIELDS & set(names):
         return 0
-    return credits.plan_limits(workspace).credits_per_month - credits.plan_limits(before).credits_per_month
+    return credits.plan_limits(workspace).credits_per_month - credits.plan_limits(old_row).credits_per_month

@@ -1,4 +1,4 @@
-"""What was counted and measured, for the operator to read."""
+"""The operator's read-only pages of outcomes and measurements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
 
 
 class FactAdmin(Admin):
-    """Numbers are facts: nobody adds, changes or deletes them by hand."""
+    """Lets nobody add, change or delete rows: they are facts."""
 
     # Counting every row of a long table takes longer than showing one page of it.
     show_full_result_count = False

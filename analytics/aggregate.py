@@ -1,4 +1,4 @@
-"""Groups of counts and rises folded into the figures of one row, and why a number is missing."""
+"""Adds groups of counts and increases up to a row's figures, with reasons for missing numbers."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COUNTED: Final = ("published", "failed")
-ENGAGING: Final = ("likes", "comments", "shares", "clicks")
+ENGAGEMENT_METRICS: Final = ("likes", "comments", "shares", "clicks")
 METRICS: Final = (*COUNTED, *MEASURED, "engagements", "engagement_rate")
 NULLABLE: Final = (*MEASURED, "engagements", "engagement_rate")
-"""What may be None, and then has its reason in `availability`."""
+"""Metrics that may be None, and then have a reason in `availability`."""
 FIRST_PARTY: Final = ("clicks", "feed_fetches")
 REASONS: Final = ("unavailable", "delayed", "unsupported")
-"""The weightiest first."""
-_UNCOUNTED: Final[dict[str, int | None]] = dict.fromkeys(FIRST_PARTY)
-_NOTHING: Final[dict[str, int | None]] = dict.fromkeys(MEASURED)
-_RISES: Final = tuple((metric, f"sum_{metric}") for metric in MEASURED)
+"""In order of precedence."""
+_FIRST_PARTY_UNKNOWN: Final[dict[str, int | None]] = dict.fromkeys(FIRST_PARTY)
+_METRICS_UNKNOWN: Final[dict[str, int | None]] = dict.fromkeys(MEASURED)
+_SUM_COLUMNS: Final = tuple((metric, f"sum_{metric}") for metric in MEASURED)
 
 
 @dataclass(frozen=True)
 class Figures:
+    """The numbers of one row; a metric that is None has its reason in `availability`."""
+
     metrics: Mapping[str, int | float | None]
     availability: Mapping[str, str]
     coverage: float | None
     first_party: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(FIRST_PARTY))
-    """What the service counted itself; None where nobody counted."""
+    """What the service counted itself; None if nothing counted it."""
 
 
 @dataclass
 class Fold:
-    """What adds up to one row."""
+    """Accumulates the groups of one row."""
 
     published: int = 0
     failed: int = 0
     known: int = 0
-    sums: dict[str, int | None] = field(default_factory=_NOTHING.copy)
+    sums: dict[str, int | None] = field(default_factory=_METRICS_UNKNOWN.copy)
     reasons: dict[str, set[str]] = field(default_factory=dict)
     published_on: set[str] = field(default_factory=set)
     failed_on: set[str] = field(default_factory=set)
-    first_party: dict[str, int | None] = field(default_factory=_UNCOUNTED.copy)
+    first_party: dict[str, int | None] = field(default_factory=_FIRST_PARTY_UNKNOWN.copy)
 
     def add_outcomes(self, group: Mapping[str, Any], platform: str) -> None:
+        """Add a group of outcomes on a platform."""
         self.published += group["published"]
         self.failed += group["failed"]
         if group["published"]:
@@ -61,11 +64,12 @@ class Fold:
             self.failed_on.add(platform)
 
     def add_measurements(self, group: Mapping[str, Any], platform: str) -> None:
-        for metric, column in _RISES:
-            rise = group[column]
-            if rise is not None:
-                self.sums[metric] = (self.sums[metric] or 0) + rise
-        self._add_reasons(_read(group["reasons"]))
+        """Add a group of increases on a platform."""
+        for metric, column in _SUM_COLUMNS:
+            increase = group[column]
+            if increase is not None:
+                self.sums[metric] = (self.sums[metric] or 0) + increase
+        self._add_reasons(_parse_reasons(group["reasons"]))
         self.published_on.add(platform)
 
     def add_hits(self, name: str, count: int, platform: str) -> None:
@@ -74,8 +78,8 @@ class Fold:
         if count:
             self.published_on.add(platform)
 
-    def counted_none(self, name: str) -> None:
-        """Say that hits of this name were counted, if only none: 0 instead of None; a number stays."""
+    def mark_counted(self, name: str) -> None:
+        """Say that hits of this name were counted, even if none: 0 instead of None; numbers stay."""
         self.first_party[name] = self.first_party[name] or 0
 
     def _add_reasons(self, reasons: Mapping[str, str]) -> None:
@@ -83,50 +87,58 @@ class Fold:
             self.reasons.setdefault(metric, set()).add(reason)
 
     def figures(self) -> Figures:
+        """Return the row's figures."""
         metrics: dict[str, int | float | None] = {
             "published": self.published,
             "failed": self.failed,
             **self.sums,
         }
         availability = {metric: self._reason(metric) for metric in MEASURED if self.sums[metric] is None}
-        engaged = [value for metric in ENGAGING if (value := self.sums[metric]) is not None]
-        engagements = metrics["engagements"] = sum(engaged) if engaged else None
+        known_engagements = [
+            value for metric in ENGAGEMENT_METRICS if (value := self.sums[metric]) is not None
+        ]
+        engagements = metrics["engagements"] = sum(known_engagements) if known_engagements else None
         if engagements is None:
-            availability["engagements"] = _weightiest({availability[metric] for metric in ENGAGING})
-        rate = metrics["engagement_rate"] = rate_of(engagements, self.sums["impressions"])
+            availability["engagements"] = _first_reason(
+                {availability[metric] for metric in ENGAGEMENT_METRICS}
+            )
+        rate = metrics["engagement_rate"] = engagement_rate(engagements, self.sums["impressions"])
         if rate is None:
             missing = {availability[name] for name in ("impressions", "engagements") if name in availability}
-            # Both are known and nobody has seen it: a rate of nothing doesn't exist.
-            availability["engagement_rate"] = _weightiest(missing) if missing else "unavailable"
-        return Figures(metrics, availability, share_of(self.known, self.published), self.first_party)
+            # Both are known, but there were no impressions, so there is no rate.
+            availability["engagement_rate"] = _first_reason(missing) if missing else "unavailable"
+        return Figures(metrics, availability, coverage_share(self.known, self.published), self.first_party)
 
     def _reason(self, metric: str) -> str:
         if metric in self.reasons:
-            return _weightiest(self.reasons[metric])
+            return _first_reason(self.reasons[metric])
         if self.published_on:
             # It was measured, but not within this row's dates.
-            return _weightiest({reason_for(platform, metric, "delayed") for platform in self.published_on})
+            return _first_reason({reason_for(platform, metric, "delayed") for platform in self.published_on})
         if self.failed_on:
-            return _weightiest({reason_for(platform, metric, "unavailable") for platform in self.failed_on})
+            return _first_reason({reason_for(platform, metric, "unavailable") for platform in self.failed_on})
         return "unavailable"
 
 
-def rate_of(engagements: int | None, impressions: int | None) -> float | None:
+def engagement_rate(engagements: int | None, impressions: int | None) -> float | None:
+    """Return engagements by impressions, to four places; None if unknown, or without impressions."""
     if engagements is None or impressions is None or impressions <= 0:
         return None
     return round(engagements / impressions, 4)
 
 
-def share_of(known: int, published: int) -> float | None:
+def coverage_share(known: int, published: int) -> float | None:
+    """Return the share of published posts with known numbers, 0 to 1, to four places; None without posts."""
     return round(known / published, 4) if published else None
 
 
 @lru_cache(maxsize=1000)
-def _read(reasons: str) -> Mapping[str, str]:
-    """An answer of thousands of rows has a few patterns of what is missing."""
-    found: dict[str, str] = json.loads(reasons)
-    return found
+def _parse_reasons(reasons: str) -> Mapping[str, str]:
+    """Parse the JSON; cached, because thousands of rows share a few patterns of missing metrics."""
+    parsed: dict[str, str] = json.loads(reasons)
+    return parsed
 
 
-def _weightiest(reasons: set[str]) -> str:
+def _first_reason(reasons: set[str]) -> str:
+    """Return the reason that takes precedence."""
     return next(reason for reason in REASONS if reason in reasons)

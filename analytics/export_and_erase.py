@@ -1,4 +1,4 @@
-"""What the analytics give to a workspace's export, and what they erase at its end, or with its samples."""
+"""Exports the analytics' part of a workspace, and erases it with the workspace or its samples."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from accounts.export import Part
     from accounts.models import Workspace
 
-_PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
+_ERASED_MODELS: Final[tuple[tuple[type[Any], str], ...]] = (
     (Measurement, "workspace_id"),
-    # Found through its publication, whose index leads with the workspace.
+    # Filtered through its publication, whose index begins with the workspace.
     (Measuring, "publication__workspace_id"),
     (Outcome, "workspace_id"),
     (MeasurementRollup, "workspace_id"),
@@ -43,10 +43,14 @@ _PARTS: Final[tuple[tuple[type[Any], str], ...]] = (
 
 
 def collect_parts(workspace: Workspace) -> Iterator[Part]:
-    yield "measurements.jsonl", (_measurement(row) for row in iterate_rows(Measurement.objects.of(workspace)))
+    """Yield the analytics' part of an export: the measurements."""
+    yield (
+        "measurements.jsonl",
+        (_measurement_json(row) for row in iterate_rows(Measurement.objects.of(workspace))),
+    )
 
 
-def _measurement(row: Measurement) -> dict[str, Any]:
+def _measurement_json(row: Measurement) -> dict[str, Any]:
     return {
         "publication": encode("pub", row.publication_id),
         "number": row.number,
@@ -56,19 +60,25 @@ def _measurement(row: Measurement) -> dict[str, Any]:
 
 
 def remove_samples(workspace_id: UUID, rows: int) -> int:
-    """The facts of sample items' publications; whoever is about to write another one loses its lease first."""
+    """Delete some facts of sample items' publications; return how many rows, 0 if none are left.
+
+    A worker that is about to write another fact loses its lease first.
+    """
     publications = Publication.everywhere.filter(workspace_id=workspace_id, item__is_sample=True)
     for model in (Measuring, Measurement, Outcome):
         facts = model.everywhere.filter(publication_id__in=publications.values("pk"))
-        some = list(facts.order_by("pk").values_list("pk", flat=True)[:rows])
-        if some:
-            model.everywhere.filter(pk__in=some).delete()
-            return len(some)
+        ids = list(facts.order_by("pk").values_list("pk", flat=True)[:rows])
+        if ids:
+            model.everywhere.filter(pk__in=ids).delete()
+            return len(ids)
     return 0
 
 
 def add_up_again(workspace_id: UUID, rows: int) -> int:
-    """Have every day added up again: until then answers come from the facts that are left."""
+    """Mark every day of the workspace, so that its rollups are computed again; returns 0.
+
+    Until then answers come from the facts that are left.
+    """
     del rows
     days = RollupDay.objects.of(workspace_id).values_list("test", "day")
     rollup.mark((workspace_id, test, datetime.combine(day, time(), UTC)) for test, day in days)
@@ -76,9 +86,12 @@ def add_up_again(workspace_id: UUID, rows: int) -> int:
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    for model, of in _PARTS:
-        some = list(model.everywhere.filter(**{of: workspace_id}).values_list("pk", flat=True)[:rows])
-        if some:
-            model.everywhere.filter(pk__in=some).delete()
-            return len(some)
+    """Delete some of the analytics' rows of a workspace; return how many, 0 if none are left."""
+    for model, workspace_field in _ERASED_MODELS:
+        ids = list(
+            model.everywhere.filter(**{workspace_field: workspace_id}).values_list("pk", flat=True)[:rows]
+        )
+        if ids:
+            model.everywhere.filter(pk__in=ids).delete()
+            return len(ids)
     return 0

@@ -1,7 +1,6 @@
-"""The facts as groups that add up: outcomes and measurements, straight from their tables or from the rollups.
+"""Queries that sum facts (outcomes, measurements, hits) by group, from their own tables or from rollups.
 
-A group of either kind looks the same wherever it was read, so that what is rolled up and what isn't yet fold into one
-answer.
+A group looks the same from either, so that days with and without rollups add up to one answer.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ if TYPE_CHECKING:
     from analytics.periods import Buckets
 
 COLUMNS: Final = ("outlet_id", "content_type", "source_id", "engine_output", "persona_id")
-"""By which facts are told apart, beside their time."""
+"""The dimensions of facts, beside their time."""
 
 
 class Slice(Func):
-    """The number of the slice that a moment falls into, as `Buckets` tells it."""
+    """Computes the number of the slice of time that a moment falls into, as `Buckets` defines it."""
 
     output_field = BigIntegerField()
     arity = 1
@@ -54,7 +53,7 @@ class Slice(Func):
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, Any]:
-        # Percent signs are doubled once for the template and once for the parameters.
+        # Percent signs are doubled for the template, and again for the parameters.
         seconds = "CAST(strftime('%%%%s', %(expressions)s) AS INTEGER)"
         template = f"(({seconds} + {self._offset(seconds)}) / {self.buckets.step})"
         return self.as_sql(compiler, connection, template=template, **context)
@@ -74,7 +73,7 @@ class Slice(Func):
 
 
 class SliceOfSeconds(Slice):
-    """The same of a column of whole seconds since 1970, none of them before it."""
+    """The same for a column of whole seconds since 1970, none of them negative."""
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
@@ -87,25 +86,25 @@ class SliceOfSeconds(Slice):
 
 
 def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """Outcomes by `columns`, which are annotated already, and by what is `known` of each publication by now.
+    """Count outcomes by `columns`, which are annotated already, and by what is known of each publication.
 
-    `known` is 1 where a number of the publication is known, 0 where its platform was asked in vain, None where nobody
-    asked.
+    The column `known` is 1 if any number of the publication is known, 0 if its platform gave none, None if it
+    wasn't measured.
     """
-    given = Q()
+    has_any_metric = Q()
     for metric in METRICS:
-        given |= Q(**{f"{metric}__isnull": False})
-    # Bound by the publication alone: with the workspace beside it, SQLite reads all of the workspace's measurements
-    # for each outcome instead of the publication's few.
-    known = (
+        has_any_metric |= Q(**{f"{metric}__isnull": False})
+    # Filtered by the publication only: with the workspace too, SQLite reads all of the workspace's
+    # measurements for each outcome instead of the publication's few.
+    known_by_publication = (
         Measurement.everywhere.filter(publication_id=OuterRef("publication_id"))
         .order_by()
         .values("publication_id")
-        .annotate(known=Max(Case(When(given, then=1), default=0, output_field=IntegerField())))
+        .annotate(known=Max(Case(When(has_any_metric, then=1), default=0, output_field=IntegerField())))
         .values("known")
     )
-    found: QuerySet[Any] = (
-        rows.annotate(known=Subquery(known, output_field=IntegerField()))
+    groups: QuerySet[Any] = (
+        rows.annotate(known=Subquery(known_by_publication, output_field=IntegerField()))
         .values(*columns, "known")
         .annotate(
             published=Count("pk", filter=Q(is_published=True)),
@@ -113,53 +112,53 @@ def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]
         )
         .order_by()
     )
-    return found
+    return groups
 
 
 def measurement_groups(
     rows: QuerySet[Any], columns: Sequence[str], *, reasons: str = "availability"
 ) -> QuerySet[Any]:
-    """Rises since the measurement before: all of a publication add up to its newest known value.
+    """Sum the increases since the measurement before: a publication's add up to its newest known value.
 
     `reasons` is the column that says why a metric is missing.
     """
-    found: QuerySet[Any] = (
-        # A platform answers with few patterns of missing metrics, so grouping by them adds few rows.
+    groups: QuerySet[Any] = (
+        # A platform has few patterns of missing metrics, so grouping by them adds few rows.
         rows.values(*columns, reasons)
         .annotate(**{f"sum_{metric}": Sum(f"{metric}_delta") for metric in METRICS})
         .order_by()
     )
-    return found
+    return groups
 
 
 def with_items(hits: QuerySet[Any]) -> QuerySet[Any]:
-    """Counts of hits with the columns of their items; a fetch of a feed is of none, and its texts are empty."""
-    found: QuerySet[Any] = hits.annotate(
+    """Annotate counts of hits with the dimensions of their items; feed fetches have none."""
+    annotated: QuerySet[Any] = hits.annotate(
         content_type=Coalesce(F("publication__item__bucket"), Value("")),
         source_id=F("publication__item__source_id"),
         engine_output=Coalesce(F("publication__item__engine_output"), Value("")),
         persona_id=F("publication__item__persona_id"),
     )
-    return found
+    return annotated
 
 
 def hit_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """Clicks and fetches, of their counts and of rollups alike."""
-    found: QuerySet[Any] = rows.values(*columns, "kind").annotate(total=Sum("count")).order_by()
-    return found
+    """Sum clicks and feed fetches, of counts and of rollups alike."""
+    groups: QuerySet[Any] = rows.values(*columns, "kind").annotate(total=Sum("count")).order_by()
+    return groups
 
 
-def rolled_outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
-    """`outcome_groups`, of rollups."""
-    counted = {"published": Sum("published_count"), "failed": Sum("failed_count")}
-    found: QuerySet[Any] = rows.values(*columns, "known").annotate(**counted).order_by()
-    return found
+def outcome_groups_of_rollups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
+    """Return what `outcome_groups` returns, from rollups."""
+    sums = {"published": Sum("published_count"), "failed": Sum("failed_count")}
+    groups: QuerySet[Any] = rows.values(*columns, "known").annotate(**sums).order_by()
+    return groups
 
 
-def rolled_measurement_groups(
+def measurement_groups_of_rollups(
     rows: QuerySet[Any], columns: Sequence[str], *, reasons: str = "availability"
 ) -> QuerySet[Any]:
-    """`measurement_groups`, of rollups."""
+    """Return what `measurement_groups` returns, from rollups."""
     sums = {f"sum_{metric}": Sum(metric) for metric in METRICS}
-    found: QuerySet[Any] = rows.values(*columns, reasons).annotate(**sums).order_by()
-    return found
+    groups: QuerySet[Any] = rows.values(*columns, reasons).annotate(**sums).order_by()
+    return groups

@@ -1,8 +1,8 @@
-"""What the service counted itself, beside the platforms' numbers: clicks on short links and fetches of its feeds.
+"""Adds zeros to what the service counts itself: clicks on short links and fetches of its feeds.
 
-They count at the quarter of an hour in which they came, whatever the attribution. A fetch belongs to an outlet and to no
-item, so it shows only in rows grouped by outlet and date, or neither. Clicks are 0 where an outlet counted them by then for
-that type of content, and None where none did: what nobody counted isn't nothing.
+Both count at the quarter of an hour in which they came, whatever the attribution. A fetch belongs to an
+outlet and to no item, so it shows only in rows grouped by outlet and date, or neither. Clicks are 0 if an
+outlet counted them by then for that type of content, and None if none did: what nobody counted isn't 0.
 """
 
 from __future__ import annotations
@@ -32,59 +32,59 @@ def add_zeros(
     total: Fold,
     cuts: Iterable[Mapping[RowKey, Fold]],
 ) -> None:
-    """Make `clicks` 0 instead of None in each row whose time an outlet of it was already counting.
+    """Make `clicks` 0 instead of None in each row whose outlet was already counting at that time.
 
     `cuts` are the rows of each grouping by their key; rows with clicks stay as they are. One statement.
     """
-    begins = _begins_by_scope(question, buckets)
-    if not begins:
+    first_places = _first_places(question, buckets)
+    if not first_places:
         return
-    # The total has no date: one that counted at any time is enough.
-    total.counted_none("clicks")
+    # The total has no date: an outlet that counted at any time is enough.
+    total.mark_counted("clicks")
     for folds in cuts:
         for key, fold in folds.items():
-            counted_since = begins.get((key.outlet, key.content_type))
+            counted_since = first_places.get((key.outlet, key.content_type))
             if counted_since is not None and (key.place is None or key.place >= counted_since):
-                fold.counted_none("clicks")
+                fold.mark_counted("clicks")
 
 
-def _begins_by_scope(
-    question: Question, buckets: Buckets | None
-) -> dict[tuple[UUID | None, str | None], int]:
-    """The place from which on clicks were counted, by outlet and type of content; 0 without buckets."""
-    begins: dict[tuple[UUID | None, str | None], int] = {}
-    for outlet, platform, since in _outlets_that_count(question):
+def _first_places(question: Question, buckets: Buckets | None) -> dict[tuple[UUID | None, str | None], int]:
+    """Return the bucket from which on clicks were counted, by outlet and content type; 0 without buckets."""
+    first_places: dict[tuple[UUID | None, str | None], int] = {}
+    for outlet_id, platform, since in _counting_outlets(question):
         place = _place_at(buckets, since)
         # None stands for all outlets, or all types.
-        for scope in product((outlet, None), (*_types_of(platform, question), None)):
-            begins[scope] = min(place, begins.get(scope, place))
-    return begins
+        for scope in product((outlet_id, None), (*_counted_types(platform, question), None)):
+            first_places[scope] = min(place, first_places.get(scope, place))
+    return first_places
 
 
-def _outlets_that_count(question: Question) -> list[tuple[UUID, str, datetime]]:
-    """Outlets that count clicks of something that is asked for: id, platform, and since when."""
+def _counting_outlets(question: Question) -> list[tuple[UUID, str, datetime]]:
+    """Return the outlets in scope that count clicks: id, platform, and since when."""
     rows = Outlet.objects.of(question.workspace_id).filter(clicks_since__lt=question.period.end)
     if question.outlets is not None:
         rows = rows.filter(pk__in=question.outlets)
-    found = rows.values_list("pk", "platform", "clicks_since")
+    values = rows.values_list("pk", "platform", "clicks_since")
     return [
-        (outlet, platform, since)
-        for outlet, platform, since in found
-        if since is not None and _types_of(platform, question)
+        (outlet_id, platform, since)
+        for outlet_id, platform, since in values
+        if since is not None and _counted_types(platform, question)
     ]
 
 
-def _types_of(platform: str, question: Question) -> frozenset[str]:
-    """Types of content whose clicks the platform's outlets count, of those that are asked for."""
-    known = platform_if_known(platform)
-    types = counted_types(known) if known else frozenset()
+def _counted_types(platform: str, question: Question) -> frozenset[str]:
+    """Return the content types in scope whose clicks the platform's outlets count."""
+    plugin = platform_if_known(platform)
+    types = counted_types(plugin) if plugin else frozenset()
     return types if question.content_types is None else types & frozenset(question.content_types)
 
 
 def _place_at(buckets: Buckets | None, moment: datetime) -> int:
-    """The place of the bucket in which the moment lies; 0 without buckets."""
+    """Return the place of the bucket of a moment; 0 without buckets."""
     if buckets is None:
         return 0
     seconds = int(moment.timestamp())
-    offset = next((one for until, one in buckets.offsets if seconds < until), buckets.last_offset)
+    offset = next(
+        (bucket_offset for until, bucket_offset in buckets.offsets if seconds < until), buckets.last_offset
+    )
     return buckets.place_of((seconds + offset) // buckets.step)

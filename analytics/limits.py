@@ -1,4 +1,4 @@
-"""The numbers that the analytics promise or refuse, each with its unit and its reason."""
+"""Limits of the analytics, each with its unit and its reason."""
 
 from __future__ import annotations
 

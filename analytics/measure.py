@@ -1,4 +1,4 @@
-"""One publication's numbers, asked of its platform at the ages of the schedule."""
+"""Reads a publication's numbers from its platform at the ages of the schedule."""
 
 from __future__ import annotations
 
@@ -31,24 +31,27 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SIMULATED_AT: Final = (timedelta(0), timedelta(seconds=30), timedelta(minutes=5), *limits.MEASURED_AT)
-"""A simulated outlet is measured at once and soon again, so that whoever tries the service sees numbers."""
+"""Ages for a simulated outlet: at once and soon again, so that whoever tries the service sees numbers."""
 LEASE: Final = timedelta(seconds=60)
-"""Longer than the one request that a measurement takes may last."""
+"""Longer than a measurement's one request may last."""
 MAX_TRIES: Final = 5
-"""Tries of one measurement before it is noted as unavailable and the next one's time is waited for."""
-TRY_AGAIN_AFTER: Final = timedelta(minutes=5)
-"""Where a platform asks to wait without saying how long."""
-TRY_AGAIN_AT_LEAST: Final = timedelta(seconds=5)
-TRY_AGAIN_AT_MOST: Final = timedelta(hours=24)
+"""Tries of one measurement before it is noted as unavailable, until the next one is due."""
+DEFAULT_RETRY_WAIT: Final = timedelta(minutes=5)
+"""The wait if a platform asks to wait without saying how long."""
+MIN_RETRY_WAIT: Final = timedelta(seconds=5)
+MAX_RETRY_WAIT: Final = timedelta(hours=24)
 
-_LARGEST: Final = 2**63 - 1
-"""What a column of the database holds."""
-_REASONS: Final = frozenset({"unsupported", "delayed", "unavailable"})
+_MAX_COUNT: Final = 2**63 - 1
+"""The largest value that a database column holds."""
+_KNOWN_REASONS: Final = frozenset({"unsupported", "delayed", "unavailable"})
 
 
 @dataclass(frozen=True)
 class MetricReading:
-    """A value for every metric; where it is None, `availability` has the reason. `error` is for the operator."""
+    """A value for every metric; one that is None has its reason in `availability`.
+
+    `error` is for the operator.
+    """
 
     at: datetime
     values: Mapping[str, int | None]
@@ -57,78 +60,80 @@ class MetricReading:
 
     @property
     def is_hopeless(self) -> bool:
-        """The platform gives none of the metrics, and won't at a later age either."""
+        """Return whether the platform gives none of the metrics, so that it won't later either."""
         return all(self.availability.get(metric) == "unsupported" for metric in METRICS)
 
 
-def moments_of(*, is_simulated: bool) -> tuple[timedelta, ...]:
+def measuring_ages(*, is_simulated: bool) -> tuple[timedelta, ...]:
+    """Return the ages of a publication at which it is measured."""
     return SIMULATED_AT if is_simulated else limits.MEASURED_AT
 
 
-def next_moment(published_at: datetime, *, is_simulated: bool, now: datetime) -> datetime | None:
-    """The first of its moments that is still to come; those that were missed are not made up for."""
-    coming = (published_at + age for age in moments_of(is_simulated=is_simulated))
-    return next((moment for moment in coming if moment > now), None)
+def next_measuring(published_at: datetime, *, is_simulated: bool, now: datetime) -> datetime | None:
+    """Return the first due time that is still to come, None after the last; missed ones are skipped."""
+    due_times = (published_at + age for age in measuring_ages(is_simulated=is_simulated))
+    return next((moment for moment in due_times if moment > now), None)
 
 
 def measure(row: Measuring, *, now: datetime | None = None) -> None:
-    """Work one claimed row: ask the platform outside any transaction, then write under the lease."""
+    """Work one claimed row: read from the platform outside any transaction, then write under the lease."""
     crash_point("measure.claimed")
     now = now or utc_now()
-    publication = _publication(row)
+    publication = _load_publication(row)
     if (
         publication.status != PublicationStatus.PUBLISHED
         or publication.published_at is None
         or publication.outlet.deleted_at
     ):
-        # Removed there, or disconnected here: nobody can be asked any more, and what was counted stays.
-        _end(row)
+        # The post was removed or the outlet disconnected: nothing can be read any more, and earlier numbers
+        # stay.
+        _end_measuring(row)
         return
     try:
-        reading = _read(publication, publication.published_at, now)
+        reading = _read_metrics(publication, publication.published_at, now)
     except TryLater as error:
-        after = TRY_AGAIN_AFTER if error.after is None else error.after
-        wait = min(max(after, TRY_AGAIN_AT_LEAST), TRY_AGAIN_AT_MOST)
+        requested_wait = DEFAULT_RETRY_WAIT if error.after is None else error.after
+        wait = min(max(requested_wait, MIN_RETRY_WAIT), MAX_RETRY_WAIT)
         row.sleep_until(now + wait, last_error=error.message[:300])
         return
     except (NeedsReconnect, Refused) as error:
-        reading = _nothing(publication.outlet.platform, now, error.message)
+        reading = _empty_reading(publication.outlet.platform, now, error.message)
     crash_point("measure.read")
-    _write(row, publication, publication.published_at, reading)
+    _store_reading(row, publication, publication.published_at, reading)
 
 
 def give_up(row: Measuring, *, now: datetime | None = None) -> None:
-    """Too many tries of one measurement failed: note it as unavailable, and wait for the next one's time."""
+    """Note a measurement as unavailable after too many failed tries, and wait for the next one."""
     now = now or utc_now()
-    publication = _publication(row)
+    publication = _load_publication(row)
     if publication.published_at is None:
-        _end(row)
+        _end_measuring(row)
         return
     message = row.last_error or "Every try failed; the log has the reason."
-    reading = _nothing(publication.outlet.platform, now, message)
-    _write(row, publication, publication.published_at, reading)
+    reading = _empty_reading(publication.outlet.platform, now, message)
+    _store_reading(row, publication, publication.published_at, reading)
 
 
 def reason_for(platform: str, metric: str, otherwise: str) -> str:
-    """Why that platform has no number: it never gives one, or else the reason named."""
+    """Return why the platform has no number: `unsupported` if it never gives one, else `otherwise`."""
     try:
-        given = platform_of(platform).metrics_given
+        supported_metrics = platform_of(platform).metrics_given
     except UnknownKind:
-        # Its plug-in was taken out of this installation.
+        # The platform's plug-in was removed from this installation.
         return "unavailable"
-    return otherwise if metric in given else "unsupported"
+    return otherwise if metric in supported_metrics else "unsupported"
 
 
-def _publication(row: Measuring) -> Publication:
-    return _PUBLICATION.ask(pk=row.publication_id)[0]
+def _load_publication(row: Measuring) -> Publication:
+    return _PUBLICATION_QUERY.ask(pk=row.publication_id)[0]
 
 
-_PUBLICATION: Final[Prepared[Publication]] = Prepared(
+_PUBLICATION_QUERY: Final[Prepared[Publication]] = Prepared(
     lambda pk: Publication.everywhere.select_related("outlet", "item").filter(pk=pk)
 )
 
 
-def _read(publication: Publication, published_at: datetime, now: datetime) -> MetricReading:
+def _read_metrics(publication: Publication, published_at: datetime, now: datetime) -> MetricReading:
     outlet = publication.outlet
     if outlet.status != OutletStatus.OK:
         message = "The outlet has to be connected again before its numbers can be read."
@@ -136,62 +141,74 @@ def _read(publication: Publication, published_at: datetime, now: datetime) -> Me
     connection = connect(fresh_credentials(outlet, now=now))
     sent = Sent(external_id=publication.external_id, url=publication.url)
     with connection.telling_no_secret():
-        answers = connection.platform.metrics(
+        results = connection.platform.metrics(
             connection.account, [(sent, published_at)], http=connection.http, now=now
         )
-    return _checked(answers[0], outlet.platform, now)
+    return _to_reading(results[0], outlet.platform, now)
 
 
-def _checked(samples: Iterable[Sample], platform: str, now: datetime) -> MetricReading:
-    """What is not a count that can be stored is not given: no number is made up or bent."""
+def _to_reading(samples: Iterable[Sample], platform: str, now: datetime) -> MetricReading:
+    """Return the samples as a reading; whatever isn't a count that can be stored is missing."""
     by_metric = {sample.metric: sample for sample in samples}
     values: dict[str, int | None] = {}
     availability: dict[str, str] = {}
     for metric in METRICS:
         sample = by_metric.get(metric)
         value = sample.value if sample else None
-        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
         values[metric] = value if is_count else None
         if is_count:
             continue
         reason = sample.availability if sample and value is None else ""
-        availability[metric] = reason if reason in _REASONS else reason_for(platform, metric, "unavailable")
+        availability[metric] = (
+            reason if reason in _KNOWN_REASONS else reason_for(platform, metric, "unavailable")
+        )
     return MetricReading(now, values, availability)
 
 
-def _nothing(platform: str, now: datetime, error: str) -> MetricReading:
+def _empty_reading(platform: str, now: datetime, error: str) -> MetricReading:
     availability = {metric: reason_for(platform, metric, "unavailable") for metric in METRICS}
     return MetricReading(now, dict.fromkeys(METRICS), availability, error)
 
 
-def _write(row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading) -> None:
-    """The measurement and the next one's time in one transaction; nothing of it where the lease is lost."""
+def _store_reading(
+    row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading
+) -> None:
+    """Store the measurement and the next one's time in one transaction; nothing if the lease is lost."""
     number = row.measured + 1
-    coming = next_moment(published_at, is_simulated=publication.outlet.is_simulated, now=reading.at)
+    next_at = next_measuring(published_at, is_simulated=publication.outlet.is_simulated, now=reading.at)
     if reading.is_hopeless:
-        coming = None
+        next_at = None
     try:
         with transaction.atomic():
-            changes = {"measured": number, "attempts": 0, "last_error": reading.error[:300], "due_at": coming}
-            # The row comes first: it is the lock that a second hand with the same publication waits for.
-            if coming is None:
+            changes = {
+                "measured": number,
+                "attempts": 0,
+                "last_error": reading.error[:300],
+                "due_at": next_at,
+            }
+            # Write the row first: it is the lock that a second worker with the same publication waits for.
+            if next_at is None:
                 states.move(row, DONE, under_lease=True, wake_at=None, **changes)
-            elif not row.sleep_until(coming, **changes):
+            elif not row.sleep_until(next_at, **changes):
                 raise states.Overtaken
-            _insert(row, publication, published_at, reading)
+            _insert_measurement(row, publication, published_at, reading)
             crash_point("measure.written")
     except states.Overtaken:
         log.info("measurement_overtaken", number=number)
 
 
-def _insert(row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading) -> None:
-    before = _last_known(publication)
+def _insert_measurement(
+    row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading
+) -> None:
+    """Insert the measurement with its increases, update the publication's numbers, and mark the days."""
+    last_values = _last_known_values(publication)
     deltas = {
-        f"{metric}_delta": None if value is None else value - before.get(metric, 0)
+        f"{metric}_delta": None if value is None else value - last_values.get(metric, 0)
         for metric, value in reading.values.items()
     }
     item = publication.item
-    made = Measurement(
+    measurement = Measurement(
         workspace_id=row.workspace_id,
         test=row.test,
         publication_id=publication.pk,
@@ -207,31 +224,36 @@ def _insert(row: Measuring, publication: Publication, published_at: datetime, re
         **reading.values,
         **deltas,
     )
-    insert([made])
-    given = {metric: value for metric, value in reading.values.items() if value is not None}
-    if given:
-        publish.note_metrics(publication.pk, {**dict.fromkeys(METRICS), **before, **given}, now=reading.at)
-    # It counts on the day on which it came and on the one of publication, whose coverage it changes too. Days are
-    # locked after publications, here and by whoever counts.
+    insert([measurement])
+    known_values = {metric: value for metric, value in reading.values.items() if value is not None}
+    if known_values:
+        publish.note_metrics(
+            publication.pk, {**dict.fromkeys(METRICS), **last_values, **known_values}, now=reading.at
+        )
+    # It counts on its own day and on that of publication, whose coverage it changes too. Days are locked
+    # after publications, here and in `publication_outcomes`.
     rollup.mark((row.workspace_id, row.test, moment) for moment in (reading.at, published_at))
 
 
-def _last_known(publication: Publication) -> dict[str, int]:
-    """The newest value of each metric, over measurements in which it was missing: all deltas add up to the last one."""
-    known: dict[str, int] = {}
-    for values in _VALUES.ask(publication=publication.pk):
-        known.update({metric: value for metric, value in values.items() if value is not None})
-    return known
+def _last_known_values(publication: Publication) -> dict[str, int]:
+    """Return the newest known value of each metric, even if later measurements lack it.
+
+    So all increases add up to the last value.
+    """
+    newest: dict[str, int] = {}
+    for values in _VALUES_QUERY.ask(publication=publication.pk):
+        newest.update({metric: value for metric, value in values.items() if value is not None})
+    return newest
 
 
-_VALUES: Final[Prepared[dict[str, int | None]]] = Prepared(
+_VALUES_QUERY: Final[Prepared[dict[str, int | None]]] = Prepared(
     lambda publication: (
         Measurement.everywhere.filter(publication_id=publication).order_by("number").values(*METRICS)
     )
 )
 
 
-def _end(row: Measuring) -> None:
+def _end_measuring(row: Measuring) -> None:
     try:
         states.move(row, DONE, under_lease=True, wake_at=None, due_at=None, attempts=0)
     except states.Overtaken:

@@ -1,4 +1,4 @@
-"""Ranges of time and the calendar's buckets in them: local hours, days, weeks and months of any time zone."""
+"""Defines periods and the calendar buckets in them: local hours, days, weeks and months of any time zone."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ INTERVALS: Final = ("hour", "day", "week", "month")
 _EPOCH: Final = date(1970, 1, 1)
 _DAY_SECONDS: Final = 86_400
 
-# Names that are found among the files, and are no place: they mean whatever the machine is set to.
+# Names among the zone files that aren't places: they mean whatever the machine is set to.
 _NOT_PLACES: Final = frozenset({"Factory", "localtime", "posixrules"})
 
 
 @cache
 def zone_names() -> frozenset[str]:
+    """Return the IANA names of all time zones."""
     return frozenset(available_timezones()) - _NOT_PLACES
 
 
 @dataclass(frozen=True)
 class Period:
-    """Half-open: `start` belongs to it and `end` does not; both in UTC."""
+    """A half-open range: `start` belongs to it and `end` does not; both in UTC."""
 
     start: datetime
     end: datetime
@@ -39,7 +40,7 @@ class Period:
 
     @property
     def days(self) -> float:
-        """As a calendar on the wall counts them: a day of 23 or 25 hours is one."""
+        """Return the length in days of the local calendar: a day of 23 or 25 hours is one."""
         return (self._local(self.end) - self._local(self.start)) / timedelta(days=1)
 
     def _local(self, moment: datetime) -> datetime:
@@ -48,10 +49,10 @@ class Period:
 
 @dataclass(frozen=True)
 class Buckets(ABC):
-    """How the rows of a period are sorted into buckets, the first half of it in the database.
+    """Sorts the rows of a period into buckets, the first half of it in the database.
 
-    A row's slice is `(seconds since 1970 + offset) // step`; no bucket's edge cuts one. `offsets` has the offset to
-    add until each moment (in seconds since 1970, not included), and the one after all of them.
+    A row's slice is `(seconds since 1970 + offset) // step`; no bucket's edge cuts one. `offsets` has the
+    offset to add until each moment (in seconds since 1970, not included), and the one after all of them.
     """
 
     step: int
@@ -60,11 +61,11 @@ class Buckets(ABC):
 
     @abstractmethod
     def place_of(self, number: int) -> int:
-        """Where the slice of that number belongs; places are in the order of time."""
+        """Return the place of the bucket that a slice belongs to; places are in the order of time."""
 
     @abstractmethod
     def label_of(self, place: int) -> str:
-        """A bucket's start as the API writes it."""
+        """Return a bucket's start as the API writes it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class DateBuckets(Buckets):
 
 @dataclass(frozen=True)
 class HourBuckets(Buckets):
-    """Places count the hours of the period; `starts` are in seconds since 1970, and `step` divides each of them."""
+    """Places count the hours of the period; `starts` are in seconds since 1970, and `step` divides each of
+    them.
+    """
 
     starts: tuple[int, ...]
     labels: tuple[str, ...]
@@ -95,62 +98,64 @@ class HourBuckets(Buckets):
 
 
 def buckets_of(period: Period) -> Buckets:
+    """Return the buckets of a period by its interval."""
     if period.interval != "hour":
         offsets, last_offset = _offsets(period)
         return DateBuckets(_DAY_SECONDS, offsets, last_offset, period.interval)
     hours = list(_hours(period))
     starts = tuple(int(start.timestamp()) for start, _ in hours)
     labels = tuple(label for _, label in hours)
-    # An hour in most zones, half of one in Kolkata.
+    # The step is an hour in most zones, half an hour in Kolkata.
     return HourBuckets(math.gcd(*starts) or 1, (), 0, starts, labels)
 
 
 def labels_of(period: Period) -> tuple[str, ...]:
-    """Every bucket of the period in the order of time, those too that nothing is known of."""
+    """Return the labels of all buckets of the period in the order of time, also of those without data."""
     buckets = buckets_of(period)
     if isinstance(buckets, HourBuckets):
         return buckets.labels
     first = period.start.astimezone(period.zone).date()
     last = (period.end - timedelta(microseconds=1)).astimezone(period.zone).date()
-    places = (
+    first_days = (
         _first_day(first + timedelta(days=number), period.interval)
         for number in range((last - first).days + 1)
     )
-    return tuple(dict.fromkeys(place.isoformat() for place in places))
+    return tuple(dict.fromkeys(day.isoformat() for day in first_days))
 
 
 def local_midnight(day: date, zone: ZoneInfo) -> datetime:
-    """The first moment of a day; where the clocks skip midnight it is the moment of the change."""
+    """Return the first moment of a day, in UTC; if the clocks skip midnight, the moment of the change."""
     return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
 
 
 def _first_day(day: date, interval: str) -> date:
+    """Return the first day of the day's interval."""
     if interval == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if interval == "month" else day
 
 
 def _offsets(period: Period) -> tuple[tuple[tuple[int, int], ...], int]:
-    """The offsets that the zone has within the period, each until the moment at which the clocks were changed."""
-    found = []
+    """Return the zone's offsets in the period, each with the moment until which it applies, and the last."""
+    offsets = []
     moment, end = int(period.start.timestamp()), int(period.end.timestamp())
     offset = _offset_at(moment, period.zone)
     while moment < end:
-        later = min(moment + _DAY_SECONDS, end)
-        after = _offset_at(later, period.zone)
-        if after != offset:
-            # The change is somewhere in this day: halve the time until it is found to the second.
-            before, change = moment, later
-            while change - before > 1:
-                middle = (before + change) // 2
+        next_moment = min(moment + _DAY_SECONDS, end)
+        next_offset = _offset_at(next_moment, period.zone)
+        if next_offset != offset:
+            # The clocks change within this day: bisect it to the second.
+            low, high = moment, next_moment
+            while high - low > 1:
+                middle = (low + high) // 2
                 if _offset_at(middle, period.zone) == offset:
-                    before = middle
+                    low = middle
                 else:
-                    change = middle
-            found.append((change, offset))
-            offset = after
-        moment = later
-    return tuple(found), offset
+                    high = middle
+            offsets.append((high, offset))
+            offset = next_offset
+        moment = next_moment
+    return tuple(offsets), offset
 
 
 def _offset_at(seconds: int, zone: ZoneInfo) -> int:
@@ -159,7 +164,7 @@ def _offset_at(seconds: int, zone: ZoneInfo) -> int:
 
 
 def _hours(period: Period) -> Iterator[tuple[datetime, str]]:
-    """The hour that a change of clocks repeats comes twice, told apart by its offset."""
+    """Yield the local hours with labels; one that a change of clocks repeats comes twice, by its offset."""
     local = period.start.astimezone(period.zone)
     start = period.start - timedelta(
         minutes=local.minute, seconds=local.second, microseconds=local.microsecond
@@ -167,5 +172,5 @@ def _hours(period: Period) -> Iterator[tuple[datetime, str]]:
     while start < period.end:
         local = start.astimezone(period.zone)
         yield start, local.isoformat(timespec="seconds")
-        # A change by half an hour starts a bucket of its own, which then lasts until the next full local hour.
+        # A change by half an hour starts another bucket, which lasts until the next full local hour.
         start += timedelta(hours=1) - timedelta(minutes=local.minute, seconds=local.second)

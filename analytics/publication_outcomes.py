@@ -1,11 +1,11 @@
-"""How publications ended, counted from their events, and the beginning of their measuring."""
+"""Counts how publications ended, from their events, and starts their measuring."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from analytics import rollup
-from analytics.measure import moments_of
+from analytics.measure import measuring_ages
 from analytics.models import Measuring, Outcome
 from config.core import dispatcher
 from pipeline.events import count_batch
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import Event
 
-_FACTS: Final = (
+_UPDATED_FIELDS: Final = (
     "workspace",
     "test",
     "event_id",
@@ -34,40 +34,44 @@ _FACTS: Final = (
 
 
 def count_events() -> int:
-    """Count the next events that nobody has counted yet; returns how many it took."""
+    """Count the next events that weren't counted yet; return how many."""
     return count_batch(write_outcomes)
 
 
 def write_outcomes(events: Sequence[Event]) -> None:
-    """One outcome per publication, under the publication's own id: how it ended, as far as its events tell.
+    """Store one outcome per publication, under its id: how it ended, as far as its events tell.
 
-    A success outweighs every failure, and of several failures the newest stands. So a publication that was told as
-    failed because nobody knew its outcome, and is found published later, counts as published and no longer as failed;
-    one that fails again after a person's retry counts once. The result is the same however often and in whatever
-    order the events come. Runs in the transaction that marks the events.
+    A success outweighs every failure, and of several failures the newest stands. So a publication that failed
+    because nobody knew its outcome, and is found published later, counts as published and no longer as
+    failed; one that fails again after a person's retry counts once. The result is the same however often and
+    in whatever order the events come. Runs in the transaction that marks the events.
     """
-    told = [event for event in events if event.publication_id is not None and _is_final(event)]
-    if not told:
+    final_events = [event for event in events if event.publication_id is not None and _is_final(event)]
+    if not final_events:
         return
-    publications = _publications({event.publication_id for event in told if event.publication_id})
-    standing: dict[UUID, Outcome] = Outcome.everywhere.in_bulk(list(publications))
-    replaced = dict(standing)
+    publications = _lock_publications(
+        {event.publication_id for event in final_events if event.publication_id}
+    )
+    outcomes: dict[UUID, Outcome] = Outcome.everywhere.in_bulk(list(publications))
+    old_outcomes = dict(outcomes)
     changed: dict[UUID, Outcome] = {}
-    for event in told:
-        # The publication of an event that waited may be erased meanwhile, and then there is nothing to say of it.
+    for event in final_events:
+        # The publication may have been erased while its event waited; then there is nothing to count.
         publication = publications.get(event.publication_id) if event.publication_id else None
         if publication is None:
             continue
-        outcome = _outcome(event, publication)
-        before = standing.get(publication.pk)
-        if before is None or _weight(outcome) > _weight(before):
-            standing[publication.pk] = changed[publication.pk] = outcome
-    moved = [old for key in changed if (old := replaced.get(key)) is not None]
-    rollup.mark((one.workspace_id, one.test, one.at) for one in (*moved, *changed.values()))
-    Outcome.everywhere.bulk_create(
-        changed.values(), update_conflicts=True, unique_fields=["id"], update_fields=_FACTS
+        outcome = _build_outcome(event, publication)
+        current = outcomes.get(publication.pk)
+        if current is None or _precedence(outcome) > _precedence(current):
+            outcomes[publication.pk] = changed[publication.pk] = outcome
+    superseded = [old for key in changed if (old := old_outcomes.get(key)) is not None]
+    rollup.mark(
+        (outcome.workspace_id, outcome.test, outcome.at) for outcome in (*superseded, *changed.values())
     )
-    _begin_measuring(
+    Outcome.everywhere.bulk_create(
+        changed.values(), update_conflicts=True, unique_fields=["id"], update_fields=_UPDATED_FIELDS
+    )
+    _start_measuring(
         (outcome, publications[key].outlet.is_simulated)
         for key, outcome in changed.items()
         if outcome.is_published
@@ -80,10 +84,11 @@ def _is_final(event: Event) -> bool:
     )
 
 
-def _publications(ids: set[UUID]) -> dict[UUID, Publication]:
-    """With outlet and item, locked: two counters with events of one publication would not see each other's outcome.
+def _lock_publications(ids: set[UUID]) -> dict[UUID, Publication]:
+    """Return the publications with outlet and item, locked.
 
-    A lock that lets foreign keys be checked is enough; the order of ids keeps two counters from waiting in a circle.
+    Without the lock two counters with events of one publication would not see each other's outcome. The
+    weaker lock lets foreign keys refer to the rows; the order of ids prevents deadlocks.
     """
     rows = (
         Publication.everywhere.filter(pk__in=ids)
@@ -103,7 +108,7 @@ def _publications(ids: set[UUID]) -> dict[UUID, Publication]:
     return {publication.pk: publication for publication in rows}
 
 
-def _outcome(event: Event, publication: Publication) -> Outcome:
+def _build_outcome(event: Event, publication: Publication) -> Outcome:
     is_published = event.type == "published.success"
     item = publication.item
     return Outcome(
@@ -122,24 +127,24 @@ def _outcome(event: Event, publication: Publication) -> Outcome:
     )
 
 
-def _weight(outcome: Outcome) -> tuple[bool, datetime, UUID]:
+def _precedence(outcome: Outcome) -> tuple[bool, datetime, UUID]:
     return outcome.is_published, outcome.at, outcome.event_id
 
 
-def _begin_measuring(published: Iterable[tuple[Outcome, bool]]) -> None:
+def _start_measuring(published: Iterable[tuple[Outcome, bool]]) -> None:
     rows = []
     for outcome, is_simulated in published:
-        first = outcome.at + moments_of(is_simulated=is_simulated)[0]
+        first_at = outcome.at + measuring_ages(is_simulated=is_simulated)[0]
         rows.append(
             Measuring(
                 workspace_id=outcome.workspace_id,
                 test=outcome.test,
                 publication_id=outcome.publication_id,
-                due_at=first,
-                wake_at=first,
+                due_at=first_at,
+                wake_at=first_at,
             )
         )
-    # A publication that is being measured already keeps its place in the schedule.
+    # A publication that is already being measured keeps its schedule.
     Measuring.everywhere.bulk_create(rows, ignore_conflicts=True)
     if rows:
         dispatcher.wake()

@@ -1,13 +1,13 @@
-"""What `GET /analytics` says: outcomes and measurements, put together by dimension and local date.
+"""Answers `GET /analytics`: outcomes and measurements by dimension and local date.
 
-The database adds up by slices of time that no bucket's edge cuts; the slices are sorted into local dates here, so that
-time zones work the same on SQLite and PostgreSQL. Days that are rolled up are read from the rollups, the others from
-their facts, so that an answer is exact at every moment. A question costs at most ten statements, however many rows it
-gives.
+The database sums slices of time that no bucket's edge cuts; the slices are sorted into local dates here, so
+that time zones work the same on SQLite and PostgreSQL. Days with rollups are read from them, the others from
+their facts, so that an answer is exact at every moment. A question costs at most ten statements, however many
+rows it gives.
 
-What no platform gave is None with its reason, never 0. Of several reasons `unavailable` outweighs `delayed`, and that
-`unsupported`: what a person can do something about comes first. `coverage` is the share of the publications published
-in a row's scope of which a number is known by now; None where none was published.
+What no platform gave is None with its reason, never 0. Of several reasons `unavailable` outweighs `delayed`,
+and that `unsupported`: what a person can do something about comes first. `coverage` is the share of the
+publications published in a row's scope of which a number is known by now; None if none was published.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 DIMENSIONS: Final = ("outlet", "content_type", "date", "source", "engine_output", "persona")
 DEFAULT_DIMENSIONS: Final = ("outlet", "content_type", "date")
-_COLUMNS: Final = {
+_COLUMN_BY_DIMENSION: Final = {
     "outlet": "outlet_id",
     "content_type": "content_type",
     "source": "source_id",
@@ -56,7 +56,10 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True)
 class Question:
-    """`outlets` and `content_types` are None where nothing is filtered; an unknown outlet simply has no rows."""
+    """What is asked.
+
+    `outlets` and `content_types` are None if nothing is filtered; an unknown outlet has no rows.
+    """
 
     workspace_id: UUID
     test: bool
@@ -76,7 +79,7 @@ class OutletName:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """Those that were asked for; the others are None."""
+    """The requested dimensions of a row; the others are None."""
 
     outlet: OutletName | None = None
     content_type: str | None = None
@@ -97,22 +100,23 @@ class AnalyticsAnswer:
     rows: tuple[AnalyticsRow, ...]
     totals: Figures
     fresh_at: datetime | None
-    """The newest moment that any count or measurement of the workspace tells of."""
+    """The newest moment of any outcome or measurement of the workspace."""
 
 
 def answer(question: Question) -> AnalyticsAnswer:
-    (one,) = answers(question, [question.group_by])
-    return one
+    """Return the answer, grouped by the question's `group_by`."""
+    (result,) = answers(question, [question.group_by])
+    return result
 
 
 def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[AnalyticsAnswer]:
-    """The same facts cut in several ways, read once; each way is a part of the question's own `group_by`."""
+    """Answer a question in several groupings, which are parts of its `group_by`; the facts are read once."""
     buckets = buckets_of(question.period) if "date" in question.group_by else None
     spans = spans_for(question, buckets)
     outcomes = [group for groups in outcome_groups(question, buckets, spans) for group in groups]
     measurements = [group for groups in measurement_groups(question, buckets, spans) for group in groups]
-    counted = [group for groups in hit_groups(question, buckets, spans) for group in groups]
-    outlets = outlets_named(question, {group["outlet_id"] for group in (*outcomes, *measurements, *counted)})
+    hits = [group for groups in hit_groups(question, buckets, spans) for group in groups]
+    outlets = load_outlet_names(question, {group["outlet_id"] for group in (*outcomes, *measurements, *hits)})
     newest = fresh_at(question)
     total = Fold()
     cuts: list[dict[RowKey, Fold]] = [{} for _ in groupings]
@@ -120,7 +124,7 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     def folds_of(group: Mapping[str, Any]) -> Iterator[Fold]:
         yield total
         for folds, group_by in zip(cuts, groupings, strict=True):
-            key = _key(group_by, group, buckets)
+            key = _row_key(group_by, group, buckets)
             yield folds.setdefault(key, Fold())
 
     for group in outcomes:
@@ -129,7 +133,7 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     for group in measurements:
         for fold in folds_of(group):
             fold.add_measurements(group, outlets[group["outlet_id"]].platform)
-    for group in counted:
+    for group in hits:
         for fold in folds_of(group):
             fold.add_hits(
                 first_party_counts.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
@@ -140,7 +144,7 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
         AnalyticsAnswer(
             tuple(
                 AnalyticsRow(_dimensions(key, outlets, buckets), folds[key].figures())
-                for key in sorted(folds, key=order)
+                for key in sorted(folds, key=sort_key)
             ),
             totals,
             newest,
@@ -149,20 +153,26 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     ]
 
 
-# --- From the database -----------------------------------------------------------------------------------------------
+# --- Reading
+# ---------------------------------------------------------------------------------------------------------
 
 
 def columns(question: Question) -> list[str]:
-    """The outlet is always among them: its platform says why a number is missing."""
-    return ["outlet_id", *(_COLUMNS[name] for name in question.group_by if name not in {"date", "outlet"})]
+    """Return the columns to group by; always with the outlet, whose platform says why a number is missing."""
+    return [
+        "outlet_id",
+        *(_COLUMN_BY_DIMENSION[name] for name in question.group_by if name not in {"date", "outlet"}),
+    ]
 
 
-def _of_kind(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
-    """Live rows or test rows, by a list of one value: SQLite finds no index for the `NOT test` of a plain filter."""
+def _filter_mode(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
+    """Filter by a list of one value: SQLite finds no index for the `NOT test` of a plain filter."""
     return rows.filter(test__in=[question.test])
 
 
 def spans_for(question: Question, buckets: Buckets | None) -> Spans:
+    """Return which parts of the period are read from rollups, and which from facts."""
+
     def current(first: date, last: date) -> set[date]:
         return rollup.current_days(question.workspace_id, test=question.test, first=first, last=last)
 
@@ -170,7 +180,8 @@ def spans_for(question: Question, buckets: Buckets | None) -> Spans:
 
 
 def _in_scope(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
-    rows = _of_kind(rows, question)
+    """Filter by the question's mode, outlets and content types."""
+    rows = _filter_mode(rows, question)
     if question.outlets is not None:
         rows = rows.filter(outlet_id__in=question.outlets)
     if question.content_types is not None:
@@ -178,29 +189,35 @@ def _in_scope(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
     return rows
 
 
-def _live(
-    model: type[Any], question: Question, moment: str, buckets: Buckets | None, spans: Spans, **same: str
+def _unrolled_rows(
+    model: type[Any],
+    question: Question,
+    date_field: str,
+    buckets: Buckets | None,
+    spans: Spans,
+    **filters: str,
 ) -> QuerySet[Any]:
-    """The facts of what isn't rolled up."""
+    """Return the facts of the days without rollups, with their slice."""
     within = Q()
     for start, end in spans.live:
-        within |= Q(**{f"{moment}__gte": start, f"{moment}__lt": end})
-    found = model.objects.of(question.workspace_id)
+        within |= Q(**{f"{date_field}__gte": start, f"{date_field}__lt": end})
+    facts = model.objects.of(question.workspace_id)
     if model is HitCount:
-        found = fact_sums.with_items(found)
-    rows = _in_scope(found, question).filter(within, **same)
-    sliced: QuerySet[Any] = rows.annotate(slice=fact_sums.Slice(moment, buckets) if buckets else Value(0))
+        facts = fact_sums.with_items(facts)
+    rows = _in_scope(facts, question).filter(within, **filters)
+    sliced: QuerySet[Any] = rows.annotate(slice=fact_sums.Slice(date_field, buckets) if buckets else Value(0))
     return sliced
 
 
-def _rolled(
-    model: type[Any], question: Question, buckets: Buckets | None, spans: Spans, **same: str
+def _rollup_rows(
+    model: type[Any], question: Question, buckets: Buckets | None, spans: Spans, **filters: str
 ) -> QuerySet[Any]:
+    """Return the rollups of the other days, with their slice."""
     within = Q()
     for start, end in spans.rolled:
         within |= Q(start__gte=int(start.timestamp()), start__lt=int(end.timestamp()))
     unit = DAY if spans.are_days else QUARTER
-    rows = _in_scope(model.objects.of(question.workspace_id), question).filter(within, unit=unit, **same)
+    rows = _in_scope(model.objects.of(question.workspace_id), question).filter(within, unit=unit, **filters)
     sliced: QuerySet[Any] = rows.annotate(
         slice=fact_sums.SliceOfSeconds("start", buckets) if buckets else Value(0)
     )
@@ -208,55 +225,64 @@ def _rolled(
 
 
 def outcome_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
-    """By slice, `columns` and `known`: `published` and `failed`."""
-    told_apart = ["slice", *columns(question)]
+    """Yield groups by slice, `columns` and `known`, with the counts `published` and `failed`."""
+    group_columns = ["slice", *columns(question)]
     if spans.live:
-        yield fact_sums.outcome_groups(_live(Outcome, question, "at", buckets, spans), told_apart)
+        yield fact_sums.outcome_groups(_unrolled_rows(Outcome, question, "at", buckets, spans), group_columns)
     if spans.rolled:
-        yield fact_sums.rolled_outcome_groups(_rolled(OutcomeRollup, question, buckets, spans), told_apart)
+        yield fact_sums.outcome_groups_of_rollups(
+            _rollup_rows(OutcomeRollup, question, buckets, spans), group_columns
+        )
 
 
 def measurement_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
-    """By slice, `columns` and `reasons`, which is the text of JSON: the sum of each metric."""
-    told_apart = ["slice", *columns(question)]
+    """Yield groups by slice, `columns` and `reasons`, which is JSON text, with the sum of each metric."""
+    group_columns = ["slice", *columns(question)]
     if spans.live:
-        moment = rollup.ATTRIBUTIONS[question.attribution]
-        rows = _live(Measurement, question, moment, buckets, spans)
-        yield fact_sums.measurement_groups(_as_text(rows), told_apart, reasons="reasons")
+        date_field = rollup.ATTRIBUTIONS[question.attribution]
+        rows = _unrolled_rows(Measurement, question, date_field, buckets, spans)
+        yield fact_sums.measurement_groups(_with_reasons_text(rows), group_columns, reasons="reasons")
     if spans.rolled:
-        rows = _rolled(MeasurementRollup, question, buckets, spans, attribution=question.attribution)
-        yield fact_sums.rolled_measurement_groups(_as_text(rows), told_apart, reasons="reasons")
+        rows = _rollup_rows(MeasurementRollup, question, buckets, spans, attribution=question.attribution)
+        yield fact_sums.measurement_groups_of_rollups(
+            _with_reasons_text(rows), group_columns, reasons="reasons"
+        )
 
 
 def hit_groups(question: Question, buckets: Buckets | None, spans: Spans) -> Iterator[QuerySet[Any]]:
-    """By slice, `columns` and `kind`: the `total` of what the service counted itself.
+    """Yield groups by slice, `columns` and `kind`, with the `total` of what the service counted itself.
 
-    A fetch is of no item, so it is given only to rows grouped by outlet and date, or neither.
+    A feed fetch has no item, so it belongs only to rows grouped by outlet and date, or neither.
     """
-    told_apart = ["slice", *columns(question)]
-    same = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitKind.CLICK}
+    group_columns = ["slice", *columns(question)]
+    filters = {} if set(question.group_by) <= {"outlet", "date"} else {"kind": HitKind.CLICK}
     if spans.live:
-        yield fact_sums.hit_groups(_live(HitCount, question, "start", buckets, spans, **same), told_apart)
+        yield fact_sums.hit_groups(
+            _unrolled_rows(HitCount, question, "start", buckets, spans, **filters), group_columns
+        )
     if spans.rolled:
-        yield fact_sums.hit_groups(_rolled(HitRollup, question, buckets, spans, **same), told_apart)
+        yield fact_sums.hit_groups(
+            _rollup_rows(HitRollup, question, buckets, spans, **filters), group_columns
+        )
 
 
-def _as_text(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """With `availability` as it is written: reading JSON thousands of times costs more than adding up."""
-    found: QuerySet[Any] = rows.annotate(reasons=Cast("availability", TextField()))
-    return found
+def _with_reasons_text(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Annotate `availability` as text: parsing JSON thousands of times costs more than summing."""
+    annotated: QuerySet[Any] = rows.annotate(reasons=Cast("availability", TextField()))
+    return annotated
 
 
-def outlets_named(question: Question, ids: set[UUID]) -> dict[UUID, OutletName]:
+def load_outlet_names(question: Question, ids: set[UUID]) -> dict[UUID, OutletName]:
+    """Return names and platforms of the outlets by id."""
     rows = Outlet.objects.of(question.workspace_id).filter(pk__in=ids).values_list("id", "platform", "name")
     return {row[0]: OutletName(*row) for row in rows}
 
 
 def fresh_at(question: Question) -> datetime | None:
-    """Read from the ends of two indexes."""
+    """Return the newest moment of any outcome or measurement, read from the ends of two indexes."""
 
     def newest(rows: QuerySet[Any]) -> Subquery:
-        return Subquery(_of_kind(rows, question).order_by("-at").values("at")[:1])
+        return Subquery(_filter_mode(rows, question).order_by("-at").values("at")[:1])
 
     row = (
         Workspace.everywhere.filter(pk=question.workspace_id)
@@ -270,14 +296,15 @@ def fresh_at(question: Question) -> datetime | None:
     return max((moment for moment in row or () if moment is not None), default=None)
 
 
-# --- Into rows -------------------------------------------------------------------------------------------------------
+# --- Building rows
+# ---------------------------------------------------------------------------------------------------
 
 
 class RowKey(NamedTuple):
-    """What tells rows apart, in the order of rows; None for what isn't asked for."""
+    """Identifies a row, in the order of rows; None for dimensions that aren't asked for."""
 
     place: int | None
-    """The place of the row's bucket, as `Buckets` counts them."""
+    """The place of the row's bucket, as in `Buckets`."""
     outlet: UUID | None
     content_type: str | None
     source: UUID | None
@@ -285,15 +312,15 @@ class RowKey(NamedTuple):
     persona: UUID | None
 
 
-def _key(group_by: tuple[str, ...], group: Mapping[str, Any], buckets: Buckets | None) -> RowKey:
+def _row_key(group_by: tuple[str, ...], group: Mapping[str, Any], buckets: Buckets | None) -> RowKey:
     return RowKey(
         buckets.place_of(group["slice"]) if buckets and "date" in group_by else None,
-        *(group[_COLUMNS[name]] if name in group_by else None for name in _COLUMNS),
+        *(group[_COLUMN_BY_DIMENSION[name]] if name in group_by else None for name in _COLUMN_BY_DIMENSION),
     )
 
 
-def order(key: RowKey) -> tuple[Any, ...]:
-    """By date, outlet, content type and the others; what is missing comes last."""
+def sort_key(key: RowKey) -> tuple[Any, ...]:
+    """Sort by date, outlet, content type and the others; what is missing comes last."""
     return tuple((part is None, "" if part is None else part) for part in key)
 
 

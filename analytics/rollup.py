@@ -1,8 +1,9 @@
-"""Days of facts added up: who writes a fact marks its day, and a task adds the day up anew.
+"""Sums facts by day: who writes a fact marks its day, and a task sums the day again.
 
-A day's rollups are made from its facts alone, so doing it again gives the same, and late or restated facts need nothing
-but their mark. The mark is written in the transaction of the fact and takes the day away from a task that is at it:
-whatever that hand has read, it can't call the day current. Until it is, answers ask the facts of that day themselves.
+A day's rollups are made from its facts alone, so repeating it gives the same, and late or corrected facts
+need nothing but their mark. The mark is written in the transaction of the fact and takes the day from a task
+that is summing it: whatever that worker has read, it can't mark the day current. Until it is, answers read
+the facts of that day themselves.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from analytics.fact_sums import (
     Slice,
     hit_groups,
     measurement_groups,
+    measurement_groups_of_rollups,
     outcome_groups,
-    rolled_measurement_groups,
-    rolled_outcome_groups,
+    outcome_groups_of_rollups,
     with_items,
 )
 from analytics.models import (
@@ -52,20 +53,20 @@ log = structlog.get_logger(__name__)
 LEASE: Final = timedelta(minutes=5)
 MAX_TRIES: Final = 5
 WAIT: Final = timedelta(seconds=30)
-"""From a day's first new fact until it is added up, so that facts that come together are added up once."""
+"""The wait after a day's first new fact, so that facts that come together are summed once."""
 WAIT_OF_HITS: Final = timedelta(minutes=15)
-GIVEN_UP_FOR: Final = timedelta(days=1)
-"""A day that couldn't be added up is answered from its facts meanwhile."""
+RETRY_AFTER_GIVING_UP: Final = timedelta(days=1)
+"""A day that couldn't be summed is answered from its facts meanwhile."""
 
 ATTRIBUTIONS: Final = {"received": "at", "published": "published_at"}
-"""Which moment of a measurement each is by."""
-_FORGOTTEN_AT_ONCE: Final = 500
+"""The date field of a measurement by which each attribution counts."""
+_DELETED_AT_ONCE: Final = 500
 _QUARTERS: Final = DateBuckets(QUARTER, (), 0, "day")
 
 
 def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -> None:
-    """Facts of a workspace (live or test) at these moments were written in this transaction."""
-    # In one order, so that two writers of the same days don't wait for each other in a circle.
+    """Mark the days on which facts of a workspace (live or test) were written in this transaction."""
+    # In one order, so that two writers of the same days don't deadlock.
     days = sorted({(workspace, test, at.astimezone(UTC).date()) for workspace, test, at in facts})
     if not days:
         return
@@ -80,9 +81,9 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
         for row in rows
         for field in fields.values()
     ]
-    one = f"({', '.join(['%s'] * len(fields))})"
-    # A day that waits already keeps its earlier time; one that a task is at is taken from it.
-    sql = f"""INSERT INTO rollup_day ({", ".join(fields)}) VALUES {", ".join([one] * len(rows))}
+    placeholders = f"({', '.join(['%s'] * len(fields))})"
+    # A day that waits already keeps its earlier time; one that a task is summing is taken from it.
+    sql = f"""INSERT INTO rollup_day ({", ".join(fields)}) VALUES {", ".join([placeholders] * len(rows))}
         ON CONFLICT (workspace_id, test, day) DO UPDATE SET
             is_current = excluded.is_current, attempts = 0, lease_token = rollup_day.lease_token + 1,
             due_at = excluded.due_at,
@@ -93,68 +94,72 @@ def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -
 
 
 def mark_hits(facts: Iterable[tuple[UUID, bool, datetime]]) -> None:
-    """Clicks and fetches come all day long; their day is added up a few times an hour."""
+    """Mark days of clicks and fetches with a longer wait: they come all day long."""
     mark(facts, wait=WAIT_OF_HITS)
 
 
 def roll_up(row: RollupDay) -> None:
-    """Add one claimed day up; writes nothing where a fact of it came meanwhile."""
+    """Sum one claimed day; writes nothing if a fact of it came meanwhile."""
     crash_point("rollup.claimed")
     try:
         with transaction.atomic():
-            _replace(row)
+            _replace_rollups(row)
             crash_point("rollup.written")
             if not row.sleep_until(None, is_current=True, attempts=0, last_error=""):
-                raise _Overtaken
-    except _Overtaken:
+                raise _LeaseLost
+    except _LeaseLost:
         log.info("rollup_overtaken", day=row.day.isoformat())
 
 
 def give_up(row: RollupDay) -> None:
-    """It stays to be answered from its facts, and is tried again after a day."""
+    """Leave the day to be answered from its facts, and try again after a day."""
     message = "Adding this day up failed again and again; the log has the reason."
     log.error("rollup_given_up", day=row.day.isoformat(), workspace=str(row.workspace_id))
-    row.sleep_until(utc_now() + GIVEN_UP_FOR, attempts=0, last_error=message)
+    row.sleep_until(utc_now() + RETRY_AFTER_GIVING_UP, attempts=0, last_error=message)
 
 
-class _Overtaken(Exception):
+class _LeaseLost(Exception):
     pass
 
 
-def _replace(row: RollupDay) -> None:
+def _replace_rollups(row: RollupDay) -> None:
+    """Delete the day's rollups and insert them again from its facts, by quarter of an hour and by day."""
     start = datetime.combine(row.day, time(), tzinfo=UTC)
     for model in (OutcomeRollup, MeasurementRollup, HitRollup):
         model.everywhere.filter(workspace_id=row.workspace_id, test__in=[row.test], day=row.day).delete()
     columns = ["start", *COLUMNS]
-    hits = with_items(_of_day(HitCount, row, "start", start)).annotate(quarter=_quarter_of("start"))
-    _insert(row, HitRollup, hit_groups(hits, ["quarter", *COLUMNS]), [*columns, "kind", "count"])
+    hits = with_items(_facts_of_day(HitCount, row, "start", start)).annotate(quarter=_quarter_of("start"))
+    _insert_quarters(row, HitRollup, hit_groups(hits, ["quarter", *COLUMNS]), [*columns, "kind", "count"])
     _insert_days(row, HitRollup, hit_groups, ["kind", "count"])
-    _insert(
+    _insert_quarters(
         row,
         OutcomeRollup,
-        outcome_groups(_quartered(Outcome, row, "at", start), columns),
+        outcome_groups(_facts_by_quarter(Outcome, row, "at", start), columns),
         [*columns, "known", "published_count", "failed_count"],
     )
-    _insert_days(row, OutcomeRollup, rolled_outcome_groups, ["known", "published_count", "failed_count"])
-    for attribution, moment in ATTRIBUTIONS.items():
-        _insert(
+    _insert_days(row, OutcomeRollup, outcome_groups_of_rollups, ["known", "published_count", "failed_count"])
+    for attribution, date_field in ATTRIBUTIONS.items():
+        _insert_quarters(
             row,
             MeasurementRollup,
-            measurement_groups(_quartered(Measurement, row, moment, start), columns),
+            measurement_groups(_facts_by_quarter(Measurement, row, date_field, start), columns),
             [*columns, "availability", *METRICS],
             attribution=attribution,
         )
         _insert_days(
             row,
             MeasurementRollup,
-            rolled_measurement_groups,
+            measurement_groups_of_rollups,
             ["availability", *METRICS],
             attribution=attribution,
         )
 
 
-def _quartered(model: type[Any], row: RollupDay, moment: str, start: datetime) -> QuerySet[Any]:
-    found: QuerySet[Any] = _of_day(model, row, moment, start).annotate(start=_quarter_of(moment))
+def _facts_by_quarter(model: type[Any], row: RollupDay, date_field: str, start: datetime) -> QuerySet[Any]:
+    """Return the day's facts with the start of their quarter of an hour."""
+    found: QuerySet[Any] = _facts_of_day(model, row, date_field, start).annotate(
+        start=_quarter_of(date_field)
+    )
     return found
 
 
@@ -162,65 +167,68 @@ def _quarter_of(moment: str) -> Any:
     return Slice(moment, _QUARTERS) * Value(QUARTER)
 
 
-def _of_day(model: type[Any], row: RollupDay, moment: str, start: datetime) -> QuerySet[Any]:
+def _facts_of_day(model: type[Any], row: RollupDay, date_field: str, start: datetime) -> QuerySet[Any]:
     end = start + timedelta(days=1)
     rows: QuerySet[Any] = model.everywhere.filter(
         workspace_id=row.workspace_id,
         test__in=[row.test],
-        **{f"{moment}__gte": start, f"{moment}__lt": end},
+        **{f"{date_field}__gte": start, f"{date_field}__lt": end},
     )
     return rows
 
 
-def _insert(
-    row: RollupDay, model: type[Any], groups: QuerySet[Any], columns: Sequence[str], **same: str
+def _insert_quarters(
+    row: RollupDay, model: type[Any], groups: QuerySet[Any], columns: Sequence[str], **constants: str
 ) -> None:
-    """Groups of quarters of an hour, from the facts to the rollups within the database."""
-    _insert_from(model, groups, columns, _constants(row, unit=QUARTER, **same))
+    """Insert sums by quarter of an hour, from the facts to the rollups within the database."""
+    _insert_from(model, groups, columns, _constants(row, unit=QUARTER, **constants))
 
 
-def _insert_days(row: RollupDay, model: type[Any], grouped: Any, columns: Sequence[str], **same: str) -> None:
-    """The whole day, from the quarters that were just written."""
+def _insert_days(
+    row: RollupDay, model: type[Any], group_rows: Any, columns: Sequence[str], **filters: str
+) -> None:
+    """Insert the sums of the whole day, from the quarters that were just written."""
     quarters = model.everywhere.filter(
-        workspace_id=row.workspace_id, test__in=[row.test], day=row.day, unit=QUARTER, **same
+        workspace_id=row.workspace_id, test__in=[row.test], day=row.day, unit=QUARTER, **filters
     )
     start = int(datetime.combine(row.day, time(), tzinfo=UTC).timestamp())
-    constants = _constants(row, unit=DAY, start=start, **same)
-    _insert_from(model, grouped(quarters, COLUMNS), [*COLUMNS, *columns], constants)
+    constants = _constants(row, unit=DAY, start=start, **filters)
+    _insert_from(model, group_rows(quarters, COLUMNS), [*COLUMNS, *columns], constants)
 
 
-def _constants(row: RollupDay, **given: Any) -> dict[str, Any]:
-    return {"workspace_id": row.workspace_id, "test": row.test, "day": row.day, **given}
+def _constants(row: RollupDay, **values: Any) -> dict[str, Any]:
+    return {"workspace_id": row.workspace_id, "test": row.test, "day": row.day, **values}
 
 
 def _insert_from(
     model: type[Any], groups: QuerySet[Any], columns: Sequence[str], constants: dict[str, Any]
 ) -> None:
+    """Insert the groups with the constant columns, in one statement within the database."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
-    given = [fields[name].get_db_prep_save(value, connection) for name, value in constants.items()]
-    # A parameter in a SELECT has no type of its own on PostgreSQL; on SQLite a cast would change its value.
+    constant_values = [fields[name].get_db_prep_save(value, connection) for name, value in constants.items()]
+    # On PostgreSQL a parameter in a SELECT has no type of its own; on SQLite a cast would change its value.
     is_typed = connection.vendor == "postgresql"
-    typed = ", ".join(
+    constant_expressions = ", ".join(
         f"CAST(%s AS {fields[name].db_type(connection)})" if is_typed else "%s" for name in constants
     )
     selected, parameters = groups.query.sql_with_params()
     sql = f"""INSERT INTO {model._meta.db_table} ({", ".join([*constants, *columns])})
-              SELECT {typed}, facts.* FROM ({selected}) AS facts"""  # noqa: S608
+              SELECT {constant_expressions}, facts.* FROM ({selected}) AS facts"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [*given, *parameters])
+        cursor.execute(sql, [*constant_values, *parameters])
 
 
 def forget_hits(now: datetime) -> int:
-    """Sums of clicks and fetches whose counts are forgotten, some at a time."""
+    """Delete some sums of clicks and fetches whose counts are deleted too, and return how many."""
     old = HitRollup.everywhere.filter(day__lt=(now - limits.HIT_COUNTS_KEPT).astimezone(UTC).date())
-    some = list(old.order_by("day").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
-    if some:
-        HitRollup.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    ids = list(old.order_by("day").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
+    if ids:
+        HitRollup.everywhere.filter(pk__in=ids).delete()
+    return len(ids)
 
 
 def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
-    """Return those of the days between the two, both included, whose rollups hold every fact."""
+    """Return the days from `first` to `last` whose rollups hold every fact."""
     rows = RollupDay.objects.of(workspace_id).filter(
         test__in=[test], day__gte=first, day__lte=last, is_current=True
     )

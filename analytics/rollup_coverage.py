@@ -1,4 +1,4 @@
-"""Which parts of a period are answered from rollups, and which from the facts themselves."""
+"""Splits a period into parts that are answered from rollups and parts answered from facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Span = tuple[datetime, datetime]
 class Spans:
     """Half-open spans of time that together are the period; neighbours are of different kinds.
 
-    With `are_days` the rolled ones are whole UTC days, and none of a bucket's edges cuts one.
+    With `are_days` the rolled ones are whole UTC days, and no edge of a bucket cuts one.
     """
 
     live: tuple[Span, ...]
@@ -33,7 +33,10 @@ class Spans:
 def spans_of(
     period: Period, buckets: Buckets | None, current: Callable[[date, date], Container[date]]
 ) -> Spans:
-    """`current` tells which of the UTC days between two, both included, are rolled up."""
+    """Split the period.
+
+    `current` returns which of the UTC days between two, both included, have current rollups.
+    """
     unit = _unit(buckets)
     if unit is None:
         return Spans(((period.start, period.end),), (), are_days=False)
@@ -42,7 +45,7 @@ def spans_of(
     live: list[tuple[datetime, datetime]] = []
     rolled: list[tuple[datetime, datetime]] = []
     for start, end in _days(period):
-        is_rolled = start.date() in days and _is_even(start, unit) and _is_even(end, unit)
+        is_rolled = start.date() in days and _is_aligned(start, unit) and _is_aligned(end, unit)
         kind = rolled if is_rolled else live
         if kind and kind[-1][1] == start:
             kind[-1] = (kind[-1][0], end)
@@ -52,7 +55,7 @@ def spans_of(
 
 
 def _unit(buckets: Buckets | None) -> int | None:
-    """The largest unit that no bucket's edge cuts; None where even the smallest would be cut."""
+    """Return the largest unit that no bucket's edge cuts; None if even the smallest would be cut."""
     if buckets is None:
         return DAY
     shifts = [buckets.last_offset, *(number for change in buckets.offsets for number in change)]
@@ -62,7 +65,7 @@ def _unit(buckets: Buckets | None) -> int | None:
 
 
 def _days(period: Period) -> Iterator[tuple[datetime, datetime]]:
-    """The period cut at each midnight of UTC."""
+    """Yield the period cut at each UTC midnight."""
     start = period.start
     while start < period.end:
         midnight = datetime.combine(start.astimezone(UTC).date(), time(), tzinfo=UTC) + _DAY
@@ -70,5 +73,6 @@ def _days(period: Period) -> Iterator[tuple[datetime, datetime]]:
         start = midnight
 
 
-def _is_even(moment: datetime, unit: int) -> bool:
+def _is_aligned(moment: datetime, unit: int) -> bool:
+    """Return whether the moment is a multiple of the unit."""
     return moment.timestamp() % unit == 0

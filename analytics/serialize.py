@@ -1,4 +1,4 @@
-"""Rows of an answer as the API and its CSV say them: public ids, names, every metric, and why one is missing."""
+"""Serializes rows of an answer for the API and its CSV, with the reason for each missing metric."""
 
 from __future__ import annotations
 
@@ -17,62 +17,64 @@ if TYPE_CHECKING:
     from analytics import queries
 
 
-def figures(given: Figures) -> dict[str, Any]:
+def figures(source: Figures) -> dict[str, Any]:
+    """Return the figures as JSON."""
     return {
-        "metrics": {metric: given.metrics[metric] for metric in METRICS},
+        "metrics": {metric: source.metrics[metric] for metric in METRICS},
         "availability": {
-            metric: given.availability[metric] for metric in NULLABLE if metric in given.availability
+            metric: source.availability[metric] for metric in NULLABLE if metric in source.availability
         },
-        "coverage": given.coverage,
-        "first_party": {name: given.first_party[name] for name in FIRST_PARTY},
+        "coverage": source.coverage,
+        "first_party": {name: source.first_party[name] for name in FIRST_PARTY},
     }
 
 
-def _outlet(outlet: queries.OutletName | None) -> dict[str, Any] | None:
+def _outlet_json(outlet: queries.OutletName | None) -> dict[str, Any] | None:
     if outlet is None:
         return None
     return {"id": encode("out", outlet.id), "platform": outlet.platform, "name": outlet.name}
 
 
-def _id(prefix: str, value: UUID | None) -> str | None:
+def _public_id(prefix: str, value: UUID | None) -> str | None:
     return None if value is None else encode(prefix, value)
 
 
-_TOLD: Final[Mapping[str, Any]] = {
-    "outlet": _outlet,
-    "source": partial(_id, "src"),
-    "persona": partial(_id, "per"),
+_SERIALIZERS: Final[Mapping[str, Any]] = {
+    "outlet": _outlet_json,
+    "source": partial(_public_id, "src"),
+    "persona": partial(_public_id, "per"),
 }
 
 
 def serialize_row(row: queries.AnalyticsRow, dimensions: tuple[str, ...]) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    """Return the row's dimensions and figures as JSON."""
+    values: dict[str, Any] = {}
     for name in dimensions:
         value = getattr(row.dimensions, name)
-        said[name] = _TOLD[name](value) if name in _TOLD else value
-    return {**said, **figures(row.figures)}
+        values[name] = _SERIALIZERS[name](value) if name in _SERIALIZERS else value
+    return {**values, **figures(row.figures)}
 
 
 # --- As CSV ----------------------------------------------------------------------------------------------------------
 
-# A spreadsheet takes a cell that starts so for a formula; tab and return are skipped before it looks.
+# A spreadsheet treats a cell that starts with these as a formula; it skips a leading tab or return.
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-_OUTLET: Final = ("id", "platform", "name")
+_OUTLET_COLUMNS: Final = ("id", "platform", "name")
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]], dimensions: tuple[str, ...]) -> str:
-    """RFC 4180. Columns are those of the dimensions, then every metric; null is an empty cell."""
+    """Return CSV (RFC 4180) with columns for the dimensions, then every metric; null is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(_head(dimensions))
+    writer.writerow(_header(dimensions))
     writer.writerows(list(_cells(row, dimensions)) for row in rows)
     return text.getvalue()
 
 
-def _head(dimensions: tuple[str, ...]) -> list[str]:
+def _header(dimensions: tuple[str, ...]) -> list[str]:
     columns: list[str] = []
     for name in dimensions:
-        columns += [f"outlet_{part}" for part in _OUTLET] if name == "outlet" else [name]
+        columns += [f"outlet_{part}" for part in _OUTLET_COLUMNS] if name == "outlet" else [name]
     return [
         *columns,
         *METRICS,
@@ -85,7 +87,7 @@ def _head(dimensions: tuple[str, ...]) -> list[str]:
 def _cells(row: Mapping[str, Any], dimensions: tuple[str, ...]) -> Iterator[Any]:
     for name in dimensions:
         if name == "outlet":
-            yield from (_safe(row["outlet"][part]) for part in _OUTLET)
+            yield from (_safe(row["outlet"][part]) for part in _OUTLET_COLUMNS)
         else:
             yield _safe(row[name])
     yield from (row["metrics"][metric] for metric in METRICS)

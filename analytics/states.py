@@ -1,4 +1,4 @@
-"""The moves of what analytics waits for, as data."""
+"""Declares the status changes that measuring allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DONE: Final = "done"
-"""Its last moment was measured, or there is nobody to ask any more."""
+"""The last measurement was made, or there is nothing to read from any more."""
 
 MEASURING: Final[Mapping[str, frozenset[str]]] = {
     "waiting": frozenset({DONE}),

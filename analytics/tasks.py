@@ -1,4 +1,4 @@
-"""The jobs of analytics: count events, measure publications, keep the sums, send the monthly summary."""
+"""Registers the jobs of analytics: count events, measure publications, sum days, send the monthly summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ jobs.register(
         name="analytics.count_events",
         work=publication_outcomes.count_events,
         waits=NOT_COUNTED,
-        # Nobody needs a count sooner, and what came of many events is counted at once.
+        # Nobody needs a count sooner, and many events are counted together.
         every_seconds=1.0,
     )
 )
@@ -43,7 +43,7 @@ jobs.register(
 )
 jobs.register(
     jobs.RowJob(
-        # The summary is written when it is sent. The name stays, because operators' charts and alerts have it.
+        # The summary is sent by it too. The name stays, because operators' charts and alerts use it.
         name="analytics.write_monthly_summary",
         model=MonthlySummary,
         work=send_monthly_summary.send_monthly_summary,

@@ -81,9 +81,9 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics_page.metrics),
 ]
-handler404 = "accounts.pages.landing.nothing_here"
+handler404 = "accounts.pages.landing.page_not_found"
 # allauth's handler; Django has none for 429.
-handler429 = "accounts.pages.landing.too_often"
+handler429 = "accounts.pages.landing.too_many_requests"
 handler500 = "accounts.pages.landing.broken"
 if settings.IS_DEVELOPMENT:
     urlpatterns += [

@@ -36,8 +36,9 @@ from tests.sizes import IS_PROOF
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A machine that is busy for a moment has found no fault: nothing here is judged by the clock. What is invented is the same in
-# each run of the suite, so that a commit passes or doesn't; `make prove-properties` invents anew.
+# A machine that is busy for a moment has found no fault: nothing here is judged by the clock. What is
+# invented is the same in each run of the suite, so that a commit passes or doesn't; `make prove-properties`
+# invents anew.
 hypothesis.settings.register_profile(
     "suite",
     deadline=None,
@@ -49,10 +50,12 @@ hypothesis.settings.load_profile("suite")
 
 
 def pytest_configure():
-    """Tests that run side by side have Redis databases of their own: to clear a cache is to empty its database."""
+    """Tests that run side by side have Redis databases of their own: to clear a cache is to empty its
+    database."""
     # What this machine has installed decides in no test but those that ask for it (tests/render/test_cjk.py).
     fonts.SYSTEM_FOLDER = Path(os.devnull)
-    # A password is made slow to guess; each test that logs in would pay for that, and each client for a list of all files.
+    # A password is made slow to guess; each test that logs in would pay for that, and each client for a list
+    # of all files.
     PBKDF2PasswordHasher.iterations = 1
     settings.WHITENOISE_AUTOREFRESH = True
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
@@ -75,14 +78,16 @@ _recorder: Final = statements.Recorder()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays to the end: the garbage collector would look through all of it again and again."""
+    """What is collected stays to the end: the garbage collector would look through all of it again and
+    again."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
-        # What a test leaves behind is mostly freed at once; looking for the rest after each 700 objects costs time.
+        # What a test leaves behind is mostly freed at once; looking for the rest after each 700 objects costs
+        # time.
         gc.set_threshold(10_000, 10, 10)
 
 
@@ -99,7 +104,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _minutes(item) -> float:
-    """For how long its file keeps one worker busy: such files begin first, or one would be alone at the end."""
+    """For how long its file keeps one worker busy: such files begin first, or one would be alone at the
+    end."""
     marker = item.get_closest_marker("minutes")
     return marker.args[0] if marker else 0
 
@@ -111,7 +117,8 @@ def _is_for_sqlite(item) -> bool:
 
 
 def _choose_for_postgres(items) -> Callable[[pytest.Item], bool]:
-    """What is marked for it, what uses threads, and as many others as ask every statement once: tests/statements.py."""
+    """What is marked for it, what uses threads, and as many others as ask every statement once:
+    tests/statements.py."""
     recorded = statements.read(RECORDED) if RECORDED else {}
     here = {item.nodeid for item in items}
     chosen = statements.choose({name: one for name, one in recorded.items() if name in here})
@@ -187,7 +194,8 @@ class Wakes(list):
 
 @pytest.fixture(autouse=True)
 def woken():
-    """Work is done where a test says so; a message would reach another test's worker. The wakes are listed."""
+    """Work is done where a test says so; a message would reach another test's worker. The wakes are
+    listed."""
     wakes = Wakes()
     dispatcher.wake_with(wakes.wake)
     return wakes
@@ -211,16 +219,18 @@ def loopback(settings):
 
 @pytest.fixture
 def quick_workspaces(monkeypatch):
-    """A new workspace makes a picture and a post of each push: no test waits for a film that it doesn't look at."""
+    """A new workspace makes a picture and a post of each push: no test waits for a film that it doesn't look
+    at."""
     monkeypatch.setattr(provision, "STARTING_ENGINES", ("persona_tweet", "short_post"))
 
 
 @pytest.fixture(autouse=True)
 def hits_wait_for_the_test(monkeypatch):
-    """What is counted in this process is written where a test says so; a timer would meet another test's tables."""
+    """What is counted in this process is written where a test says so; a timer would meet another test's
+    tables."""
     monkeypatch.setattr(hit_counts, "_start_timer", lambda: None)
     yield
-    hit_counts._gathered.clear()
+    hit_counts._pending.clear()
 
 
 # --- The cast --------------------------------------------------------------------------------------------------------

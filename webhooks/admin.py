@@ -1,4 +1,4 @@
-"""The operator's view of endpoints and deliveries: read-only, with the acts that endpoints.py offers."""
+"""The operators' read-only pages of endpoints and deliveries, with the actions of `webhooks.endpoints`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ else:
     _AttemptInline = admin.TabularInline
 
 
-Thing = TypeVar("Thing", Endpoint, Delivery)
+EndpointOrDelivery = TypeVar("EndpointOrDelivery", Endpoint, Delivery)
 
 
 class ReadOnly:
-    """Nothing is added, changed or deleted here; the acts go through the functions that people's pages use."""
+    """Lets nobody add, change or delete rows; actions call the same functions as the members' pages."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         del request, obj
@@ -46,21 +46,24 @@ class ReadOnly:
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Seeing is not acting: that takes the right to change, which Django's admin must not use by itself."""
+        """Return whether the user may run actions; it takes the permission to change endpoints."""
         return request.user.has_perm("webhooks.change_endpoint")
 
 
-def _act(
-    request: HttpRequest, things: QuerySet[Thing], act: Callable[[Thing, str], object], label: str
+def _act_on_each(
+    request: HttpRequest,
+    rows: QuerySet[EndpointOrDelivery],
+    act: Callable[[EndpointOrDelivery, str], object],
+    label: str,
 ) -> None:
-    """Do it to each, and show how many it was done to after the label, and every error."""
+    """Run `act(row, actor)` for each row; show how many succeeded after the label, and every error."""
     actor = request.user.get_username()
     done = 0
-    for thing in things:
+    for row in rows:
         try:
-            act(thing, actor)
+            act(row, actor)
         except AppError as error:
-            messages.error(request, f"{thing.pk}: {error}")
+            messages.error(request, f"{row.pk}: {error}")
         else:
             done += 1
     if done:
@@ -74,7 +77,7 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
     list_select_related = ("workspace",)
     search_fields = ("url", "workspace__name")
     show_full_result_count = False
-    # Secrets are not shown to anybody again, the operator included.
+    # Nobody is shown a secret again, not even the operator.
     exclude = ("secret", "previous_secret")
     actions = ("switch_on", "switch_off", "send_test")
 
@@ -84,7 +87,7 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
 
     @admin.action(description=_("Switch on and send held events"), permissions=["act"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
-        _act(
+        _act_on_each(
             request,
             queryset,
             lambda endpoint, actor: endpoints.switch_on(endpoint, actor=actor),
@@ -93,7 +96,7 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
 
     @admin.action(description=_("Switch off"), permissions=["act"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
-        _act(
+        _act_on_each(
             request,
             queryset,
             lambda endpoint, actor: endpoints.switch_off(endpoint, actor=actor),
@@ -102,7 +105,9 @@ class EndpointAdmin(ReadOnly, _EndpointAdmin):
 
     @admin.action(description=_("Send test event"), permissions=["act"])
     def send_test(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> None:
-        _act(request, queryset, lambda endpoint, actor: endpoints.send_test(endpoint, actor=actor), "Queued")
+        _act_on_each(
+            request, queryset, lambda endpoint, actor: endpoints.send_test(endpoint, actor=actor), "Queued"
+        )
 
 
 class DeliveryAttemptInline(ReadOnly, _AttemptInline):
@@ -144,7 +149,9 @@ class DeliveryAdmin(ReadOnly, _DeliveryAdmin):
 
     @admin.action(description=_("Send again"), permissions=["act"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        _act(request, queryset, lambda delivery, actor: endpoints.resend(delivery, actor=actor), "Queued")
+        _act_on_each(
+            request, queryset, lambda delivery, actor: endpoints.resend(delivery, actor=actor), "Queued"
+        )
 
 
 @admin.register(Recovery)

@@ -1,8 +1,8 @@
-"""Delivers to an endpoint: a task takes due deliveries a few at a time, sends them one after another, and records them.
+"""Delivers events: a task takes some of an endpoint's due deliveries, sends them in turn, and records them.
 
-Take, then POST without a transaction, then one transaction that writes the attempts, the deliveries and the endpoint's
-health under their leases. A worker that dies between a POST and that transaction leaves the row to the next one: the
-event is delivered again, and recorded once.
+Deliveries are taken, then sent by POST without a transaction, then one transaction writes the attempts, the
+deliveries and the endpoint's health under their leases. A worker that dies between a POST and that
+transaction leaves the row to the next one: the event is delivered again, and recorded once.
 """
 
 from __future__ import annotations
@@ -43,52 +43,61 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
-"""Longer than the whole exchange and the longest that a busy database lets a write wait."""
+"""Longer than a whole exchange plus the longest that a busy database lets a write wait."""
 FAILING_SLOTS: Final = 1
 MAX_ATTEMPTS: Final = 10
-"""Tries that ended without a record; after so many the delivery is given up."""
+"""Tries that ended without a record; after so many the delivery fails."""
 TASK_SECONDS: Final = 5.0
 """A task ends after this long, so that every endpoint gets its turn."""
-TAKEN_AT_ONCE: Final = 10
-TAKEN_AT_FIRST: Final = 5
-"""Before it is known how fast the endpoint answers."""
-SENT_WITHIN_SECONDS: Final = 0.2
-"""What was taken longer ago is given back, because the endpoint's rate counts it at its taking; `pace` knows that."""
+MAX_TAKEN: Final = 10
+"""Deliveries that a task takes at a time, at most."""
+FIRST_TAKEN: Final = 5
+"""Deliveries that a task takes first, before it is known how fast the endpoint answers."""
+SEND_WITHIN_SECONDS: Final = 0.2
+"""Deliveries taken longer ago are given back: the endpoint's rate counts them when they are taken.
+
+`PACE` knows this time.
+"""
 SLOW_SECONDS: Final = 2.0
-"""A task ends at an answer that took longer, and leaves its place to another endpoint."""
-PACE: Final = EndpointRate(lasts=SENT_WITHIN_SECONDS)
-READ_LASTS_SECONDS: Final = 1.0
-"""What was read of an endpoint longer ago is read again: it may have been paused, or moved, while the row waited."""
+"""A task ends at an answer that took longer, and leaves its slot to another endpoint."""
+PACE: Final = EndpointRate(lasts=SEND_WITHIN_SECONDS)
+MAX_READ_AGE_SECONDS: Final = 1.0
+"""An endpoint read longer ago is read again: it may have been paused, or moved, while the row waited."""
 ERROR_CHARACTERS: Final = 300
-HEADERS_KEPT: Final = 40
+MAX_HEADERS_KEPT: Final = 40
 HEADER_CHARACTERS: Final = 500
-# A cookie of the receiver's may be somebody's session.
-HEADERS_LEFT_OUT: Final = frozenset({"set-cookie", "set-cookie2"})
+# A receiver's cookie may be somebody's session.
+HEADERS_NOT_KEPT: Final = frozenset({"set-cookie", "set-cookie2"})
 
 
 # --- Slots -----------------------------------------------------------------------------------------------------------
 
 
-def slots_of_healthy(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
-    """Endpoints whose last attempt succeeded, or that had none yet."""
-    return _slots(endpoint_ids, limits.WEBHOOK_SLOTS, when=is_healthy)
+def healthy_endpoint_slots(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
+    """Return the slots of endpoints whose last attempt succeeded, or that had none yet."""
+    return _endpoint_slots(endpoint_ids, limits.WEBHOOK_SLOTS, is_included=is_healthy)
 
 
-def slots_of_failing(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
-    """The others, one probe at a time. They have slots of their own, so all of them together delay no healthy one."""
-    return _slots(endpoint_ids, FAILING_SLOTS, when=lambda endpoint: not is_healthy(endpoint))
+def failing_endpoint_slots(endpoint_ids: Collection[UUID]) -> dict[UUID, jobs.HolderSlots]:
+    """Return the slots of the other endpoints, which are probed one delivery at a time.
+
+    They have slots of their own, so all of them together delay no healthy one.
+    """
+    return _endpoint_slots(endpoint_ids, FAILING_SLOTS, is_included=lambda endpoint: not is_healthy(endpoint))
 
 
-def _slots(
-    endpoint_ids: Collection[UUID], most: int, *, when: Callable[[Endpoint], bool]
+def _endpoint_slots(
+    endpoint_ids: Collection[UUID], max_slots: int, *, is_included: Callable[[Endpoint], bool]
 ) -> dict[UUID, jobs.HolderSlots]:
-    endpoints = _ENDPOINTS.ask(pks=list(endpoint_ids))
+    endpoints = _ENDPOINTS_QUERY.ask(pks=list(endpoint_ids))
     return {
-        endpoint.pk: jobs.HolderSlots(endpoint.workspace_id, most) for endpoint in endpoints if when(endpoint)
+        endpoint.pk: jobs.HolderSlots(endpoint.workspace_id, max_slots)
+        for endpoint in endpoints
+        if is_included(endpoint)
     }
 
 
-_ENDPOINTS: Final[Prepared[Endpoint]] = Prepared(
+_ENDPOINTS_QUERY: Final[Prepared[Endpoint]] = Prepared(
     lambda pks: Endpoint.everywhere.filter(pk__in=pks).only(
         "workspace_id", "failures", "status", "is_on", "deleted_at"
     )
@@ -96,27 +105,27 @@ _ENDPOINTS: Final[Prepared[Endpoint]] = Prepared(
 
 
 def deliver_to_endpoint(endpoint_id: UUID) -> None:
-    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or the task's time is up.
+    """Deliver what is due at one endpoint until nothing is, it fails, it answers slowly, or time is up.
 
-    What is due then is queued again: the end of a task wakes the dispatcher.
+    The rest is queued again: the end of a task wakes the dispatcher.
     """
-    until = monotonic() + TASK_SECONDS
-    most = TAKEN_AT_FIRST
-    while taken := take(endpoint_id, most=most):
-        seconds = _deliver_some(taken)
-        if len(taken) < most or seconds is None or monotonic() > until:
+    deadline = monotonic() + TASK_SECONDS
+    max_taken = FIRST_TAKEN
+    while taken := take(endpoint_id, limit=max_taken):
+        seconds_each = _deliver_batch(taken)
+        if len(taken) < max_taken or seconds_each is None or monotonic() > deadline:
             return
-        most = max(1, min(TAKEN_AT_ONCE, int(SENT_WITHIN_SECONDS / max(seconds, 0.001))))
+        max_taken = max(1, min(MAX_TAKEN, int(SEND_WITHIN_SECONDS / max(seconds_each, 0.001))))
 
 
 def probe_endpoint(endpoint_id: UUID) -> None:
-    """One delivery to an endpoint that fails; once it succeeds the endpoint has its other slots again."""
-    for delivery in take(endpoint_id, most=1):
+    """Send one delivery to a failing endpoint; once it succeeds, the endpoint has its other slots again."""
+    for delivery in take(endpoint_id, limit=1):
         deliver(delivery)
 
 
-def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
-    """Of the endpoint's due deliveries the earliest, as many as its rate allows now, with what they need."""
+def take(endpoint_id: UUID, *, limit: int) -> list[Delivery]:
+    """Take the endpoint's earliest due deliveries, as many as its rate allows now, with what they need."""
     with transaction.atomic():
         work_queue.lock_holder(Delivery._meta.db_table, endpoint_id)
         read_at = monotonic()
@@ -124,12 +133,12 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
         if window is None or window.left < 1:
             return []
         taken = work_queue.take(
-            Delivery, "endpoint_id", endpoint_id, limit=min(most, window.left), lease=LEASE
+            Delivery, "endpoint_id", endpoint_id, limit=min(limit, window.left), lease=LEASE
         )
         if taken:
             PACE.count(window, len(taken))
-            found = _BODIES.ask(pks=[delivery.event_id for delivery in taken])
-            events = {event.pk: event for event in found}
+            bodies = _BODIES_QUERY.ask(pks=[delivery.event_id for delivery in taken])
+            events = {event.pk: event for event in bodies}
         for delivery in taken:
             delivery.endpoint, delivery.event = window.endpoint, events[delivery.event_id]
             delivery.read_at = read_at
@@ -138,66 +147,68 @@ def take(endpoint_id: UUID, *, most: int) -> list[Delivery]:
     return taken
 
 
-_BODIES: Final[Prepared[Event]] = Prepared(lambda pks: Event.everywhere.only("body").filter(pk__in=pks))
+_BODIES_QUERY: Final[Prepared[Event]] = Prepared(lambda pks: Event.everywhere.only("body").filter(pk__in=pks))
 
 
-def _deliver_some(taken: Sequence[Delivery]) -> float | None:
-    """Deliver them in turn; the seconds that one takes, or None where this task has to end."""
-    began = monotonic()
-    sent: list[SuccessfulDelivery] = []
-    left = list(taken)
-    fault: Exception | None = None
-    is_calm = is_healthy(taken[0].endpoint)
-    # The first is sent however late it is, or none would ever be.
-    while left and is_calm and (left[0] is taken[0] or monotonic() - began < SENT_WITHIN_SECONDS):
-        delivery = left.pop(0)
+def _deliver_batch(taken: Sequence[Delivery]) -> float | None:
+    """Send deliveries in turn; return the seconds that each takes, or None if this task has to end."""
+    started = monotonic()
+    successes: list[SuccessfulDelivery] = []
+    remaining = list(taken)
+    own_error: Exception | None = None
+    may_go_on = is_healthy(taken[0].endpoint)
+    # The first is sent however late it is, or none might ever be sent.
+    while (
+        remaining and may_go_on and (remaining[0] is taken[0] or monotonic() - started < SEND_WITHIN_SECONDS)
+    ):
+        delivery = remaining.pop(0)
         try:
-            done = _attempt(delivery, now=utc_now())
-        # A fault of our own: this one is due again when its lease runs out, the others are seen to first.
+            result = _attempt_delivery(delivery, now=utc_now())
+        # An error of our own: this one is due again when its lease runs out; first the others are recorded.
         except Exception as error:  # noqa: BLE001
-            fault = error
+            own_error = error
             break
-        if done is None:
+        if result is None:
             continue
-        is_calm = done.is_success and done.seconds < SLOW_SECONDS
-        if done.is_success:
-            sent.append((delivery, done))
+        may_go_on = result.is_success and result.seconds < SLOW_SECONDS
+        if result.is_success:
+            successes.append((delivery, result))
         else:
-            record_successes(sent)
-            sent = []
-            _record(delivery, done)
-    each = (monotonic() - began) / max(len(taken) - len(left), 1)
-    record_successes(sent)
+            record_successes(successes)
+            successes = []
+            _record_unless_overtaken(delivery, result)
+    seconds_each = (monotonic() - started) / max(len(taken) - len(remaining), 1)
+    record_successes(successes)
     crash_point("deliver.recorded")
-    if left:
+    if remaining:
         now = work_queue.database_now()
-        for delivery in left:
+        for delivery in remaining:
             delivery.sleep_until(now, attempts=max(delivery.attempts - 1, 0))
-    if fault is not None:
-        raise fault
-    return each if is_calm else None
+    if own_error is not None:
+        raise own_error
+    return seconds_each if may_go_on else None
 
 
 # --- One attempt -----------------------------------------------------------------------------------------------------
 
 
 def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
-    """Work one delivery that was taken; writes nothing where the lease is lost meanwhile."""
-    sent = _attempt(delivery, now=now or utc_now())
-    if sent is None:
+    """Send one delivery that was taken, and record it; nothing is written if the lease is lost meanwhile."""
+    result = _attempt_delivery(delivery, now=now or utc_now())
+    if result is None:
         return
-    if sent.is_success:
-        record_successes([(delivery, sent)])
+    if result.is_success:
+        record_successes([(delivery, result)])
     else:
-        _record(delivery, sent)
+        _record_unless_overtaken(delivery, result)
     crash_point("deliver.recorded")
 
 
-def _attempt(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
-    """None where there is nothing to send, or nobody to send it to; then the delivery has been ended here."""
+def _attempt_delivery(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
+    """Send a delivery; None if there is nothing to send or nowhere to send it, and the delivery was ended."""
     try:
-        if monotonic() - delivery.read_at > READ_LASTS_SECONDS:
-            _read_again(delivery)
+        if monotonic() - delivery.read_at > MAX_READ_AGE_SECONDS:
+            _reload(delivery)
         if delivery.attempts > MAX_ATTEMPTS:
             give_up(delivery)
             counters.add("given_up", "webhooks.deliver_to_endpoint")
@@ -209,33 +220,35 @@ def _attempt(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
         return None
     if body is None:
         return None
-    sent = send(delivery, body, now=now)
+    result = send(delivery, body, now=now)
     crash_point("deliver.sent")
-    return sent
+    return result
 
 
-def _record(delivery: Delivery, sent: AttemptResult) -> None:
-    """Write what came of it; only log where the lease is lost."""
+def _record_unless_overtaken(delivery: Delivery, result: AttemptResult) -> None:
+    """Record the result of a failed attempt; only log it if the lease is lost."""
     try:
-        record_result(delivery, sent)
+        record_result(delivery, result)
     except states.Overtaken:
         _log_overtaken(delivery)
 
 
 def _log_overtaken(delivery: Delivery) -> None:
-    """Another task has the row, or a person changed it: theirs is the later word."""
+    """Log that another task has the row, or a person changed it: their change stands."""
     log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
 
 
 def give_up(delivery: Delivery) -> None:
-    """The end of a delivery whose workers died, time after time, before they could record anything."""
+    """Fail a delivery whose workers died again and again before they could record anything."""
     if delivery.status == DeliveryStatus.HELD:
         states.move(delivery, "pending", under_lease=True)
-    _end(delivery, "failed", "The service stopped again and again while sending this; send it again by hand.")
+    _end_delivery(
+        delivery, "failed", "The service stopped again and again while sending this; send it again by hand."
+    )
 
 
-def _read_again(delivery: Delivery) -> None:
-    """Its endpoint and event as they are now."""
+def _reload(delivery: Delivery) -> None:
+    """Read the delivery's endpoint and event again."""
     now = monotonic()
     row = Delivery.everywhere.select_related("endpoint", "event").filter(pk=delivery.pk).first()
     if row is not None:
@@ -244,22 +257,24 @@ def _read_again(delivery: Delivery) -> None:
 
 
 def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:
-    """What to send, where there is something and somebody to send it to; else the delivery is ended here."""
+    """Return what to send; None if there is nothing or nowhere to send it, and end the delivery."""
     if delivery.status not in OPEN_DELIVERIES:
-        # Given a time to wake by mistake; it must not be claimed for ever.
+        # It has a time to wake by mistake, and must not be claimed forever.
         delivery.sleep_until(None, attempts=0)
         return None
     if endpoint.deleted_at is not None:
-        _end(delivery, "failed", "The endpoint was removed.")
+        _end_delivery(delivery, "failed", "The endpoint was removed.")
         return None
     body = delivery.event.body
     if body is None:
         days = limits.EVENT_PAYLOADS_KEPT.days
-        _end(delivery, "failed", f"The event is older than {days} days and its content is no longer kept.")
+        _end_delivery(
+            delivery, "failed", f"The event is older than {days} days and its content is no longer kept."
+        )
         return None
     if not is_open(endpoint):
         if delivery.status == DeliveryStatus.PENDING:
-            _end(delivery, "held", "The endpoint is switched off.")
+            _end_delivery(delivery, "held", "The endpoint is switched off.")
         else:
             delivery.sleep_until(None, attempts=0)
         return None
@@ -268,12 +283,12 @@ def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:
     return bytes(body)
 
 
-def _end(delivery: Delivery, status: str, error: str) -> None:
+def _end_delivery(delivery: Delivery, status: str, error: str) -> None:
     states.move(delivery, status, under_lease=True, wake_at=None, attempts=0, last_error=error)
 
 
 def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
-    """Hand the event over, once. Every answer and every failure of the network becomes an `AttemptResult`."""
+    """Send the event once. Every answer and every network failure becomes an `AttemptResult`."""
     endpoint = delivery.endpoint
     event_id = encode("evt", delivery.event_id)
     headers = {
@@ -285,9 +300,9 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
     }
     # The exchange may last long; meanwhile another task can use the connection to the database.
     work_queue.release_connections()
-    began = monotonic()
+    started = monotonic()
     try:
-        answer = _client(
+        response = _client(
             allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,
             allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
             user_agent=settings.USER_AGENT,
@@ -301,13 +316,14 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
             max_redirects=0,
             truncate=True,
             https_only=not settings.WEBHOOKS_ALLOW_HTTP,
-            # A receiver sees the id of what came twice; most deliveries spare the handshake.
+            # A reused connection may fail after sending; receivers recognize repeats by their id, and most
+            # deliveries save a handshake.
             keep_alive=True,
         )
     except OutboundError as error:
         return AttemptResult(
             now,
-            monotonic() - began,
+            monotonic() - started,
             headers,
             error=_storable(str(error), ERROR_CHARACTERS),
             timed_out=isinstance(error, TimedOut),
@@ -315,12 +331,12 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
         )
     return AttemptResult(
         now,
-        monotonic() - began,
+        monotonic() - started,
         headers,
-        status_code=answer.status,
-        response_headers=_kept_headers(answer.headers),
-        response_body=_storable(answer.body[: limits.WEBHOOK_ANSWER_KEPT].decode(errors="replace")),
-        error=_complaint(answer.status),
+        status_code=response.status,
+        response_headers=_loggable_headers(response.headers),
+        response_body=_storable(response.body[: limits.WEBHOOK_ANSWER_KEPT].decode(errors="replace")),
+        error=_describe_failure(response.status),
         url=endpoint.url,
     )
 
@@ -332,8 +348,8 @@ def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Cl
     return client
 
 
-def _complaint(status_code: int) -> str:
-    """What is wrong with an answer, as a sentence for people; empty for a 2xx."""
+def _describe_failure(status_code: int) -> str:
+    """Return what is wrong with an answer, as a sentence for people; empty for a 2xx."""
     if 200 <= status_code < 300:
         return ""
     if 300 <= status_code < 400:
@@ -343,15 +359,16 @@ def _complaint(status_code: int) -> str:
     return f"The endpoint answered {status_code}."
 
 
-def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those of an answer that the log keeps, cut, and without secrets."""
-    kept = [name for name in headers if name.lower() not in HEADERS_LEFT_OUT][:HEADERS_KEPT]
+def _loggable_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the response headers that the log keeps, shortened and without secrets."""
+    names = [name for name in headers if name.lower() not in HEADERS_NOT_KEPT][:MAX_HEADERS_KEPT]
     redacted: dict[str, str] = logs.redact(
-        {_storable(name, HEADER_CHARACTERS): _storable(headers[name], HEADER_CHARACTERS) for name in kept}
+        {_storable(name, HEADER_CHARACTERS): _storable(headers[name], HEADER_CHARACTERS) for name in names}
     )
     return redacted
 
 
-def _storable(text: str, most: int | None = None) -> str:
-    # PostgreSQL refuses NUL in text and in JSON, and this text is a stranger's.
-    return text.replace("\x00", "\ufffd")[:most]
+def _storable(text: str, max_characters: int | None = None) -> str:
+    """Return the text without NUL, cut to `max_characters`."""
+    # PostgreSQL refuses NUL in text and in JSON, and strangers write this text.
+    return text.replace("\x00", "\ufffd")[:max_characters]

@@ -1,4 +1,4 @@
-"""The rate of an endpoint: how many attempts may begin within any one second, in all processes together."""
+"""Limits how many attempts may begin at an endpoint within any one second, in all processes together."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_SECOND: Final = 1000
-"""Milliseconds."""
-_ENDPOINT: Final = """SELECT endpoint.*, endpoint_pace.recent FROM endpoint
+_SECOND_MILLISECONDS: Final = 1000
+_ENDPOINT_SQL: Final = """SELECT endpoint.*, endpoint_pace.recent FROM endpoint
     LEFT JOIN endpoint_pace ON endpoint_pace.endpoint_id = endpoint.id WHERE endpoint.id = %s"""
 
 
 Recent: TypeAlias = "Sequence[Sequence[int]]"
-"""As `EndpointPace.recent`."""
+"""Pairs like those of `EndpointPace.recent`."""
 
 
 class Window(NamedTuple):
-    """Of an endpoint what counts still, and how many attempts more may begin."""
+    """An endpoint with its recent attempts, and how many more may begin now."""
 
     endpoint: Endpoint
     recent: Recent
@@ -37,48 +36,50 @@ class Window(NamedTuple):
 
 
 class EndpointRate:
-    """A window that slides: no second, wherever it begins, has more attempts than the endpoint's rate.
+    """A sliding window: no second, wherever it begins, has more attempts than the endpoint's rate.
 
-    It is asked under the endpoint's lock, and by the database's clock, so that several processes count as one. An
-    attempt begins at most `lasts` seconds after it was counted.
+    Use it under the endpoint's lock; it goes by the database's clock, so several processes count as one. An
+    attempt may begin up to `lasts` seconds after it was counted.
     """
 
     def __init__(self, *, lasts: float = 0.0) -> None:
-        self._window = _SECOND + round(lasts * 1000)
+        self._window_milliseconds = _SECOND_MILLISECONDS + round(lasts * 1000)
 
     def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
-        """How many attempts of each of these endpoints may begin now; without those that aren't there."""
+        """Return how many attempts of each endpoint may begin now, without endpoints that don't exist."""
         if not groups:
             return {}
         rows = Endpoint.everywhere.filter(pk__in=groups).values_list("pk", "rate", "pace__recent")
-        now = _now()
-        return {pk: self._left(rate, self._counted(recent or [], now)) for pk, rate, recent in rows}
+        now = _now_milliseconds()
+        return {
+            pk: self._remaining(rate, self._within_window(recent or [], now)) for pk, rate, recent in rows
+        }
 
     def read(self, endpoint_id: UUID) -> Window | None:
-        """The endpoint with what counts at this moment; None where there is no such endpoint."""
-        key = EndpointPace._meta.get_field("endpoint").get_db_prep_value(endpoint_id, connection)
-        for endpoint in Endpoint.everywhere.raw(_ENDPOINT, [key]):
-            recent = self._counted(json.loads(endpoint.recent or "[]"), _now())
-            return Window(endpoint, recent, self._left(endpoint.rate, recent))
+        """Return the endpoint with its window at this moment; None if there is no such endpoint."""
+        endpoint_key = EndpointPace._meta.get_field("endpoint").get_db_prep_value(endpoint_id, connection)
+        for endpoint in Endpoint.everywhere.raw(_ENDPOINT_SQL, [endpoint_key]):
+            recent = self._within_window(json.loads(endpoint.recent or "[]"), _now_milliseconds())
+            return Window(endpoint, recent, self._remaining(endpoint.rate, recent))
         return None
 
     def count(self, window: Window, taken: int) -> None:
-        """So many attempts begin now."""
-        now, endpoint = _now(), window.endpoint
-        recent = [*self._counted(window.recent, now), [now, taken]]
-        # Under the endpoint's lock nobody else writes the row meanwhile.
+        """Count attempts that begin now."""
+        now, endpoint = _now_milliseconds(), window.endpoint
+        recent = [*self._within_window(window.recent, now), [now, taken]]
+        # The endpoint's lock keeps others from writing the row meanwhile.
         if not update_each(EndpointPace, [({"endpoint_id": endpoint.pk}, {"recent": recent})]):
             EndpointPace.everywhere.create(
                 endpoint=endpoint, workspace_id=endpoint.workspace_id, recent=recent
             )
 
-    def _counted(self, recent: Recent, now: int) -> Recent:
-        return [pair for pair in recent if pair[0] >= now - self._window]
+    def _within_window(self, recent: Recent, now: int) -> Recent:
+        return [pair for pair in recent if pair[0] >= now - self._window_milliseconds]
 
-    def _left(self, rate: int, recent: Recent) -> int:
+    def _remaining(self, rate: int, recent: Recent) -> int:
         return max(0, rate - sum(count for _, count in recent))
 
 
-def _now() -> int:
-    """In milliseconds since 1970, by the database's clock."""
+def _now_milliseconds() -> int:
+    """Return the database's time in milliseconds since 1970."""
     return (work_queue.database_now() - _EPOCH) // _MILLISECOND

@@ -1,4 +1,4 @@
-"""What people do with endpoints: add, change, rotate the secret, switch on and off, remove, test, send again."""
+"""Adds, changes, switches, tests and removes endpoints, rotates their secrets, and sends deliveries again."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ TEST_EVENT: Final = "webhook.test"
 
 
 @dataclass(frozen=True)
-class Added:
-    """A new endpoint; `secret` is shown to a person once and never again, `test` is the delivery of its test event."""
+class AddedEndpoint:
+    """A new endpoint. `secret` is shown once and never again; `test` is the delivery of its test event."""
 
     endpoint: Endpoint
     secret: str
@@ -53,31 +53,35 @@ def add(
     rate: int | None = None,
     is_tried: bool = False,
     actor: str,
-) -> Added:
-    """A new endpoint, on at once. Two may have the same address; `events` empty means the four default types.
+) -> AddedEndpoint:
+    """Create an endpoint, which is on at once.
 
-    With `is_tried` the address is looked at first, which takes seconds at most, and a test event is sent to it. Raises
-    `Invalid` for what an endpoint can't be.
+    Two may have the same address; no `events` means the default types.
+
+    With `is_tried` the address is connected to first, which takes seconds at most, and a test event is sent
+    to it. Raises `Invalid` for bad values.
     """
-    chosen = list(dict.fromkeys(events))
+    event_types = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
-    validation.refuse_unless_usable(url, chosen, description, rate)
+    validation.refuse_unless_usable(url, event_types, description, rate)
     if is_tried:
-        validation.refuse_where_closed(url)
+        validation.refuse_forbidden_address(url)
     secret = signing.make_secret()
     with transaction.atomic():
         endpoint: Endpoint = Endpoint.everywhere.create(
             workspace=workspace,
             url=url,
-            events=chosen,
+            events=event_types,
             test=test,
             description=description,
             rate=rate,
             secret=secret,
         )
-        _note("endpoint.added", endpoint, actor, {"url": url, "events": chosen, "test": test, "rate": rate})
-        sent = send_test(endpoint, actor=actor) if is_tried else None
-    return Added(endpoint, secret, sent)
+        _audit(
+            "endpoint.added", endpoint, actor, {"url": url, "events": event_types, "test": test, "rate": rate}
+        )
+        test_delivery = send_test(endpoint, actor=actor) if is_tried else None
+    return AddedEndpoint(endpoint, secret, test_delivery)
 
 
 def change(
@@ -89,30 +93,35 @@ def change(
     rate: int | None = None,
     actor: str,
 ) -> Delivery | None:
-    """Other events or another rate from the next one on, or another address, which gets a test event: its delivery is returned.
+    """Change an endpoint's events, rate or address from the next event on.
 
-    What waits for the old address goes to the new one. The old one's failures don't count against it, but an endpoint
-    that was disabled stays so until somebody switches it on. Raises `Invalid` for what an endpoint can't be, `Conflict`
-    where it was removed.
+    A new address gets a test event, whose delivery is returned, and also what waits for the old one. The old
+    one's failures don't count against it, but an endpoint that was disabled stays so until somebody switches
+    it on. Raises `Invalid` for bad values, `Conflict` if it was removed.
     """
-    chosen = list(dict.fromkeys(events))
+    event_types = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
-    validation.refuse_unless_usable(url, chosen, description, rate)
+    validation.refuse_unless_usable(url, event_types, description, rate)
     if url != endpoint.url:
-        validation.refuse_where_closed(url)
+        validation.refuse_forbidden_address(url)
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
-        was = locked.url
-        values: dict[str, Any] = {"url": url, "events": chosen, "description": description, "rate": rate}
-        if url != was:
+        old_url = locked.url
+        values: dict[str, Any] = {"url": url, "events": event_types, "description": description, "rate": rate}
+        if url != old_url:
             values |= {"failures": 0, "failing_since": None}
-        if url != was and locked.status == EndpointStatus.DEGRADED:
+        if url != old_url and locked.status == EndpointStatus.DEGRADED:
             states.move(locked, "active", **values)
         else:
             states.write_as(locked, locked.status, **values)
-        _note("endpoint.changed", locked, actor, {"url": url, "was": was, "events": chosen, "rate": rate})
-        return send_test(locked, actor=actor) if url != was and is_open(locked) else None
+        _audit(
+            "endpoint.changed",
+            locked,
+            actor,
+            {"url": url, "was": old_url, "events": event_types, "rate": rate},
+        )
+        return send_test(locked, actor=actor) if url != old_url and is_open(locked) else None
 
 
 def rotate_secret(
@@ -122,9 +131,9 @@ def rotate_secret(
     actor: str,
     now: datetime | None = None,
 ) -> str:
-    """A new secret; for `overlap` (0 to 7 days) the old one signs beside it. Returns the new one, for once.
+    """Return a new secret, which is shown once; for `overlap` (0 to 7 days) the old one signs beside it.
 
-    Raises `Invalid` for another overlap, `Conflict` where the endpoint was removed.
+    Raises `Invalid` for another overlap, `Conflict` if the endpoint was removed.
     """
     if not timedelta(0) <= overlap <= accounts_limits.TOKEN_OVERLAP_MOST:
         days = accounts_limits.TOKEN_OVERLAP_MOST.days
@@ -144,51 +153,54 @@ def rotate_secret(
             previous_secret=locked.secret if overlap else None,
             previous_secret_until=now + overlap if overlap else None,
         )
-        _note("endpoint.secret_rotated", locked, actor, {"overlap_seconds": int(overlap.total_seconds())})
+        _audit("endpoint.secret_rotated", locked, actor, {"overlap_seconds": int(overlap.total_seconds())})
     return secret
 
 
 def switch_off(endpoint: Endpoint, *, actor: str) -> None:
-    """From now on its events are held; what is in flight ends as it ends. Raises `Conflict` where it was removed."""
+    """Hold the endpoint's events from now on; attempts in flight still end.
+
+    Raises `Conflict` if it was removed.
+    """
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
         states.write_as(locked, locked.status, is_on=False)
-        _note("endpoint.switched_off", locked, actor)
+        _audit("endpoint.switched_off", locked, actor)
 
 
 def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: datetime | None = None) -> int:
-    """Send again; with `release` what was held meanwhile too, the oldest first. Returns how many that were.
+    """Send events again, with `release` also those held meanwhile, oldest first; return how many those are.
 
-    Raises `Conflict` where it was removed.
+    Raises `Conflict` if it was removed.
     """
     now = now or utc_now()
     released = 0
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
-        fresh: dict[str, Any] = {"is_on": True, "failures": 0, "failing_since": None}
+        values: dict[str, Any] = {"is_on": True, "failures": 0, "failing_since": None}
         if locked.status == EndpointStatus.ACTIVE:
-            states.write_as(locked, "active", **fresh)
+            states.write_as(locked, "active", **values)
         else:
-            states.move(locked, "active", **fresh)
+            states.move(locked, "active", **values)
         if release:
-            # One statement for however many: each becomes pending when a task takes it.
+            # One statement for any number: each becomes pending when a task takes it.
             released = (
                 Delivery.objects.of(locked.workspace_id)
                 .held()
                 .filter(endpoint=locked)
                 .update(wake_at=F("created_at"), due_at=now, **work_queue.overtake())
             )
-        _note("endpoint.switched_on", locked, actor, {"released": released})
+        _audit("endpoint.switched_on", locked, actor, {"released": released})
         dispatcher.wake()
     return released
 
 
 def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> None:
-    """The endpoint gets nothing more and its secrets are erased; its log stays. What waits for it fails.
+    """Delete the endpoint and its secrets; its log stays, and what waits for it fails.
 
-    Raises `Conflict` where it was removed already.
+    Raises `Conflict` if it was removed already.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -203,23 +215,23 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             previous_secret=None,
             previous_secret_until=None,
         )
-        # Woken, so that a task ends each of them visibly.
+        # Woken so that a task ends each of them in the log.
         Delivery.objects.of(locked.workspace_id).open().filter(endpoint=locked).update(
             wake_at=now, **work_queue.overtake()
         )
-        _note("endpoint.removed", locked, actor)
+        _audit("endpoint.removed", locked, actor)
         dispatcher.wake()
 
 
 def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> None:
-    """Send it now, with a fresh schedule, whatever became of it before.
+    """Send a delivery now, with a fresh schedule, whatever its status.
 
-    Where an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get it twice. Raises
-    `Conflict` where the endpoint is off or removed, or the event's content is no longer kept.
+    If an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get the event
+    twice. Raises `Conflict` if the endpoint is off or removed, or the event's content is no longer kept.
     """
     now = now or utc_now()
     with transaction.atomic():
-        # Locked before the delivery, as everywhere.
+        # The endpoint is locked before the delivery, as everywhere, so that two writers can't deadlock.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=delivery.endpoint_id)
         _refuse_removed(endpoint)
         if not is_open(endpoint):
@@ -231,19 +243,19 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
             raise Conflict.because(
                 code="event_expired", message=f"The event's content was kept {days} days and is gone."
             )
-        again = {"wake_at": now, "due_at": now, **work_queue.overtake()}
+        values = {"wake_at": now, "due_at": now, **work_queue.overtake()}
         if delivery.status == DeliveryStatus.PENDING:
-            states.write_as(delivery, "pending", **again)
+            states.write_as(delivery, "pending", **values)
         else:
-            states.move(delivery, "pending", **again)
-        _note("delivery.resent", endpoint, actor, {"delivery": encode("dlv", delivery.pk)})
+            states.move(delivery, "pending", **values)
+        _audit("delivery.resent", endpoint, actor, {"delivery": encode("dlv", delivery.pk)})
         dispatcher.wake()
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
-    """A `webhook.test` for this endpoint alone; it isn't in the feed of events and isn't counted.
+    """Send a `webhook.test` to this endpoint only; it isn't in the feed of events and isn't counted.
 
-    Raises `Conflict` where the endpoint is off or removed.
+    Raises `Conflict` if the endpoint is off or removed.
     """
     now = now or utc_now()
     event_id = uuid7()
@@ -260,7 +272,7 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
             type=TEST_EVENT,
             body=envelope(event_id, TEST_EVENT, locked.workspace_id, data, now),
             created_at=now,
-            # Marked as done for both readers: it is nobody else's.
+            # Marked as read by the dispatcher and the analytics: the event is for this endpoint only.
             dispatched_at=now,
             counted_at=now,
         )
@@ -272,22 +284,22 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
             wake_at=now,
             created_at=now,
         )
-        _note("endpoint.tested", locked, actor)
+        _audit("endpoint.tested", locked, actor)
         dispatcher.wake()
     return delivery
 
 
 @dataclass(frozen=True)
-class Disabled:
-    """An endpoint that the service switched off; `is_gone` where it answered 410, else it failed for days."""
+class DisabledEndpoint:
+    """An endpoint that the service switched off; `is_gone` if it answered 410, else it failed for days."""
 
     host: str
     address: str
     is_gone: bool
 
 
-def disabled(workspace_id: UUID) -> list[Disabled]:
-    """The newest five that were switched off for what they answered; a person's own switch is no news."""
+def disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
+    """Return the newest five endpoints that the service, not a person, switched off."""
     rows = (
         Endpoint.objects.of(workspace_id)
         .filter(status=EndpointStatus.DISABLED, is_on=True, deleted_at=None)
@@ -295,13 +307,15 @@ def disabled(workspace_id: UUID) -> list[Disabled]:
         .annotate(is_gone=Exists(answered_410(OuterRef("pk"))))
         .only("url")
     )
-    return [Disabled(urlsplit(row.url).hostname or row.url, row.address, row.is_gone) for row in rows[:5]]
+    return [
+        DisabledEndpoint(urlsplit(row.url).hostname or row.url, row.address, row.is_gone) for row in rows[:5]
+    ]
 
 
 def answered_410(endpoint: Any) -> QuerySet[Delivery]:
-    """What is held because an endpoint, or one of a query, said that it is gone: the delivery that was told so."""
-    found: QuerySet[Delivery] = Delivery.everywhere.held().filter(endpoint=endpoint, last_status=410)
-    return found
+    """Return the held deliveries that an endpoint, or one of an outer query, answered with 410."""
+    deliveries: QuerySet[Delivery] = Delivery.everywhere.held().filter(endpoint=endpoint, last_status=410)
+    return deliveries
 
 
 def _refuse_removed(endpoint: Endpoint) -> None:
@@ -309,7 +323,7 @@ def _refuse_removed(endpoint: Endpoint) -> None:
         raise Conflict.because(code="endpoint_removed", message="This endpoint was removed; add a new one.")
 
 
-def _note(action: str, endpoint: Endpoint, actor: str, details: dict[str, object] | None = None) -> None:
+def _audit(action: str, endpoint: Endpoint, actor: str, details: dict[str, object] | None = None) -> None:
     audit.note(
         action,
         workspace=endpoint.workspace,

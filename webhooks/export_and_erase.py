@@ -1,4 +1,4 @@
-"""What the webhooks give to a workspace's export, and what they erase at its end, or with its samples."""
+"""Exports the webhooks' part of a workspace, and erases it with the workspace or its samples."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def collect_parts(workspace: Workspace) -> Iterator[Part]:
-    """The webhooks' part of an export: the endpoints, without their secrets."""
+    """Yield the webhooks' part of an export: the endpoints, without their secrets."""
     endpoints = Endpoint.objects.of(workspace).filter(deleted_at=None).defer("secret", "previous_secret")
-    yield "endpoints.jsonl", (_endpoint(row) for row in iterate_rows(endpoints))
+    yield "endpoints.jsonl", (_endpoint_json(row) for row in iterate_rows(endpoints))
 
 
-def _endpoint(row: Endpoint) -> dict[str, Any]:
+def _endpoint_json(row: Endpoint) -> dict[str, Any]:
     return {
         "id": encode("whe", row.pk),
         "url": row.url,
@@ -41,26 +41,29 @@ def _endpoint(row: Endpoint) -> dict[str, Any]:
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    """The webhooks' part of a workspace's end; how many rows it deleted, 0 when none are left."""
-    return _erase(Endpoint.everywhere.filter(workspace_id=workspace_id), rows)
+    """Delete some of a workspace's endpoints and deliveries; return how many rows, 0 if none are left."""
+    return _erase_endpoints(Endpoint.everywhere.filter(workspace_id=workspace_id), rows)
 
 
 def remove_samples(workspace_id: UUID, rows: int) -> int:
-    """Sample endpoints with their log; how many rows it deleted, 0 when none are left."""
+    """Delete some sample endpoints and their logs; return how many rows, 0 if none are left."""
     endpoints = Endpoint.everywhere.filter(workspace_id=workspace_id, is_sample=True)
-    # First nothing is added to what is being removed.
+    # Deleted first, so that nothing is added to what is being removed.
     endpoints.filter(deleted_at=None).update(deleted_at=utc_now())
-    notices.forget_about(workspace_id, endpoints.values_list("pk", flat=True))
-    return _erase(endpoints, rows)
+    notices.delete_about(workspace_id, endpoints.values_list("pk", flat=True))
+    return _erase_endpoints(endpoints, rows)
 
 
-def _erase(endpoints: QuerySet[Endpoint], rows: int) -> int:
-    """Deliveries before their endpoint, found by its log's index; their attempts go with them."""
-    for endpoint in endpoints.values_list("pk", flat=True):
-        some = list(Delivery.everywhere.filter(endpoint_id=endpoint).values_list("pk", flat=True)[:rows])
-        if some:
-            Delivery.everywhere.filter(pk__in=some).delete()
-            return len(some)
-        Endpoint.everywhere.filter(pk=endpoint).delete()
+def _erase_endpoints(endpoints: QuerySet[Endpoint], rows: int) -> int:
+    """Delete some deliveries, by the index of their endpoint's log, or an endpoint without any.
+
+    Attempts are deleted with their deliveries.
+    """
+    for endpoint_id in endpoints.values_list("pk", flat=True):
+        ids = list(Delivery.everywhere.filter(endpoint_id=endpoint_id).values_list("pk", flat=True)[:rows])
+        if ids:
+            Delivery.everywhere.filter(pk__in=ids).delete()
+            return len(ids)
+        Endpoint.everywhere.filter(pk=endpoint_id).delete()
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""From events to deliveries: one row for each endpoint that asked for the type."""
+"""Turns events into deliveries, one for each endpoint that subscribed to the type."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 def write_deliveries(events: Sequence[Event]) -> None:
-    """Queue these events for the endpoints of their workspaces, in the transaction that marks them as dispatched."""
-    owners = {event.workspace_id for event in events}
+    """Queue the events for their workspaces' endpoints, in the transaction that marks them dispatched."""
+    workspace_ids = {event.workspace_id for event in events}
     endpoints: defaultdict[UUID, list[Endpoint]] = defaultdict(list)
-    for endpoint in Endpoint.everywhere.filter(workspace_id__in=owners, deleted_at__isnull=True):
+    for endpoint in Endpoint.everywhere.filter(workspace_id__in=workspace_ids, deleted_at__isnull=True):
         endpoints[endpoint.workspace_id].append(endpoint)
-    # The database's clock, by which the rows will be claimed.
+    # By the database's clock, because the rows are claimed by it.
     now = work_queue.database_now()
     deliveries = [
-        _delivery(endpoint, event, now=now)
+        _build_delivery(endpoint, event, now=now)
         for event in events
         for endpoint in endpoints[event.workspace_id]
         if wants(endpoint, event)
     ]
     if not deliveries:
         return
-    # Conflicts are ignored because an event that is dispatched again must not become a second delivery.
+    # Ignore conflicts, because an event that is dispatched again must not become a second delivery.
     Delivery.everywhere.bulk_create(deliveries, ignore_conflicts=True)
     dispatcher.wake()
 
 
 def wants(endpoint: Endpoint, event: Event) -> bool:
-    """Whether the endpoint asked for this type, by name or as one of the default types, and is of the event's mode."""
+    """Return whether the endpoint subscribed to the type, and is of the event's mode (live or test)."""
     if endpoint.test != event.test:
         return False
     if endpoint.events:
@@ -47,8 +47,8 @@ def wants(endpoint: Endpoint, event: Event) -> bool:
     return TYPES.get(event.type, False)
 
 
-def _delivery(endpoint: Endpoint, event: Event, *, now: datetime) -> Delivery:
-    """Not stored; held where the endpoint is off."""
+def _build_delivery(endpoint: Endpoint, event: Event, *, now: datetime) -> Delivery:
+    """Return the unsaved delivery; it is held if the endpoint is off."""
     is_open = endpoint.is_on and endpoint.status != EndpointStatus.DISABLED
     delivery = Delivery(
         workspace_id=endpoint.workspace_id,

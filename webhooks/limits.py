@@ -1,4 +1,4 @@
-"""The numbers that endpoints and deliveries are promised or refused, each with its unit and its reason."""
+"""Limits of endpoints and deliveries, each with its unit and its reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What came of an attempt, and what is written about it: the attempt, the delivery, the endpoint's health, the next try.
+"""Records the result of an attempt: the attempt, the delivery, the endpoint's health, the next try.
 
-All of it in one transaction, under the delivery's lease. The successes of a task are written together.
+All of it is written in one transaction, under the delivery's lease. The successes of a task are written
+together.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-THROTTLED: Final = frozenset({429, 502, 504})
+THROTTLED_STATUSES: Final = frozenset({429, 502, 504})
 
 
 @dataclass(frozen=True)
 class AttemptResult:
-    """What came of one attempt. `status_code` is None where there was no answer; `error` is empty for a 2xx."""
+    """The result of one attempt. `status_code` is None without an answer; `error` is empty for a 2xx."""
 
     started_at: datetime
     seconds: float
@@ -58,17 +59,17 @@ class AttemptResult:
 
 
 def is_well(endpoint: Endpoint) -> bool:
-    """Its last attempt succeeded, or it had none yet."""
+    """Return whether the endpoint's last attempt succeeded, or it had none yet."""
     return endpoint.failures == 0 and endpoint.status == EndpointStatus.ACTIVE
 
 
 def is_healthy(endpoint: Endpoint) -> bool:
-    """It is well, and events are sent to it."""
+    """Return whether the endpoint is well and events are sent to it."""
     return is_well(endpoint) and is_open(endpoint)
 
 
 def is_open(endpoint: Endpoint) -> bool:
-    """Events are sent to it: neither a person nor the service has switched it off, and it isn't removed."""
+    """Return whether events are sent to the endpoint: it isn't removed, and nobody has switched it off."""
     return endpoint.is_on and endpoint.status != EndpointStatus.DISABLED and endpoint.deleted_at is None
 
 
@@ -76,20 +77,20 @@ def is_open(endpoint: Endpoint) -> bool:
 
 
 def next_wait(tries: int, sent: AttemptResult, *, chance: random.Random) -> timedelta | None:
-    """How long to wait after `tries` failed attempts, counted from the attempt's end; None after the last."""
+    """Return the wait after `tries` failed attempts, from the last attempt's end; None after the last try."""
     if tries >= len(limits.WEBHOOK_SCHEDULE):
         return None
     wait = limits.WEBHOOK_SCHEDULE[tries]
-    if sent.timed_out or sent.status_code in THROTTLED:
+    if sent.timed_out or sent.status_code in THROTTLED_STATUSES:
         wait = max(wait, limits.WEBHOOK_THROTTLED_WAIT)
-    # Upwards only: a promise of at least so long is kept.
+    # Only upwards: the documented waits are minimums.
     wait *= 1 + chance.uniform(0, limits.WEBHOOK_JITTER)
     retry_after = read_retry_after(sent.response_headers.get("retry-after", ""), now=sent.ended_at)
     return max(wait, min(retry_after, limits.WEBHOOK_RETRY_AFTER_MOST))
 
 
 def read_retry_after(value: str, *, now: datetime) -> timedelta:
-    """The wait that seconds or an HTTP date ask for; none for whatever can't be read."""
+    """Return the wait that seconds or an HTTP date ask for; zero if it can't be read."""
     value = value.strip()
     if value.isascii() and value.isdigit():
         # Cut before it becomes a number: a receiver may write as many digits as it likes.
@@ -105,29 +106,35 @@ def read_retry_after(value: str, *, now: datetime) -> timedelta:
 
 # --- What is written -------------------------------------------------------------------------------------------------
 
-_chance: Final = random.Random()  # noqa: S311  spreads retries, guards nothing
+_default_random: Final = random.Random()  # noqa: S311  spreads retries, guards nothing
 
 
-def record_result(delivery: Delivery, sent: AttemptResult, *, chance: random.Random = _chance) -> None:
-    """Write the attempt, the delivery and the endpoint's health, all or nothing; `Overtaken` without the lease."""
+def record_result(
+    delivery: Delivery, sent: AttemptResult, *, chance: random.Random = _default_random
+) -> None:
+    """Write the attempt, the delivery and the endpoint's health, all or nothing.
+
+    Raises `Overtaken` without the lease.
+    """
     values: dict[str, Any] = {
         "attempts": 0,
         "attempt_count": delivery.attempt_count + 1,
         "last_status": sent.status_code,
         "last_error": sent.error,
     }
-    attempt = _attempt(delivery, sent)
+    attempt = _build_attempt(delivery, sent)
     with transaction.atomic():
-        # Locked before the delivery, here and everywhere, so that two writers can't wait for each other; two
-        # attempts that end together would else count as one failure. Not the key: the dispatcher's inserts share it.
+        # The endpoint is locked before the delivery, here and everywhere, so that two writers can't deadlock;
+        # without the lock, two attempts that end together would count as one failure. `no_key`, because the
+        # dispatcher's inserts share a lock on the key.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=delivery.endpoint_id)
-        note_health(endpoint, sent)
+        update_health(endpoint, sent)
         if sent.is_success:
             states.move(
                 delivery, "delivered", under_lease=True, wake_at=None, delivered_at=sent.ended_at, **values
             )
         else:
-            wait = next_wait(_tries(delivery), sent, chance=chance)
+            wait = next_wait(_count_tries(delivery), sent, chance=chance)
             if wait is None or endpoint.deleted_at is not None:
                 states.move(delivery, "failed", under_lease=True, wake_at=None, **values)
             elif not is_open(endpoint):
@@ -141,11 +148,15 @@ def record_result(delivery: Delivery, sent: AttemptResult, *, chance: random.Ran
     _log_attempt(delivery, attempt, outcome=delivery.status)
 
 
-def _tries(delivery: Delivery) -> int:
-    """Attempts of the schedule that stands, with this one; a person's wish to send again sets `due_at` and begins it anew."""
+def _count_tries(delivery: Delivery) -> int:
+    """Return the attempts of the current schedule, with this one.
+
+    Sending again by hand sets `due_at`, which begins a new schedule.
+    """
     since = delivery.due_at
     if since is None or since == delivery.created_at:
-        # Without a look at the clock: this process's may be behind the database's, and the first attempt before `since`.
+        # Not by time: this process's clock may be behind the database's, and the first attempt before
+        # `since`.
         return delivery.attempt_count + 1
     return 1 + DeliveryAttempt.everywhere.filter(delivery=delivery, started_at__gte=since).count()
 
@@ -154,54 +165,58 @@ SuccessfulDelivery = tuple[Delivery, AttemptResult]
 
 
 def record_successes(done: Sequence[SuccessfulDelivery]) -> None:
-    """Of many at once what `record_result()` writes, in one transaction; those that were overtaken are left out and logged.
+    """Write for many successes what `record_result()` writes, in one transaction.
 
-    It raises nothing: whatever befalls one of them, the others are written.
+    Those that were overtaken are left out and logged. It raises nothing: if one of them fails, the others are
+    written.
     """
     if not done:
         return
     try:
         if _record_together(done):
             return
-    # Whatever it was, it may have been one of them only; each is tried by itself, and there it is logged.
+    # The error may come from one of them only, so each is recorded separately, and its error logged there.
     except Exception as error:  # noqa: BLE001
         log.warning("not_recorded_together", count=len(done), error=str(error))
-    for delivery, sent in done:
+    for delivery, result in done:
         try:
-            record_result(delivery, sent)
+            record_result(delivery, result)
         except states.Overtaken:
             log.warning("lease_lost", delivery=encode("dlv", delivery.pk))
-        # The edge of this delivery's task, which may belong to another thread: it is due again after its lease.
+        # Errors must not spread to the other deliveries: this one is due again after its lease.
         except Exception:
             counters.add("work_failed", "webhooks.deliver_to_endpoint")
             log.exception("work_failed", delivery=encode("dlv", delivery.pk), attempts=delivery.attempts)
 
 
 def _record_together(done: Sequence[SuccessfulDelivery]) -> bool:
-    """False, and nothing is written, where one of them was overtaken."""
-    latest: dict[UUID, datetime] = {}
-    for delivery, sent in done:
-        latest[delivery.endpoint_id] = max(sent.ended_at, latest.get(delivery.endpoint_id, sent.ended_at))
-    attempts = [_attempt(delivery, sent) for delivery, sent in done]
+    """Record all of them; return False, and write nothing, if one of them was overtaken."""
+    last_success_by_endpoint: dict[UUID, datetime] = {}
+    for delivery, result in done:
+        last_success_by_endpoint[delivery.endpoint_id] = max(
+            result.ended_at, last_success_by_endpoint.get(delivery.endpoint_id, result.ended_at)
+        )
+    attempts = [_build_attempt(delivery, result) for delivery, result in done]
     with transaction.atomic():
-        # In one order for everybody, and before the deliveries: what is written is locked.
-        for endpoint_id, ended_at in sorted(latest.items()):
-            _note_success_of(endpoint_id, ended_at)
-        delivered = [
+        # Endpoints before deliveries and in one order, so that two writers, whose writes lock rows, can't
+        # deadlock.
+        for endpoint_id, ended_at in sorted(last_success_by_endpoint.items()):
+            _count_success_of(endpoint_id, ended_at)
+        changes = [
             (
                 delivery,
                 {
                     "wake_at": None,
                     "attempts": 0,
                     "attempt_count": attempt.number,
-                    "last_status": sent.status_code,
+                    "last_status": result.status_code,
                     "last_error": "",
-                    "delivered_at": sent.ended_at,
+                    "delivered_at": result.ended_at,
                 },
             )
-            for (delivery, sent), attempt in zip(done, attempts, strict=True)
+            for (delivery, result), attempt in zip(done, attempts, strict=True)
         ]
-        if not states.move_each(delivered, "delivered"):
+        if not states.move_each(changes, "delivered"):
             transaction.set_rollback(True)
             return False
         insert(attempts)
@@ -210,34 +225,34 @@ def _record_together(done: Sequence[SuccessfulDelivery]) -> bool:
     return True
 
 
-def _attempt(delivery: Delivery, sent: AttemptResult) -> DeliveryAttempt:
-    """The row of the log, not stored."""
+def _build_attempt(delivery: Delivery, result: AttemptResult) -> DeliveryAttempt:
+    """Return the unsaved row of the log."""
     return DeliveryAttempt(
         workspace_id=delivery.workspace_id,
         delivery=delivery,
         number=delivery.attempt_count + 1,
-        started_at=sent.started_at,
-        duration_ms=round(sent.seconds * 1000),
-        url=sent.url,
-        request_headers=dict(sent.request_headers),
-        status_code=sent.status_code,
-        response_headers=dict(sent.response_headers),
-        response_body=sent.response_body,
-        error=sent.error,
+        started_at=result.started_at,
+        duration_ms=round(result.seconds * 1000),
+        url=result.url,
+        request_headers=dict(result.request_headers),
+        status_code=result.status_code,
+        response_headers=dict(result.response_headers),
+        response_body=result.response_body,
+        error=result.error,
     )
 
 
 def _log_attempt(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) -> None:
-    """The tallies and the log, once it is committed."""
+    """Count and log an attempt, after its commit."""
     counters.add("webhook_attempts", "failed" if attempt.error else "delivered")
     if attempt.number == 1:
         counters.add("webhook_first_attempts", "all")
-        # What was held begins to wait when it is let go.
+        # A held delivery begins to wait when it is released.
         waited = (attempt.started_at - (delivery.due_at or delivery.created_at)).total_seconds()
         counters.add("webhook_first_wait_seconds", "all", max(waited, 0.0))
     log.info(
         "delivery_attempted",
-        # Of the call that led to it: a task sends those of many.
+        # The request that led to the event; a task sends the deliveries of many.
         request_id=delivery.request_id,
         delivery=encode("dlv", delivery.pk),
         endpoint=encode("whe", delivery.endpoint_id),
@@ -249,60 +264,64 @@ def _log_attempt(delivery: Delivery, attempt: DeliveryAttempt, *, outcome: str) 
     )
 
 
-def note_health(endpoint: Endpoint, sent: AttemptResult) -> None:
-    """Count this attempt in the endpoint's health; the row is locked by the caller."""
+def update_health(endpoint: Endpoint, sent: AttemptResult) -> None:
+    """Count this attempt in the endpoint's health; the caller has locked the row."""
     now = sent.ended_at
     if sent.is_success:
-        _note_success(endpoint, now)
+        _count_success(endpoint, now)
         return
     failures = endpoint.failures + 1
     failing_since = endpoint.failing_since or now
-    counted: dict[str, Any] = {"failures": failures, "failing_since": failing_since}
-    is_worn_out = (
+    values: dict[str, Any] = {"failures": failures, "failing_since": failing_since}
+    has_failed_too_long = (
         failures >= limits.WEBHOOK_DISABLED_FAILURES and now - failing_since >= limits.WEBHOOK_DISABLED_AFTER
     )
-    if endpoint.status != EndpointStatus.DISABLED and (sent.status_code == 410 or is_worn_out):
-        states.move(endpoint, "disabled", **counted)
+    if endpoint.status != EndpointStatus.DISABLED and (sent.status_code == 410 or has_failed_too_long):
+        states.move(endpoint, "disabled", **values)
         log.warning("endpoint_disabled", endpoint=encode("whe", endpoint.pk), failures=failures)
-        _tell_people(endpoint, sent, now)
+        _notify_members(endpoint, sent, now)
     elif endpoint.status == EndpointStatus.ACTIVE and failures >= limits.WEBHOOK_DEGRADED_FAILURES:
-        states.move(endpoint, "degraded", **counted)
+        states.move(endpoint, "degraded", **values)
         log.warning("endpoint_degraded", endpoint=encode("whe", endpoint.pk), failures=failures)
-        _tell_people(endpoint, sent, now)
+        _notify_members(endpoint, sent, now)
     else:
-        states.write_as(endpoint, endpoint.status, **counted)
+        states.write_as(endpoint, endpoint.status, **values)
 
 
-def _tell_people(endpoint: Endpoint, sent: AttemptResult, now: datetime) -> None:
-    words = {"host": endpoint.address, "failures": endpoint.failures}
+def _notify_members(endpoint: Endpoint, result: AttemptResult, now: datetime) -> None:
+    """Notify members that the endpoint fails or was switched off."""
+    names = {"host": endpoint.address, "failures": endpoint.failures}
     if endpoint.status == EndpointStatus.DISABLED:
-        title = _("The webhook endpoint at %(host)s was switched off") % words
+        title = _("The webhook endpoint at %(host)s was switched off") % names
         text = _("Events are held until you switch it on.")
     else:
-        title = _("The webhook endpoint at %(host)s fails") % words
-        text = _("%(failures)d deliveries failed in a row. Retrying more slowly.") % words
+        title = _("The webhook endpoint at %(host)s fails") % names
+        text = _("%(failures)d deliveries failed in a row. Retrying more slowly.") % names
     notices.record(
         "webhook",
         workspace_id=endpoint.workspace_id,
         key=f"{endpoint.pk.hex}:{endpoint.status}:{as_z(endpoint.failing_since or now)}",
         title=title,
-        text=f"{sent.error}\n{text}",
+        text=f"{result.error}\n{text}",
         path="settings/webhooks",
         now=now,
     )
 
 
-def _note_success_of(endpoint_id: UUID, now: datetime) -> None:
-    """Lock the endpoint's row until the transaction ends, and count the success: by one statement where it is well."""
-    well = {"pk": endpoint_id, "failures": 0, "status": EndpointStatus.ACTIVE}
-    if not update_each(Endpoint, [(well, {"last_success_at": now, "updated_at": utc_now()})]):
-        _note_success(Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id), now)
+def _count_success_of(endpoint_id: UUID, now: datetime) -> None:
+    """Lock the endpoint's row until the transaction ends, and count a success.
+
+    A healthy endpoint takes one statement.
+    """
+    healthy_row = {"pk": endpoint_id, "failures": 0, "status": EndpointStatus.ACTIVE}
+    if not update_each(Endpoint, [(healthy_row, {"last_success_at": now, "updated_at": utc_now()})]):
+        _count_success(Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id), now)
 
 
-def _note_success(endpoint: Endpoint, now: datetime) -> None:
-    well: dict[str, Any] = {"failures": 0, "failing_since": None, "last_success_at": now}
+def _count_success(endpoint: Endpoint, now: datetime) -> None:
+    values: dict[str, Any] = {"failures": 0, "failing_since": None, "last_success_at": now}
     if endpoint.status == EndpointStatus.DEGRADED:
-        states.move(endpoint, "active", **well)
+        states.move(endpoint, "active", **values)
     else:
-        # A disabled one stays so: only a person switches it on again.
-        states.write_as(endpoint, endpoint.status, **well)
+        # A disabled endpoint stays so: only a person switches it on again.
+        states.write_as(endpoint, endpoint.status, **values)

@@ -1,4 +1,4 @@
-"""Sign deliveries by Standard Webhooks: HMAC-SHA256 of `<event id>.<seconds>.<body>`, the body as it is sent.
+"""Signs deliveries by Standard Webhooks: HMAC-SHA256 of `<event id>.<seconds>.<body>`, the body as sent.
 
 The address and the other headers aren't signed.
 """
@@ -22,11 +22,12 @@ SECRET_BYTES: Final = 32
 
 
 def make_secret() -> str:
+    """Return a new secret: `whsec_` and base64 of 32 random bytes."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def secrets_of(endpoint: Endpoint, *, now: datetime) -> list[str]:
-    """The secrets that sign at `now`: the current one first, then the previous one while they overlap."""
+    """Return the secrets that sign at `now`: the current one, then the previous one while they overlap."""
     until = endpoint.previous_secret_until
     if endpoint.previous_secret and until is not None and now < until:
         return [endpoint.secret, endpoint.previous_secret]
@@ -34,9 +35,9 @@ def secrets_of(endpoint: Endpoint, *, now: datetime) -> list[str]:
 
 
 def sign(signing_secrets: Sequence[str], event_id: str, sent_at: datetime, body: bytes) -> str:
-    """The value of `webhook-signature`: `v1,` and base64 for each secret; the receiver accepts any of them.
+    """Return the value of `webhook-signature`: `v1,` and base64 for each secret; receivers accept any.
 
-    `sent_at` is in UTC; its whole seconds are what `webhook-timestamp` says.
+    `sent_at` is in UTC; its whole seconds are those of `webhook-timestamp`.
     """
     text = body.decode()
     return " ".join(Webhook(secret).sign(event_id, sent_at, text) for secret in signing_secrets)

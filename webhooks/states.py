@@ -1,4 +1,4 @@
-"""The moves of an endpoint, of a delivery and of a recovery, as data."""
+"""Declares the status changes that endpoints, deliveries and recoveries allow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ENDPOINT: Final[Mapping[str, frozenset[str]]] = {
-    # Straight to disabled by an answer of 410, which says that nobody will ever listen there again.
+    # Straight to disabled by an answer of 410, which says that the endpoint is gone forever.
     "active": frozenset({"degraded", "disabled"}),
     "degraded": frozenset({"active", "disabled"}),
     # Only by a person.

@@ -1,4 +1,4 @@
-"""The webhooks' jobs: events to deliveries, deliveries to endpoints."""
+"""Registers the webhooks' jobs: events to deliveries, deliveries to endpoints."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from webhooks.models import Delivery, Recovery
 
 
 def fan_out() -> int:
-    """One batch of events; how many there were."""
+    """Dispatch one batch of events, and return how many there were."""
     return events.dispatch_batch(write_deliveries)
 
 
 jobs.register(jobs.BatchJob(name="webhooks.fan_out", work=fan_out, waits=events.NOT_DISPATCHED))
-# Two jobs over the same rows. Endpoints that fail are probed in slots of their own, so that however many of them hang,
-# those that work find a free slot; and no workspace takes all slots of either.
+# Two jobs over the same rows. Endpoints that fail are probed in slots of their own, so that however many of
+# them hang, those that work find a free slot; and no workspace takes all slots of either.
 HEALTHY: Final = jobs.HolderJob(
     name="webhooks.deliver_to_endpoint",
     model=Delivery,
     column="endpoint_id",
-    slots=deliver.slots_of_healthy,
+    slots=deliver.healthy_endpoint_slots,
     work=deliver.deliver_to_endpoint,
     share=0.75,
     pace=deliver.PACE,
@@ -32,7 +32,7 @@ FAILING: Final = jobs.HolderJob(
     name="webhooks.probe_endpoint",
     model=Delivery,
     column="endpoint_id",
-    slots=deliver.slots_of_failing,
+    slots=deliver.failing_endpoint_slots,
     work=deliver.probe_endpoint,
     share=0.25,
     ahead=0,

@@ -1,4 +1,4 @@
-"""What an endpoint may be: its address, its events, its description. Nothing here writes."""
+"""Checks an endpoint's address, events, description and rate. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DESCRIPTION_CHARACTERS: Final = 200
-LOOK_SECONDS: Final = 3.0
-"""Somebody waits for it before a page."""
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x20\x7f]")
+CONNECT_SECONDS: Final = 3.0
+"""Short, because somebody waits for the page."""
+_SPACE_OR_CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
 
 
 def refuse_unless_usable(
     url: str, events: Sequence[str], description: str, rate: int = limits.WEBHOOK_RATE
 ) -> None:
-    """Raises `Invalid` with everything that is wrong; `rate` is deliveries a second."""
-    wrong = [*problems_of_url(url), *_problems_of_events(events)]
+    """Raise `Invalid` with everything that is wrong; `rate` is in deliveries a second."""
+    problems = [*problems_of_url(url), *_problems_of_events(events)]
     if len(description) > DESCRIPTION_CHARACTERS:
-        wrong.append(Detail("description", "too_long", f"Use at most {DESCRIPTION_CHARACTERS} characters."))
+        problems.append(
+            Detail("description", "too_long", f"Use at most {DESCRIPTION_CHARACTERS} characters.")
+        )
     if not 1 <= rate <= limits.WEBHOOK_RATE_MOST:
         message = f"Choose a rate from 1 to {limits.WEBHOOK_RATE_MOST} a second."
-        wrong.append(Detail("rate", "out_of_range", message))
-    if wrong:
-        raise Invalid(*wrong)
+        problems.append(Detail("rate", "out_of_range", message))
+    if problems:
+        raise Invalid(*problems)
 
 
 def problems_of_url(url: str) -> list[Detail]:
-    """Why the address has no form that can be called, else nothing; where it leads is judged at every connection."""
+    """Return what is wrong with the form of the address; where it leads is checked at every connection."""
 
     def problem(code: str, message: str) -> list[Detail]:
         return [Detail("url", code, message)]
@@ -51,7 +53,7 @@ def problems_of_url(url: str) -> list[Detail]:
         has_host, _ = bool(parts.hostname), parts.port
     except ValueError:
         return problem("invalid", "This is not an address that can be called.")
-    if not has_host or _UNPRINTABLE.search(url) or parts.scheme not in {"http", "https"}:
+    if not has_host or _SPACE_OR_CONTROL.search(url) or parts.scheme not in {"http", "https"}:
         return problem("invalid", "Use a whole address that begins with https:// and holds no spaces.")
     if parts.scheme == "http" and not settings.WEBHOOKS_ALLOW_HTTP:
         return problem("https_required", "Use an https:// address; http is not allowed here.")
@@ -60,11 +62,12 @@ def problems_of_url(url: str) -> list[Detail]:
     return []
 
 
-def refuse_where_closed(url: str) -> None:
-    """Connect once, to tell in words at the field that the address leads where no call may go.
+def refuse_forbidden_address(url: str) -> None:
+    """Connect once. Raises `Invalid` if the address leads where no call may go.
 
-    Only that is refused here. A receiver that isn't up yet, or a name that DNS doesn't know yet, is told by the test
-    event; and every later connection is judged anew. It talks to the network: never inside a transaction. Raises `Invalid`.
+    Only that is refused here. A receiver that isn't up yet, or a name that DNS doesn't know yet, shows with
+    the test event; and every later connection is checked again. It talks to the network: never call it inside
+    a transaction.
     """
     parts = urlsplit(url)
     policy = Policy(
@@ -74,20 +77,20 @@ def refuse_where_closed(url: str) -> None:
     )
     port = parts.port if parts.port is not None else {"http": 80, "https": 443}[parts.scheme]
     try:
-        connect(str(parts.hostname), port, timeout=LOOK_SECONDS, policy=policy).close()
+        connect(str(parts.hostname), port, timeout=CONNECT_SECONDS, policy=policy).close()
     except AddressRefused as error:
         raise Invalid.one("url", "address_refused", f"{error} Use one that can be reached.") from error
     except OutboundError:
         return
 
 
-def _problems_of_events(chosen: Sequence[str]) -> list[Detail]:
-    """One for each name that is no type of events; `*` stands alone for all of them."""
-    if list(chosen) == [EVERY_EVENT]:
+def _problems_of_events(names: Sequence[str]) -> list[Detail]:
+    """Return a problem for each name that is no type of events; `*` alone stands for all types."""
+    if list(names) == [EVERY_EVENT]:
         return []
-    known = ", ".join(TYPES)
+    known_names = ", ".join(TYPES)
     return [
-        Detail(f"events[{place}]", "unknown_event", f"{name!r} is not an event; there are: {known}.")
-        for place, name in enumerate(chosen)
+        Detail(f"events[{index}]", "unknown_event", f"{name!r} is not an event; there are: {known_names}.")
+        for index, name in enumerate(names)
         if name not in TYPES
     ]

@@ -1,1 +1,1 @@
-"""Who may call what: tokens, log-in by token, permissions, roles, the rate limit, idempotency."""
+"""Authenticates and limits API requests: tokens, permissions, roles, rate limits and idempotency keys."""

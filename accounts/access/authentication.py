@@ -1,4 +1,4 @@
-"""Bearer token → workspace and scopes."""
+"""Authenticates an API request by its bearer token, which names a workspace and its scopes."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ log = structlog.get_logger(__name__)
 _SCHEME: Final = "Bearer"
 _BAD_TOKENS_GROUP: Final = "accounts.bad_tokens"
 CACHE_SKIPPED_SECONDS: Final = 5.0
-"""After a failure the cache isn't asked for this long: a dead one must not cost every bad token its time-out."""
+"""Time without counting after the cache failed: a dead cache must not cost every bad token a time-out."""
 _cache_skipped_until: Final = {"at": 0.0}
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is calling: `request.user` and `request.auth` of every API request."""
+    """The caller of an API request: `request.user` and `request.auth`."""
 
     workspace: Workspace
     token_id: UUID
     scopes: frozenset[str]
     test: bool
     actor: str
-    """The token's public id: what audit log and events name."""
+    """The token's public id, as the audit log and events name it."""
     expires_at: datetime | None
 
 
 class Unauthenticated(AppError):
-    """Missing, malformed, unknown, expired and revoked are told apart for nobody."""
+    """Raised for a missing, malformed, unknown, expired or revoked token; the answer doesn't say which."""
 
     code = "unauthenticated"
 
@@ -59,6 +59,8 @@ class Unauthenticated(AppError):
 
 
 class TooManyBadTokens(AppError):
+    """Raised when an address has sent too many invalid tokens; `retry_after` is in seconds."""
+
     code = "rate_limited"
 
     def __init__(self, retry_after: int) -> None:
@@ -69,14 +71,17 @@ class TooManyBadTokens(AppError):
 
 
 class BearerToken(BaseAuthentication):
+    """Authenticates requests by the `Authorization: Bearer` header, for DRF."""
+
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
-        text = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
+        """Return the caller. Raises `Unauthenticated`, or `TooManyBadTokens` for a network that guesses."""
+        text = _bearer_token(request.META.get("HTTP_AUTHORIZATION", ""))
         if text is None:
             raise Unauthenticated
         now = utc_now()
         token = tokens.find_token(text, now)
-        # Only bad tokens are counted and only they are refused: a good one works from an address where another
-        # client has a wrong one.
+        # Only bad tokens are counted and only they are refused: a good one works from an address where
+        # another client has a wrong one.
         if token is None:
             _count_bad_token(request._request)  # noqa: SLF001  django-ratelimit knows Django's requests
             raise Unauthenticated
@@ -92,6 +97,7 @@ class BearerToken(BaseAuthentication):
 
 
 def caller_of(token: ApiToken) -> Caller:
+    """Return the caller that a token stands for."""
     return Caller(
         workspace=token.workspace,
         token_id=token.pk,
@@ -103,7 +109,7 @@ def caller_of(token: ApiToken) -> Caller:
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """The client's address behind `TRUSTED_PROXIES` proxies; None where the server doesn't know one.
+    """Return the client's address behind `TRUSTED_PROXIES` proxies; None if the server doesn't know one.
 
     Entries of `X-Forwarded-For` further left than our own proxies wrote are the client's own claims.
     """
@@ -115,6 +121,7 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def _plain_address(text: str) -> str | None:
+    """Return the address without its zone, as IPv4 if it is mapped into IPv6; None if it isn't an address."""
     try:
         # PostgreSQL's inet has no zones.
         address = ipaddress.ip_address(text.partition("%")[0])
@@ -124,19 +131,21 @@ def _plain_address(text: str) -> str | None:
     return str(mapped or address)
 
 
-def _bearer(header: str) -> str | None:
-    scheme, _, text = header.partition(" ")
-    return text.strip() or None if scheme.lower() == _SCHEME.lower() else None
+def _bearer_token(header: str) -> str | None:
+    """Return the token of an `Authorization` header; None for another scheme or an empty token."""
+    scheme, _, token = header.partition(" ")
+    return token.strip() or None if scheme.lower() == _SCHEME.lower() else None
 
 
 def _count_bad_token(request: HttpRequest) -> None:
+    """Count an invalid token of the client's network. Raises `TooManyBadTokens` above the limit."""
     if time.monotonic() < _cache_skipped_until["at"]:
         return
     try:
         usage = get_usage(
-            request, group=_BAD_TOKENS_GROUP, key=_guesser, rate=limits.BAD_TOKENS, increment=True
+            request, group=_BAD_TOKENS_GROUP, key=_network_key, rate=limits.BAD_TOKENS, increment=True
         )
-    # Without the cache nobody can be counted; a guess at 178 bits is hopeless with or without the limit.
+    # Without the cache nothing can be counted; guessing 178 bits is hopeless with or without the limit.
     except (RedisError, OSError) as error:
         _cache_skipped_until["at"] = time.monotonic() + CACHE_SKIPPED_SECONDS
         log.warning("bad_tokens_not_counted", error=str(error))
@@ -146,13 +155,13 @@ def _count_bad_token(request: HttpRequest) -> None:
         raise TooManyBadTokens(max(usage["time_left"], 1))
 
 
-def _guesser(group: str, request: HttpRequest) -> str:
+def _network_key(group: str, request: HttpRequest) -> str:
     del group
-    return sender(request)
+    return client_network(request)
 
 
-def sender(request: HttpRequest) -> str:
-    """One network that a single client has to itself: an IPv4 address, or an IPv6 /64."""
+def client_network(request: HttpRequest) -> str:
+    """Return the network that a single client has to itself: its IPv4 address, or its IPv6 /64."""
     address = client_address(request)
     if address is None:
         return "unknown"

@@ -1,4 +1,7 @@
-"""Idempotency-Key: the first answer is kept beside its effect and replayed."""
+"""Replays the first answer to a request with a known `Idempotency-Key`.
+
+The answer is stored in the transaction of its effect.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,17 @@ if TYPE_CHECKING:
 
     from accounts.access.authentication import Caller
 
-_PRINTABLE: Final = re.compile(r"[\x20-\x7e]+")
-_QUOTED: Final = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
-_SEALED: Final = b"sealed:"
-"""Before a body that is sealed; no JSON begins so."""
-_FORGOTTEN_AT_ONCE: Final = 500
-"""Rows of one deletion: on SQLite it holds the only write lock."""
+_PRINTABLE_ASCII: Final = re.compile(r"[\x20-\x7e]+")
+_QUOTED_KEY: Final = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
+_SEALED_PREFIX: Final = b"sealed:"
+"""Stands before a body that is stored encrypted; no JSON begins so."""
+_DELETED_AT_ONCE: Final = 500
+"""Rows that one deletion takes: on SQLite it holds the only write lock."""
 
 
 class KeyReused(AppError):
+    """Raised for a key that came with another request before."""
+
     code = "idempotency_key_reused"
 
     def __init__(self) -> None:
@@ -39,6 +44,8 @@ class KeyReused(AppError):
 
 
 class InProgress(AppError):
+    """Raised while the first request with the key is still running."""
+
     code = "idempotency_in_progress"
 
     def __init__(self) -> None:
@@ -50,7 +57,7 @@ class InProgress(AppError):
 class StoredAnswer:
     """An answer as it goes over the wire, so that a replay is byte for byte the first.
 
-    The body of one that `is_secret` is kept sealed.
+    If it `is_secret`, its body is stored encrypted.
     """
 
     status: int
@@ -60,20 +67,23 @@ class StoredAnswer:
 
 
 def request_digest(method: str, path: str, body: bytes) -> bytes:
-    """What tells two requests apart; the form of a path with a trailing slash is the same address."""
+    """Return a hash that tells two requests apart; a path with a trailing slash is the same address."""
     head = f"{method.upper()}\0{path.rstrip('/')}\0".encode()
     return hashlib.sha256(head + body).digest()
 
 
 def read_key(header: str | None) -> str | None:
-    """The key of the header, plain or quoted as the draft has it; 400 for everything else."""
+    """Return the key of the header, plain or quoted as the IETF draft has it; None without a header.
+
+    Raises `Invalid` for everything else.
+    """
     if header is None:
         return None
     text = header.strip(" \t")
     if text.startswith('"'):
-        quoted = _QUOTED.fullmatch(text)
+        quoted = _QUOTED_KEY.fullmatch(text)
         text = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else ""
-    if len(text) > limits.IDEMPOTENCY_KEY_CHARACTERS or not _PRINTABLE.fullmatch(text):
+    if len(text) > limits.IDEMPOTENCY_KEY_CHARACTERS or not _PRINTABLE_ASCII.fullmatch(text):
         message = f"Give 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} printable ASCII characters."
         raise Invalid.one(field="Idempotency-Key", code="invalid", message=message)
     return text
@@ -82,11 +92,13 @@ def read_key(header: str | None) -> str | None:
 def run_once(
     caller: Caller, key_header: str | None, digest: bytes, effect: Callable[[], StoredAnswer]
 ) -> tuple[StoredAnswer, bool]:
-    """The answer, and whether it is a replay. `digest` is the request's `request_digest`.
+    """Run the effect once per key; return its answer and whether that is a replay.
 
-    With a key, `effect` runs in one transaction with the row that keeps its answer: there is never an effect without
-    its answer, nor an answer without its effect. An effect that raises leaves nothing, so a retry really retries;
-    answers other than 2xx are not kept. Without a key there is no transaction of ours.
+    `digest` is `request_digest`'s.
+
+    With a key, `effect` runs in one transaction with the row that keeps its answer: there is never an effect
+    without its answer, nor an answer without its effect. An effect that raises leaves nothing, so a retry
+    really retries; answers other than 2xx are not kept. Without a key there is no transaction of ours.
     """
     key = read_key(key_header)
     if key is None:
@@ -94,23 +106,25 @@ def run_once(
     with transaction.atomic():
         _refuse_while_in_flight(caller, key)
         now = utc_now()
-        same_key = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
-        kept: IdempotencyKey | None = same_key.first()
-        if kept is not None and kept.created_at > now - limits.IDEMPOTENCY_KEPT:
-            if bytes(kept.request_digest) != digest:
+        rows = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
+        stored: IdempotencyKey | None = rows.first()
+        if stored is not None and stored.created_at > now - limits.IDEMPOTENCY_KEPT:
+            if bytes(stored.request_digest) != digest:
                 raise KeyReused
-            return _stored_answer(kept), True
+            return _stored_answer(stored), True
         answer = effect()
         if 200 <= answer.status < 300:
-            if kept is not None:
-                same_key.delete()
+            if stored is not None:
+                rows.delete()
             IdempotencyKey.everywhere.create(
                 workspace=caller.workspace,
                 test=caller.test,
                 key=key,
                 request_digest=digest,
                 status=answer.status,
-                body=_SEALED + seal(answer.body.decode()).encode() if answer.is_secret else answer.body,
+                body=_SEALED_PREFIX + seal(answer.body.decode()).encode()
+                if answer.is_secret
+                else answer.body,
                 headers=dict(answer.headers),
                 created_at=now,
             )
@@ -119,43 +133,47 @@ def run_once(
 
 
 def has_answer(caller: Caller, key_header: str | None) -> bool:
-    """Whether `run_once` would most likely not run the effect: what is dear to prepare for it may be left out."""
+    """Return whether `run_once` will most likely replay an answer, so that costly preparations can be
+    skipped.
+    """
     key = read_key(key_header)
     if key is None:
         return False
-    fresh = utc_now() - limits.IDEMPOTENCY_KEPT
-    same_key = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
-    return bool(same_key.filter(created_at__gt=fresh).exists())
+    oldest = utc_now() - limits.IDEMPOTENCY_KEPT
+    rows = IdempotencyKey.everywhere.filter(workspace=caller.workspace, test=caller.test, key=key)
+    return bool(rows.filter(created_at__gt=oldest).exists())
 
 
-def _stored_answer(kept: IdempotencyKey) -> StoredAnswer:
-    body = bytes(kept.body)
-    if not body.startswith(_SEALED):
-        return StoredAnswer(kept.status, body, kept.headers)
-    opened = unseal(body.removeprefix(_SEALED).decode()).encode()
-    return StoredAnswer(kept.status, opened, kept.headers, is_secret=True)
+def _stored_answer(row: IdempotencyKey) -> StoredAnswer:
+    """Return the answer of a row, decrypted if it was stored encrypted."""
+    body = bytes(row.body)
+    if not body.startswith(_SEALED_PREFIX):
+        return StoredAnswer(row.status, body, row.headers)
+    unsealed = unseal(body.removeprefix(_SEALED_PREFIX).decode()).encode()
+    return StoredAnswer(row.status, unsealed, row.headers, is_secret=True)
 
 
 def _refuse_while_in_flight(caller: Caller, key: str) -> None:
-    """Raises `InProgress` where another transaction has the key and isn't committed.
+    """Raises `InProgress` if another transaction holds the key and hasn't committed.
 
-    There is no row to lock before the first commit, so on PostgreSQL a number made of the key is locked until the
-    transaction ends. On SQLite the one write lock, which every transaction takes at its start, made the second wait.
+    There is no row to lock before the first commit, so on PostgreSQL an advisory lock is held on a hash of
+    the key until the transaction ends. On SQLite the one write lock, which every transaction takes at its
+    start, makes the second wait.
     """
     if connection.vendor != "postgresql":
         return
-    name = f"{caller.workspace.pk}\0{caller.test}\0{key}".encode()
-    number = int.from_bytes(hashlib.sha256(name).digest()[:8], signed=True)
+    identity = f"{caller.workspace.pk}\0{caller.test}\0{key}".encode()
+    lock_id = int.from_bytes(hashlib.sha256(identity).digest()[:8], signed=True)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock_id])
         if not cursor.fetchone()[0]:
             raise InProgress
 
 
-def forget_expired(now: datetime) -> int:
-    """Delete some of the answers that are past their time; 0 when none are left."""
+def delete_expired(now: datetime) -> int:
+    """Delete some of the answers that are past their time, and return how many; 0 when none are left."""
     expired = IdempotencyKey.everywhere.filter(created_at__lte=now - limits.IDEMPOTENCY_KEPT)
-    some = list(expired.order_by("created_at").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
-    if some:
-        IdempotencyKey.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    ids = list(expired.order_by("created_at").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
+    if ids:
+        IdempotencyKey.everywhere.filter(pk__in=ids).delete()
+    return len(ids)

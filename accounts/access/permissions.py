@@ -1,4 +1,4 @@
-"""What every API request passes, in the contract's order: token, whitelist, rate, scope."""
+"""Checks every API request in the contract's order: token, whitelist, rate limit, scope."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
     from rest_framework.views import APIView
 
-_METHODS_WITHOUT_ROUTE: Final = (None, "metadata")
+_ACTIONS_WITHOUT_ROUTE: Final = (None, "metadata")
 
 
 class NotWhitelisted(AppError):
+    """Raised for a token of a workspace that an operator hasn't approved."""
+
     code = "workspace_not_whitelisted"
 
     def __init__(self) -> None:
@@ -35,7 +37,7 @@ class NotWhitelisted(AppError):
 
 
 class BeingDeleted(AppError):
-    """A workspace whose deletion was asked for rests, as one that isn't whitelisted does."""
+    """Raised for a workspace whose deletion was requested: it is paused, as one that isn't whitelisted."""
 
     code = "workspace_not_whitelisted"
 
@@ -45,6 +47,8 @@ class BeingDeleted(AppError):
 
 
 class RateLimited(AppError):
+    """Raised when the workspace's allowance of requests is used up."""
+
     code = "rate_limited"
 
     def __init__(self, decision: ratelimit.Decision) -> None:
@@ -56,6 +60,8 @@ class RateLimited(AppError):
 
 
 class InsufficientScope(AppError):
+    """Raised when the token lacks the scope that the action needs."""
+
     code = "insufficient_scope"
 
     def __init__(self, scope: str) -> None:
@@ -64,6 +70,8 @@ class InsufficientScope(AppError):
 
 
 class HasToken(BasePermission):
+    """Allows requests with a valid token."""
+
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
         caller(request)
@@ -71,6 +79,8 @@ class HasToken(BasePermission):
 
 
 class WorkspaceIsWhitelisted(BasePermission):
+    """Allows requests of approved workspaces that aren't being deleted."""
+
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
         workspace = caller(request).workspace
@@ -82,7 +92,7 @@ class WorkspaceIsWhitelisted(BasePermission):
 
 
 class RateAllows(BasePermission):
-    """Takes one request from the workspace's allowance, and keeps the decision for the answer's headers."""
+    """Takes one request from the workspace's allowance, and stores the decision for the answer's headers."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view
@@ -98,31 +108,34 @@ class RateAllows(BasePermission):
 
 
 class TokenHasScope(BasePermission):
-    """Asks the view's `scopes` for the action; a view that doesn't say is our own fault and answers nobody."""
+    """Requires the scope that the view's `scopes` names for the action.
+
+    A view that names none raises `ImproperlyConfigured`: that is a programming error.
+    """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         action: str | None = getattr(view, "action", None)
-        if action in _METHODS_WITHOUT_ROUTE and hasattr(view, "action_map"):
+        if action in _ACTIONS_WITHOUT_ROUTE and hasattr(view, "action_map"):
             # The route doesn't have this method: let it go on to its 405.
             return True
         scopes: Mapping[str, str | None] = getattr(view, "scopes", {})
         if action is None or action not in scopes:
             message = f"{type(view).__name__}.scopes doesn't say what {action} needs."
             raise ImproperlyConfigured(message)
-        wanted = scopes[action]
-        if wanted is not None and wanted not in caller(request).scopes:
-            raise InsufficientScope(wanted)
+        scope = scopes[action]
+        if scope is not None and scope not in caller(request).scopes:
+            raise InsufficientScope(scope)
         return True
 
 
 def caller(request: Request) -> Caller:
-    """Who is calling; 401 where a view without our authentication asks."""
+    """Return the caller. Raises `Unauthenticated` in a view without our authentication."""
     if not isinstance(request.auth, Caller):
         raise Unauthenticated
     return request.auth
 
 
 def rate_headers(request: Request) -> dict[str, str]:
-    """The headers of the decision that `RateAllows` took; none where it wasn't reached."""
+    """Return the headers of the decision that `RateAllows` took; empty if it wasn't reached."""
     decision = getattr(request._request, "rate_decision", None)  # noqa: SLF001
     return {} if decision is None else ratelimit.headers_of(decision)

@@ -1,4 +1,4 @@
-"""The workspace's allowance of requests, a token bucket (GCRA): Lua on Redis, or one SQL statement in its place."""
+"""Limits each workspace's requests by a token bucket (GCRA), in Lua on Redis or else in one SQL statement."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_SECOND: Final = 1_000_000
+_MICROS_PER_SECOND: Final = 1_000_000
 CAPACITY: Final = limits.RATE_BURST
-INTERVAL: Final = 60 * _SECOND // limits.RATE_PER_MINUTE
+INTERVAL: Final = 60 * _MICROS_PER_SECOND // limits.RATE_PER_MINUTE
 """Microseconds until one more request is allowed."""
 WINDOW: Final = CAPACITY * INTERVAL
-"""Microseconds until an empty allowance is full: how far the theoretical arrival may run ahead of the clock."""
-BEYOND: Final = WINDOW + 60 * _SECOND
-"""An arrival further ahead than this was written by a clock that has been set back since: the allowance begins anew. Less is
-a clock that was corrected a little, by which nobody gets a second burst."""
+"""Microseconds until an empty allowance is full: how far theoretical arrivals may run ahead of the clock."""
+MAX_AHEAD: Final = WINDOW + 60 * _MICROS_PER_SECOND
+"""Microseconds that a stored arrival may be ahead; one further ahead was written by a clock that was set
+back.
+
+The allowance then starts over. A clock that was corrected by less gives nobody a second burst.
+"""
 
 REDIS_TIMEOUT_SECONDS: Final = 0.25
 REDIS_SKIPPED_SECONDS: Final = 5.0
-"""After a failure Redis isn't asked for this long, so that a dead one doesn't cost every request its time-out."""
+"""Time without Redis after a failure, so that a dead one doesn't cost every request its time-out."""
 _redis_skipped_until: Final = {"at": 0.0}
 
 
 @dataclass(frozen=True)
 class Decision:
-    """`remaining` requests are left now; the allowance is full again in `reset_seconds`.
+    """Says whether a request is allowed.
 
-    `retry_after` is the number of seconds until one request is allowed, 0 where this one was.
+    `remaining` requests are left now, and the allowance is full again in `reset_seconds`. `retry_after` is
+    the number of seconds until one request is allowed, 0 if this one was.
     """
 
     allowed: bool
@@ -59,30 +63,34 @@ class Decision:
 def take_request(workspace_id: UUID, *, now: datetime | None = None) -> Decision:
     """Take one request from the workspace's allowance; exact however many ask at once.
 
-    Call it outside a transaction: the SQL form must commit by itself, else the row stays locked until the request
-    ends, and a request that fails would be given back. `now` is for tests; both stores go by their own clock.
+    Call it outside a transaction: the SQL form must commit by itself, else the row stays locked until the
+    request ends, and a request that fails would be given back. `now` is for tests; both stores go by their
+    own clock.
     """
-    micros = None if now is None else round(now.timestamp() * _SECOND)
+    now_micros = None if now is None else round(now.timestamp() * _MICROS_PER_SECOND)
     if settings.REDIS_URL and time.monotonic() >= _redis_skipped_until["at"]:
         try:
-            return _take_from_redis(workspace_id, micros)
-        # Whatever Redis or the way to it has: the database has the same rule. The two don't know of each other, so a
-        # change-over may allow one more burst.
+            return _take_from_redis(workspace_id, now_micros)
+        # Whatever is wrong with Redis or the network: the database has the same rule. The two stores don't
+        # share their counts, so a change-over may allow one more burst.
         except RedisError as error:
             _redis_skipped_until["at"] = time.monotonic() + REDIS_SKIPPED_SECONDS
             log.warning("rate_limit_without_redis", error=str(error), seconds=REDIS_SKIPPED_SECONDS)
-    return _take_from_database(workspace_id, micros)
+    return _take_from_database(workspace_id, now_micros)
 
 
 def unlimited_decision() -> Decision:
-    """What a workspace without a rate limit is told."""
+    """Return the decision for a workspace without a rate limit."""
     return Decision(allowed=True, limit=CAPACITY, remaining=CAPACITY, reset_seconds=0, retry_after=0)
 
 
 def headers_of(decision: Decision) -> dict[str, str]:
-    """The current IETF draft's two headers, and the older three; `X-RateLimit-Reset` is seconds since 1970."""
+    """Return the current IETF draft's two headers and the older three.
+
+    `X-RateLimit-Reset` is in seconds since 1970.
+    """
     values = {
-        "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _SECOND}',
+        "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _MICROS_PER_SECOND}',
         "RateLimit": f'"workspace";r={decision.remaining};t={decision.reset_seconds}',
         "X-RateLimit-Limit": str(decision.limit),
         "X-RateLimit-Remaining": str(decision.remaining),
@@ -94,25 +102,31 @@ def headers_of(decision: Decision) -> dict[str, str]:
 
 
 def _decide(*, allowed: bool, arrival: int, now: int) -> Decision:
-    """`arrival` is the theoretical arrival time as it is stored after the request."""
+    """Return the decision for a request.
+
+    `arrival` is the theoretical arrival time as it is stored after the request; it and `now` are in
+    microseconds.
+    """
     ahead = max(arrival - now, 0)
     return Decision(
         allowed=allowed,
         limit=CAPACITY,
         remaining=max((WINDOW - ahead) // INTERVAL, 0) if allowed else 0,
-        reset_seconds=_seconds(ahead),
+        reset_seconds=_to_whole_seconds(ahead),
         # At least one: a clock that moved on while we asked must not send the caller back at once.
-        retry_after=0 if allowed else max(_seconds(ahead + INTERVAL - WINDOW), 1),
+        retry_after=0 if allowed else max(_to_whole_seconds(ahead + INTERVAL - WINDOW), 1),
     )
 
 
-def _seconds(micros: int) -> int:
-    return -(-micros // _SECOND)
+def _to_whole_seconds(micros: int) -> int:
+    """Return the microseconds as seconds, rounded up."""
+    return -(-micros // _MICROS_PER_SECOND)
 
 
 # --- Redis -----------------------------------------------------------------------------------------------------------
 
-# Lua's numbers are doubles: microseconds since 1970 fit exactly, but are written by %.14g unless told otherwise.
+# Lua's numbers are doubles: microseconds since 1970 fit exactly, but are written by %.14g unless told
+# otherwise.
 _LUA: Final = """
 local now = tonumber(ARGV[3])
 if not now then
@@ -135,7 +149,10 @@ return {1, arrival, now}
 
 @cache
 def _script(url: str) -> Script:
-    """One pooled client per process; the script goes by its digest, and is sent whole where Redis doesn't know it."""
+    """Return the registered script; one pooled client per process.
+
+    The script is called by its digest, and sent whole only if Redis doesn't know it.
+    """
     client = Redis.from_url(
         url,
         socket_timeout=REDIS_TIMEOUT_SECONDS,
@@ -148,7 +165,7 @@ def _script(url: str) -> Script:
 def _take_from_redis(workspace_id: UUID, now: int | None) -> Decision:
     script = _script(settings.REDIS_URL)
     allowed, arrival, at = script(
-        keys=[f"rate:{workspace_id.hex}"], args=[INTERVAL, WINDOW, "" if now is None else now, BEYOND]
+        keys=[f"rate:{workspace_id.hex}"], args=[INTERVAL, WINDOW, "" if now is None else now, MAX_AHEAD]
     )
     return _decide(allowed=bool(allowed), arrival=int(arrival), now=int(at))
 
@@ -156,8 +173,8 @@ def _take_from_redis(workspace_id: UUID, now: int | None) -> Decision:
 # --- SQL -------------------------------------------------------------------------------------------------------------
 
 _CLOCK_POSTGRES: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-# The row that would be inserted holds the earliest arrival (now + one interval), so the clock is read once. The
-# condition sees the row as the transaction before us left it: the row's lock makes the count exact.
+# The row that would be inserted holds the earliest arrival (now + one interval), so the clock is read once.
+# The condition sees the row as the transaction before us left it: the row's lock makes the count exact.
 _TAKE: Final = """
     INSERT INTO rate_bucket (workspace_id, arrival_micros) VALUES (%s, {now} + %s)
     ON CONFLICT (workspace_id) DO UPDATE
@@ -169,30 +186,41 @@ _TAKE: Final = """
             OR rate_bucket.arrival_micros > excluded.arrival_micros + %s
     RETURNING arrival_micros, {now}
 """
-_LOOK: Final = "SELECT arrival_micros, {now} FROM rate_bucket WHERE workspace_id = %s"
+_READ: Final = "SELECT arrival_micros, {now} FROM rate_bucket WHERE workspace_id = %s"
 
 
 def _take_from_database(workspace_id: UUID, now: int | None) -> Decision:
+    """Take a request by one SQL statement; a refused one needs a second, for the wait."""
     is_postgres = connection.vendor == "postgresql"
     if now is None and not is_postgres:
         # SQLite's clock is this machine's; its own functions give milliseconds only.
         now = time.time_ns() // 1000
-    clock: list[Any] = [] if now is None else [now]
-    words = {
+    clock_parameters: list[Any] = [] if now is None else [now]
+    dialect = {
         "now": _CLOCK_POSTGRES if now is None else ("%s::bigint" if is_postgres else "%s"),
         "greatest": "GREATEST" if is_postgres else "MAX",
     }
-    key = UUIDField().get_db_prep_value(workspace_id, connection)
+    workspace_key = UUIDField().get_db_prep_value(workspace_id, connection)
     with connection.cursor() as cursor:
-        beyond = BEYOND - INTERVAL
+        max_ahead = MAX_AHEAD - INTERVAL
         cursor.execute(
-            f"{_TAKE.format(**words)} {MAY_BE_LOST}",
-            [key, *clock, INTERVAL, beyond, INTERVAL, INTERVAL, WINDOW - INTERVAL, beyond, *clock],
+            f"{_TAKE.format(**dialect)} {MAY_BE_LOST}",
+            [
+                workspace_key,
+                *clock_parameters,
+                INTERVAL,
+                max_ahead,
+                INTERVAL,
+                INTERVAL,
+                WINDOW - INTERVAL,
+                max_ahead,
+                *clock_parameters,
+            ],
         )
         # To the end, because SQLite commits a statement only when its last row was read.
         for arrival, at in cursor.fetchall():
             return _decide(allowed=True, arrival=arrival, now=at)
-        # Only a refused request pays for a second statement: it needs to know how long to wait.
-        cursor.execute(_LOOK.format(**words), [*clock, key])
+        # Only a refused request pays for a second statement, to learn how long to wait.
+        cursor.execute(_READ.format(**dialect), [*clock_parameters, workspace_key])
         arrival, at = cursor.fetchone()
     return _decide(allowed=False, arrival=arrival, now=at)

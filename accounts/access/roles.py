@@ -1,4 +1,4 @@
-"""Who may do what in a workspace's pages: a role allows acts, and nothing else does."""
+"""Says which role may do what in a workspace's pages; nothing else decides that."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 _Role = Membership.Role
-_EVERYBODY: Final = frozenset({_Role.OWNER, _Role.EDITOR, _Role.VIEWER})
+_ALL_ROLES: Final = frozenset({_Role.OWNER, _Role.EDITOR, _Role.VIEWER})
 _EDITORS: Final = frozenset({_Role.OWNER, _Role.EDITOR})
 _OWNERS: Final = frozenset({_Role.OWNER})
 
 ACTS: Final[Mapping[str, frozenset[_Role]]] = {
-    # To see what the workspace holds and how it is doing.
-    "look": _EVERYBODY,
-    # To change what is made and where it goes: content, sources, personas, outlets.
+    # Read the workspace's content and state.
+    "look": _ALL_ROLES,
+    # Change what is generated and where it goes: content, sources, personas, outlets.
     "edit": _EDITORS,
-    # Keys, webhooks, people, money, and the workspace itself.
+    # Change keys, webhooks, members, credits, and the workspace itself.
     "manage": _OWNERS,
-    # Whatever is one's own: to leave, to choose one's notices.
-    "be_here": _EVERYBODY,
+    # Change one's own membership: leave, choose notifications.
+    "be_here": _ALL_ROLES,
 }
 
 DESCRIPTIONS: Final[Mapping[_Role, tuple[_StrPromise, _StrPromise]]] = {
@@ -34,9 +34,12 @@ DESCRIPTIONS: Final[Mapping[_Role, tuple[_StrPromise, _StrPromise]]] = {
     _Role.EDITOR: (_("Editor"), _("Content: sources, personas, items, outlets, publishing.")),
     _Role.VIEWER: (_("Viewer"), _("Read only, without keys and webhooks.")),
 }
-"""Each role for people: its name and what it allows."""
+"""Each role's name and what it allows, as pages show them."""
 
 
 def may(role: str, act: str) -> bool:
-    """Whether the role allows the act. Raises `KeyError` for an act that isn't in the table: a fault of ours."""
+    """Return whether the role allows the act.
+
+    Raises `KeyError` for an act that isn't in the table: a programming error.
+    """
     return role in ACTS[act]

@@ -1,4 +1,4 @@
-"""API tokens: mint, checksum, hash, find, rotate, revoke."""
+"""Issues, finds, rotates and revokes API tokens; only a token's hash is stored."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 PATTERN: Final = r"cpk_(?:live|test)_[0-9A-Za-z]{36}"
-"""For secret scanners; the last six characters are a checksum over everything before them."""
-_FORM: Final = re.compile(PATTERN)
+"""A regular expression for secret scanners; the last six characters are a checksum of the others."""
+_PATTERN_RE: Final = re.compile(PATTERN)
 _BASE_62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM_CHARACTERS: Final = 30
 _CHECKSUM_CHARACTERS: Final = 6
-_PREFIX_SHOWN: Final = len("cpk_live_") + 4
+_SHOWN_PREFIX_LENGTH: Final = len("cpk_live_") + 4
 
 
 @dataclass(frozen=True)
 class Minted:
-    """A new token with its text, which is shown once and stored nowhere."""
+    """A new token with its secret text, which is shown once and stored nowhere."""
 
     token: ApiToken
     secret: str
@@ -72,39 +72,47 @@ def mint(
     created_by: User | None = None,
     actor: str | None = None,
 ) -> Minted:
-    """A new token; `actor` is what the audit log says where no person made it."""
-    chosen = _chosen_scopes(scopes)
+    """Create a token; `actor` is who the audit log names if no user made it.
+
+    Raises `Invalid` for unknown or missing scopes and for an `expires_at` in the past.
+    """
+    valid_scopes = _validated_scopes(scopes)
     if expires_at is not None and expires_at <= utc_now():
         raise Invalid.one(
             field="expires_at", code="in_the_past", message="Give a time in the future, or none."
         )
     with transaction.atomic():
-        minted = _store(
-            workspace, name=name, scopes=chosen, is_test=is_test, expires_at=expires_at, created_by=created_by
+        minted = _create_token(
+            workspace,
+            name=name,
+            scopes=valid_scopes,
+            is_test=is_test,
+            expires_at=expires_at,
+            created_by=created_by,
         )
         audit.note(
             "token.issued",
             workspace=workspace,
             actor=actor or (created_by.email if created_by else "system"),
             subject=public_id(minted.token),
-            details={"name": minted.token.name, "scopes": chosen, "test": is_test},
+            details={"name": minted.token.name, "scopes": valid_scopes, "test": is_test},
         )
     return minted
 
 
-def _chosen_scopes(scopes: Iterable[str]) -> list[str]:
-    """In the order of `SCOPES`, each once."""
-    wanted = set(scopes)
-    unknown = sorted(wanted - set(SCOPES))
+def _validated_scopes(scopes: Iterable[str]) -> list[str]:
+    """Return the scopes in the order of `SCOPES`, each once. Raises `Invalid` for unknown ones or none."""
+    requested = set(scopes)
+    unknown = sorted(requested - set(SCOPES))
     if unknown:
         message = f"There is no scope {', '.join(unknown)}; known are: {', '.join(SCOPES)}."
         raise Invalid.one(field="scopes", code="unknown_scope", message=message)
-    if not wanted:
+    if not requested:
         raise Invalid.one(field="scopes", code="required", message="Choose at least one scope.")
-    return [scope for scope in SCOPES if scope in wanted]
+    return [scope for scope in SCOPES if scope in requested]
 
 
-def _store(
+def _create_token(
     workspace: Workspace,
     *,
     name: str,
@@ -119,7 +127,7 @@ def _store(
         workspace=workspace,
         name=name.strip()[: core_limits.NAME_CHARACTERS],
         digest=digest(secret),
-        prefix=secret[:_PREFIX_SHOWN],
+        prefix=secret[:_SHOWN_PREFIX_LENGTH],
         last_four=secret[-4:],
         scopes=scopes,
         is_test=is_test,
@@ -146,18 +154,19 @@ def _checksum(head: str) -> str:
 
 
 def is_well_formed(text: str) -> bool:
-    """Whether it can be a token at all; a mistyped one is told without a query."""
-    return _FORM.fullmatch(text) is not None and text[-_CHECKSUM_CHARACTERS:] == _checksum(
+    """Return whether the text can be a token at all, so that a mistyped one is refused without a query."""
+    return _PATTERN_RE.fullmatch(text) is not None and text[-_CHECKSUM_CHARACTERS:] == _checksum(
         text[:-_CHECKSUM_CHARACTERS]
     )
 
 
 def digest(text: str) -> bytes:
+    """Return the hash by which a token is stored and found."""
     return hashlib.sha256(text.encode()).digest()
 
 
-# Asked by every request.
-_LIVE: Final[Prepared[ApiToken]] = Prepared(
+# Compiled once, because every API request runs it.
+_LIVE_TOKEN_QUERY: Final[Prepared[ApiToken]] = Prepared(
     lambda digest, now: (
         ApiToken.everywhere.select_related("workspace__plan")
         .filter(digest=digest, revoked_at=None, workspace__deleted_at=None)
@@ -167,15 +176,15 @@ _LIVE: Final[Prepared[ApiToken]] = Prepared(
 
 
 def find_token(text: str, now: datetime) -> ApiToken | None:
-    """The live token behind the text, with its workspace and plan, in one query; None for every other text."""
+    """Return the live token with this text, with its workspace and plan, in one query; None for others."""
     if not is_well_formed(text):
         return None
-    found = _LIVE.ask(digest=digest(text), now=now)
-    return found[0] if found else None
+    matches = _LIVE_TOKEN_QUERY.ask(digest=digest(text), now=now)
+    return matches[0] if matches else None
 
 
 def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
-    """Keep when and from where it was last used, at most once a minute: most requests write nothing."""
+    """Store when and from where the token was last used, at most once a minute: most requests don't write."""
     stale = now - limits.TOKEN_USE_NOTED_EVERY
     if token.last_used_at is not None and token.last_used_at > stale:
         return
@@ -186,15 +195,19 @@ def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
 
 
 def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT, by: User) -> Minted:
-    """A new token with the same rights; the old one keeps working for the overlap, never longer than it would have."""
+    """Create a successor with the same rights; the old token keeps working for `overlap`.
+
+    It never works longer than it would have. Raises `Invalid` for an overlap out of range, `Conflict` for a
+    token that has a successor or no longer works.
+    """
     if not timedelta(0) <= overlap <= limits.TOKEN_OVERLAP_MOST:
-        most = limits.TOKEN_OVERLAP_MOST.days
+        max_days = limits.TOKEN_OVERLAP_MOST.days
         raise Invalid.one(
-            field="overlap", code="out_of_range", message=f"The overlap may be 0 to {most} days."
+            field="overlap", code="out_of_range", message=f"The overlap may be 0 to {max_days} days."
         )
     with transaction.atomic():
-        # Two rotations of one key at once would leave two successors, one of which nobody knows. The clock is read
-        # under the lock: the first rotation may have ended the key after the second was asked for.
+        # Two rotations of one key at once would leave two successors, one of which nobody knows. The clock is
+        # read under the lock: the first rotation may have ended the key after the second was asked for.
         current: ApiToken = (
             ApiToken.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=token.pk)
         )
@@ -206,7 +219,7 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
             raise Conflict.because(
                 code="token_not_live", message="This key no longer works; make a new one.", field=None
             )
-        minted = _store(
+        minted = _create_token(
             current.workspace,
             name=current.name,
             scopes=current.scopes,
@@ -229,7 +242,7 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
 
 
 def revoke(token: ApiToken, by: User) -> None:
-    """It stops working with the next request; revoking again changes nothing."""
+    """Revoke the token from the next request on; revoking it again changes nothing."""
     now = utc_now()
     with transaction.atomic():
         if ApiToken.everywhere.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
@@ -238,28 +251,30 @@ def revoke(token: ApiToken, by: User) -> None:
 
 
 def unrevoke(token: ApiToken, by: User) -> None:
-    """Take one's own revocation back within seconds; a colleague's or the operator's stands.
+    """Undo the user's own revocation within `limits.TOKEN_UNDO`; a colleague's or the operator's stands.
 
-    Doing it twice changes nothing.
+    Doing it twice changes nothing. Raises `Conflict` if it is too late, or the predecessor has another
+    successor by now.
     """
     subject = public_id(token)
     with transaction.atomic():
-        # The key and the one that it replaced, by rising id: a rotation of that one, which would give it a second
-        # successor, waits at the same row.
+        # Lock the key and its predecessor, by rising id: a rotation of the predecessor, which would give it a
+        # second successor, waits for the same row.
         family = {token.pk, token.rotated_from_id} - {None}
         rows = ApiToken.everywhere.select_for_update(of=("self",)).filter(pk__in=family).order_by("pk")
         current: ApiToken = {row.pk: row for row in rows}[token.pk]
         if current.revoked_at is None:
             return
-        # Not older than this revocation: who had revoked and come back before may not undo what the operator did since.
-        own = AuditEntry.objects.of(current.workspace_id).filter(
+        # The user's entry must not be older than this revocation: somebody who revoked and undid before may
+        # not undo what the operator did since.
+        own_revocations = AuditEntry.objects.of(current.workspace_id).filter(
             action="token.revoked", subject=subject, actor=by.email, created_at__gte=current.revoked_at
         )
-        if current.revoked_at <= utc_now() - limits.TOKEN_UNDO or not own.exists():
+        if current.revoked_at <= utc_now() - limits.TOKEN_UNDO or not own_revocations.exists():
             message = "It is too late to take this back; make a new key."
             raise Conflict.because(code="undo_over", message=message, field=None)
-        others = ApiToken.everywhere.filter(rotated_from=current.rotated_from_id, revoked_at=None)
-        if current.rotated_from_id is not None and others.exists():
+        successors = ApiToken.everywhere.filter(rotated_from=current.rotated_from_id, revoked_at=None)
+        if current.rotated_from_id is not None and successors.exists():
             message = "The key that this one replaced has another successor by now; use that one."
             raise Conflict.because(code="token_rotated", message=message, field=None)
         ApiToken.everywhere.filter(pk=current.pk).update(revoked_at=None)
@@ -268,7 +283,7 @@ def unrevoke(token: ApiToken, by: User) -> None:
 
 
 def revoke_all(workspace: Workspace, by: User) -> int:
-    """Every token of a workspace stops working with the next request; returns how many did until now."""
+    """Revoke every token of the workspace from the next request on, and return how many worked until now."""
     with transaction.atomic():
         revoked = ApiToken.objects.of(workspace).filter(revoked_at=None).update(revoked_at=utc_now())
         if revoked:
@@ -283,11 +298,14 @@ def revoke_all(workspace: Workspace, by: User) -> int:
 
 
 def public_id(token: ApiToken) -> str:
+    """Return the token's `tok_…` id."""
     return encode("tok", token.pk)
 
 
 def actor_name(actor: str) -> str:
-    """Who an actor is, to people: an API key by its name, a person by the address that is there already."""
-    key = decode("tok", actor)
-    name = ApiToken.everywhere.filter(pk=key).values_list("name", flat=True).first() if key else None
+    """Return an actor's name for people: an API key's name, or the email address of a user."""
+    token_id = decode("tok", actor)
+    name = (
+        ApiToken.everywhere.filter(pk=token_id).values_list("name", flat=True).first() if token_id else None
+    )
     return f"API key “{name}”" if name else actor

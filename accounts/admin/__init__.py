@@ -1,4 +1,4 @@
-"""The operators' pages for people, plans, workspaces, access requests, keys, the ledger and the audit log."""
+"""Registers the operators' pages for users, plans, workspaces, access requests, keys, ledger and audit log."""
 
 from accounts.admin import users, whitelist_requests, workspaces
 

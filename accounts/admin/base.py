@@ -1,4 +1,4 @@
-"""What the operators' pages share: who acts, what is read-only, and the search for a workspace."""
+"""Shared parts of the operators' pages: the actor, read-only histories, and the search for a workspace."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def actor_of(request: HttpRequest) -> str:
 
 
 def written_fields(form: ModelForm[Any]) -> list[str]:
-    """Changed columns; relations to many are stored by the form afterwards."""
-    many = {field.name for field in form.instance._meta.many_to_many}
-    return [name for name in form.changed_data if name not in many]
+    """Return the changed columns; many-to-many relations are stored by the form afterwards."""
+    many_to_many = {field.name for field in form.instance._meta.many_to_many}
+    return [name for name in form.changed_data if name not in many_to_many]
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    """A history: nobody adds, changes or deletes an entry here."""
+    """Shows a history: nobody adds, changes or deletes an entry here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         del request
@@ -44,14 +44,14 @@ class ReadOnlyAdmin(ModelAdmin):
         return False
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
-        # An address such as `?secret__startswith=a` tells a column letter by letter that no page shows.
+        # A query such as `?secret__startswith=a` would reveal a hidden column letter by letter.
         if lookup.partition("__")[0] in (self.exclude or ()):
             return False
         return super().lookup_allowed(lookup, value, request)
 
 
 class WorkspaceSearch(ModelAdmin):
-    """Searches by the workspace's public id too, which is what people quote."""
+    """Also searches by the workspace's public id, which is what people quote."""
 
     workspace_lookup: ClassVar[str] = "workspace_id"
 

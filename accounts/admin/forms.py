@@ -1,4 +1,4 @@
-"""What an operator can set of a workspace and of a plan: the forms of the admin, and the table of what holds."""
+"""Forms in which an operator sets up a workspace and a plan, and the table of the limits in force."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
     ModelFormBase = PlanFormBase = ModelForm
 
 CAP_USD_MOST: Final = 1_000_000
-"""More is a slip of the finger, not a cap."""
+"""US dollars; more is a typing error, not a cap."""
 LIMIT_LABELS: Final = {
     "credits_per_month": _("Credits per month"),
     "active_sources_most": _("Maximum active sources"),
@@ -34,7 +34,7 @@ LIMIT_LABELS: Final = {
 
 
 class WorkspaceAdminForm(ModelFormBase):
-    """What has no field of its own in the row is written by `take_over` and by what the admin calls after it."""
+    """Edits a workspace. Fields that aren't columns are written by `take_over` and by the admin after it."""
 
     model_cap_usd = DecimalField(
         label=_("Monthly cap (USD)"),
@@ -48,7 +48,7 @@ class WorkspaceAdminForm(ModelFormBase):
         label=_("New key"),
         required=False,
         strip=True,
-        # Chromium fills in a person's own password unless it is told that this is somebody's new one.
+        # Chromium fills in the user's own password unless it is told that this is a new one.
         widget=PasswordInput(attrs={"autocomplete": "new-password", "size": "60"}),
         help_text=_("Replaces the current key. Stored encrypted; not shown again."),
     )
@@ -97,20 +97,24 @@ class WorkspaceAdminForm(ModelFormBase):
         return name
 
     def take_over(self, workspace: Workspace) -> None:
-        """Put the cap, which people give in dollars, into the row's unit."""
+        """Write the cap, given in dollars, to the workspace in micro-dollars; the row isn't saved."""
         cap = self.cleaned_data["model_cap_usd"]
         workspace.model_cap_micro_usd = None if cap is None else int(cap * MICRO)
 
     def columns(self) -> list[str]:
-        """The columns of the row that were changed."""
-        own = {"model_cap_usd": "model_cap_micro_usd", "new_model_key": None, "is_key_removed": None}
-        names = (own.get(name, name) for name in self.changed_data)
+        """Return the columns of the row that were changed."""
+        columns_by_field = {
+            "model_cap_usd": "model_cap_micro_usd",
+            "new_model_key": None,
+            "is_key_removed": None,
+        }
+        names = (columns_by_field.get(name, name) for name in self.changed_data)
         return [name for name in names if name is not None]
 
 
 def table_of_limits(workspace: Workspace) -> SafeString:
-    """A table in HTML of each limit: the plan's number, the operator's, and which of them holds."""
-    held = plan_limits(workspace)
+    """Return an HTML table of each limit: the plan's, the operator's override, and the one in force."""
+    limits_in_force = plan_limits(workspace)
     rows = []
     for name, label in LIMIT_LABELS.items():
         override = getattr(workspace, name)
@@ -119,7 +123,7 @@ def table_of_limits(workspace: Workspace) -> SafeString:
                 label,
                 getattr(workspace.plan, name),
                 _("none") if override is None else override,
-                getattr(held, name),
+                getattr(limits_in_force, name),
             )
         )
     return format_html(

@@ -1,4 +1,4 @@
-"""The operators' pages for people and their rights."""
+"""The operators' pages for users and their permissions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class GroupAdmin(StockGroupAdmin):
-    """What a group may is given by who may everything: others could give it to a group of their own."""
+    """Lets only superusers edit groups: others could give permissions to a group of their own."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)
@@ -94,9 +94,9 @@ class UserAdmin(UserAdminBase):
     actions = ("vouch_for", "remove_second_factor")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Who may change people could otherwise log in as an operator, or be made one by themselves.
-        is_theirs = obj is None or request.user.is_superuser or not (obj.is_staff or obj.is_superuser)
-        return is_theirs and super().has_change_permission(request, obj)
+        # Otherwise staff who may change users could log in as an operator, or make themselves one.
+        is_permitted = obj is None or request.user.is_superuser or not (obj.is_staff or obj.is_superuser)
+        return is_permitted and super().has_change_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = super().get_readonly_fields(request, obj)
@@ -104,16 +104,17 @@ class UserAdmin(UserAdminBase):
 
     @admin.action(description=_("Confirm address"), permissions=["change"])
     def vouch_for(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        chosen = [user for user in queryset if self.has_change_permission(request, user)]
-        for user in chosen:
-            users.mark_address_proven(user, actor_of(request))
-        text = ngettext("%d address confirmed.", "%d addresses confirmed.", len(chosen))
-        self.message_user(request, text % len(chosen), messages.SUCCESS)
+        """Confirm the addresses of the chosen users."""
+        users_to_confirm = [user for user in queryset if self.has_change_permission(request, user)]
+        for user in users_to_confirm:
+            users.confirm_address(user, actor_of(request))
+        text = ngettext("%d address confirmed.", "%d addresses confirmed.", len(users_to_confirm))
+        self.message_user(request, text % len(users_to_confirm), messages.SUCCESS)
 
     @admin.action(description=_("Remove two-factor authentication"), permissions=["change"])
     def remove_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        chosen = [user for user in queryset if self.has_change_permission(request, user)]
-        removed = sum(users.remove_second_factor(user, actor_of(request)) for user in chosen)
+        permitted_users = [user for user in queryset if self.has_change_permission(request, user)]
+        removed = sum(users.remove_second_factor(user, actor_of(request)) for user in permitted_users)
         text = ngettext(
             "Two-factor authentication removed for %d user.",
             "Two-factor authentication removed for %d users.",
@@ -122,16 +123,16 @@ class UserAdmin(UserAdminBase):
         self.message_user(request, text % removed, messages.SUCCESS if removed else messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # The audit log names people by their address; one who has left is made inactive.
+        # The audit log names users by their address; somebody who has left is made inactive instead.
         del request, obj
         return False
 
     def save_model(self, request: HttpRequest, obj: User, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
-        users.keep_user(obj, written_fields(form), actor_of(request))
+        users.save_user(obj, written_fields(form), actor_of(request))
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        # The stock page for passwords stores them by itself, so only its log line tells us.
+        # Django's password page stores the password itself, so its log line is our only notice of the change.
         match = request.resolver_match
         if match is not None and match.url_name == "auth_user_password_change":
             audit.note("user.password_changed", actor=actor_of(request), subject=obj.email)

@@ -1,4 +1,4 @@
-"""The operators' queue of access requests: each has a page with what approval opens, to approve or refuse."""
+"""The operators' queue of access requests, each with a page that says what approval opens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @admin.register(WhitelistRequest)
 class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
-    """The queue: what waits comes first, the oldest on top."""
+    """Lists the requests: pending ones first, oldest on top."""
 
     list_display = (
         "workspace",
@@ -45,7 +45,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
     list_filter = ("status",)
     list_select_related = ("workspace",)
     search_fields = ("workspace__name", "asked_by")
-    # "pending" is neither first nor last by name; what has no decision is.
+    # "pending" sorts neither first nor last by name; an empty date of the decision does.
     ordering = (F("decided_at").desc(nulls_first=True), "created_at")
     actions = ("approve", "refuse")
     change_form_template = "admin/accounts/whitelistrequest/change_form.html"
@@ -69,7 +69,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return request.user.has_perm("accounts.change_whitelistrequest")
 
     def decide(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Behind `admin_view`: GET shows the request and what approval opens, POST decides."""
+        """Show the request and what approval opens (GET), or decide it (POST). Runs behind `admin_view`."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, pk)
@@ -79,7 +79,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         if request.method == "POST":
             if not may_decide:
                 raise PermissionDenied
-            if self._decided(request, row):
+            if self._decide_posted(request, row):
                 return redirect(request.path)
         context = {
             **self.admin_site.each_context(request),
@@ -94,8 +94,8 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         }
         return TemplateResponse(request, "admin/accounts/whitelistrequest/decide.html", context)
 
-    def _decided(self, request: HttpRequest, row: WhitelistRequest) -> bool:
-        """False where it was refused without a reason: what was typed stays on the page."""
+    def _decide_posted(self, request: HttpRequest, row: WhitelistRequest) -> bool:
+        """Approve or refuse as the form says; False if that failed, so that the typed reason stays."""
         name, actor = row.workspace.name, actor_of(request)
         try:
             if "approve" in request.POST:
@@ -112,7 +112,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
 
     @admin.action(description=_("Approve"), permissions=["decide"])
     def approve(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> None:
-        self._decide(request, queryset, whitelist_requests.approve_request)
+        self._decide_each(request, queryset, whitelist_requests.approve_request)
 
     @admin.action(description=_("Refuse with a reason"), permissions=["decide"])
     def refuse(self, request: HttpRequest, queryset: QuerySet[WhitelistRequest]) -> TemplateResponse | None:
@@ -126,23 +126,24 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
             }
             return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
         reason = request.POST["reason"]
-        self._decide(
-            request, queryset, lambda one, actor: whitelist_requests.refuse_request(one, reason, actor)
+        self._decide_each(
+            request, queryset, lambda row, actor: whitelist_requests.refuse_request(row, reason, actor)
         )
         return None
 
-    def _decide(
+    def _decide_each(
         self,
         request: HttpRequest,
         queryset: QuerySet[WhitelistRequest],
         act: Callable[[WhitelistRequest, str], None],
     ) -> None:
+        """Run `act(request, actor)` for each of the chosen requests, and report how many were decided."""
         decided = 0
-        for one in queryset.select_related("workspace"):
+        for row in queryset.select_related("workspace"):
             try:
-                act(one, actor_of(request))
+                act(row, actor_of(request))
             except AppError as error:
-                self.message_user(request, f"{one.workspace.name}: {error}", messages.ERROR)
+                self.message_user(request, f"{row.workspace.name}: {error}", messages.ERROR)
             else:
                 decided += 1
         if decided:

@@ -115,12 +115,12 @@ class WorkspaceAdmin(WorkspaceSearch):
         return workspace.is_whitelisted
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Erasing a workspace takes every app's part with it; the list's delete would not.
+        # Deleting a workspace must erase every app's part of it; the admin's delete would not.
         del request, obj
         return False
 
     def save_model(self, request: HttpRequest, obj: Workspace, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
-        form.take_over(obj)  # type: ignore[attr-defined]  # it is a WorkspaceForm
+        form.take_over(obj)  # type: ignore[attr-defined]  # it is a WorkspaceAdminForm
         if change:
             workspaces.change(obj, form.columns(), actor_of(request))  # type: ignore[attr-defined]
         else:
@@ -132,19 +132,19 @@ class WorkspaceAdmin(WorkspaceSearch):
 
     @admin.action(description=_("Approve access"), permissions=["change"])
     def whitelist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, whitelist_requests.grant)
+        self._change_each(request, queryset, whitelist_requests.grant)
 
     @admin.action(description=_("Revoke access"), permissions=["change"])
     def delist(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, whitelist_requests.revoke)
+        self._change_each(request, queryset, whitelist_requests.revoke)
 
     @admin.action(description=_("Lift rate limit and quota"), permissions=["change"])
     def lift_limits(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, workspaces.lift_limits)
+        self._change_each(request, queryset, workspaces.lift_limits)
 
     @admin.action(description=_("Restore rate limit and quota"), permissions=["change"])
     def restore_limits(self, request: HttpRequest, queryset: QuerySet[Workspace]) -> None:
-        self._each(request, queryset, workspaces.restore_limits)
+        self._change_each(request, queryset, workspaces.restore_limits)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_apitoken")
@@ -156,12 +156,13 @@ class WorkspaceAdmin(WorkspaceSearch):
         text = ngettext("%d key was revoked.", "%d keys were revoked.", revoked) % revoked
         self.message_user(request, text, messages.SUCCESS)
 
-    def _each(
+    def _change_each(
         self,
         request: HttpRequest,
         queryset: QuerySet[Workspace],
         act: Callable[[Workspace, str], bool],
     ) -> None:
+        """Run `act(workspace, actor)` for each chosen workspace, and report how many it changed."""
         changed = sum(act(workspace, actor_of(request)) for workspace in queryset)
         text = ngettext("%d workspace was changed.", "%d workspaces were changed.", changed) % changed
         self.message_user(request, text, messages.SUCCESS)
@@ -198,13 +199,13 @@ class PlanAdmin(ModelAdmin):
     )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # A plan may be somebody's; one that is not wanted any more is simply not chosen.
+        # Workspaces may still use the plan; one that isn't wanted any more is simply no longer chosen.
         del request, obj
         return False
 
     def save_model(self, request: HttpRequest, obj: Plan, form: ModelForm[Any], change: bool) -> None:  # noqa: FBT001  Django's signature
         del change
-        plans.keep_plan(obj, written_fields(form), actor_of(request))
+        plans.save_plan(obj, written_fields(form), actor_of(request))
 
     @admin.action(description=_("Use for new workspaces"), permissions=["change"])
     def make_default(self, request: HttpRequest, queryset: QuerySet[Plan]) -> None:
@@ -275,5 +276,5 @@ class AuditEntryAdmin(ReadOnlyAdmin, WorkspaceSearch):
     list_select_related = ("workspace",)
     search_fields = ("workspace__name", "actor", "action", "subject", "request_id")
     ordering = ("-id",)
-    # See the ledger's.
+    # Counting the whole log for "n of m" costs more than the page.
     show_full_result_count = False

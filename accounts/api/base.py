@@ -1,4 +1,4 @@
-"""WorkspaceResource: what every view under /v1 has: a caller, scopes, rate headers, idempotent POSTs, documents."""
+"""Base of every view under /v1: authentication, scopes, rate headers, idempotent POSTs, OpenAPI helpers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,22 @@ if TYPE_CHECKING:
 
 
 class WorkspaceResource(Resource):
-    """The base of a resource: `scopes` says for each action which scope it needs, None for any token.
+    """The base of a resource: `scopes` names the scope that each action needs, None for any token.
 
-    A POST with an Idempotency-Key runs in one transaction with the row that keeps its answer, so an action that
-    calls out, or takes long, and stores nothing is named in `without_effect`: its key is read and then ignored.
+    A POST with an Idempotency-Key runs in one transaction with the row that keeps its answer, so an action
+    that calls out, or takes long, and stores nothing is named in `without_effect`: its key is read and then
+    ignored.
     """
 
     scopes: ClassVar[Mapping[str, str | None]] = {}
     without_effect: ClassVar[frozenset[str]] = frozenset()
 
     def sent(self, request: Request) -> bytes:
-        """What tells a request from another one with the same Idempotency-Key. Raises `PayloadTooLarge`."""
-        return raw_body(request, max_bytes=self.body_limit)
+        """Return the bytes that tell a request from another one with its Idempotency-Key.
+
+        Raises `PayloadTooLarge`.
+        """
+        return raw_body(request, most=self.body_limit)
 
     @property
     def caller(self) -> Caller:
@@ -60,10 +64,12 @@ class WorkspaceResource(Resource):
     def _answer_once(
         self, handler: Callable[..., HttpResponse], key: str, request: Request, *args: Any, **kwargs: Any
     ) -> HttpResponse:
+        """Run the handler, or replay the answer that the Idempotency-Key has already."""
         try:
             body = self.sent(request)
         except PayloadTooLarge:
-            # It can't succeed, so nothing would be kept; the handler says what comes first, a 404 or this.
+            # It can't succeed, so no answer would be stored; the handler decides which error comes first, a
+            # 404 or this.
             return handler(request, *args, **kwargs)
         digest = idempotency.request_digest("POST", request.path, body)
         answer, is_replay = idempotency.run_once(
@@ -86,6 +92,7 @@ class WorkspaceResource(Resource):
 
 
 def _as_stored(response: HttpResponse) -> idempotency.StoredAnswer:
+    """Return the response as it is stored for a replay."""
     headers = {name: value for name, value in response.headers.items() if name != "Content-Type"}
     if isinstance(response, Response):
         body = b"" if response.data is None else dump(response.data)
@@ -96,7 +103,7 @@ def _as_stored(response: HttpResponse) -> idempotency.StoredAnswer:
 
 
 def secret_answer(response: Response) -> Response:
-    """Marks an answer that tells a secret: what an `Idempotency-Key` keeps of it is sealed."""
+    """Mark an answer that contains a secret: its copy for replays is stored encrypted."""
     vars(response)["is_secret"] = True
     return response
 
@@ -127,16 +134,16 @@ class ErrorSerializer(serializers.Serializer[Any]):
     detail = ErrorDetailSerializer(many=True)
 
 
-_EVERYWHERE: Final = (400, 401, 403, 429, 503)
+_COMMON_ERRORS: Final = (400, 401, 403, 429, 503)
 
 
 def answers(successes: Mapping[int, Any], *errors: int) -> dict[int, Any]:
-    """The answers of one operation for `extend_schema(responses=…)`: its own, and those that every one has."""
-    return {**successes, **dict.fromkeys((*_EVERYWHERE, *errors), ErrorSerializer)}
+    """Return an operation's responses for `extend_schema(responses=…)`: its own and those that all have."""
+    return {**successes, **dict.fromkeys((*_COMMON_ERRORS, *errors), ErrorSerializer)}
 
 
 def documented(parameters: Mapping[str, Parameter]) -> list[OpenApiParameter]:
-    """Query parameters for `extend_schema(parameters=…)`, from what `read_query` reads."""
+    """Return query parameters for `extend_schema(parameters=…)`, from those that `read_query` reads."""
     return [
         OpenApiParameter(
             name,
@@ -150,7 +157,10 @@ def documented(parameters: Mapping[str, Parameter]) -> list[OpenApiParameter]:
 
 
 def page_of(row: type[serializers.Serializer[Any]], name: str) -> type[serializers.Serializer[Any]]:
-    """The serializer of a page of rows: an object around them, though the action is a list."""
+    """Return the serializer of a page of rows.
+
+    The page is one object around the rows, though the action is a list.
+    """
     fields = {
         "data": row(many=True),
         "has_more": serializers.BooleanField(),
@@ -161,8 +171,8 @@ def page_of(row: type[serializers.Serializer[Any]], name: str) -> type[serialize
     return page
 
 
-_MOST: Final = limits.IDEMPOTENCY_KEY_CHARACTERS
-_KEY_OR_QUOTED_KEY: Final = rf'^([!#-~]([ -~]{{0,{_MOST - 2}}}[!-~])?|"([ !#-\[\]-~]|\\["\\]){{1,{_MOST}}}")$'
+_MAX_KEY_CHARACTERS: Final = limits.IDEMPOTENCY_KEY_CHARACTERS
+_KEY_OR_QUOTED_KEY: Final = rf'^([!#-~]([ -~]{{0,{_MAX_KEY_CHARACTERS - 2}}}[!-~])?|"([ !#-\[\]-~]|\\["\\]){{1,{_MAX_KEY_CHARACTERS}}}")$'
 IDEMPOTENCY_KEY: Final = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "pattern": _KEY_OR_QUOTED_KEY},

@@ -1,4 +1,4 @@
-"""Every other address under /v1 is answered here: 404, but only to a token."""
+"""Answers every unknown path under /v1 with 404, but only to a valid token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NoSuchAddress(WorkspaceResource):
-    """Under /v1 even "there is nothing here" is only said to a token."""
+    """Answers 404; without a valid token not even that a path doesn't exist is told."""
 
     scopes: ClassVar[Mapping[str, str | None]] = {"any": None}
     schema = None
@@ -27,10 +27,10 @@ class NoSuchAddress(WorkspaceResource):
     def http_method_not_allowed(  # type: ignore[override]  # DRF hands in its own request
         self, request: Request, *args: Any, **kwargs: Any
     ) -> Response:
-        """There is nothing here for any method, so none is named as allowed."""
+        """Raise `NotFound`: a path that doesn't exist has no allowed methods to name."""
         del request, args, kwargs
         raise NotFound
 
 
 ANY_METHOD: dict[str, Any] = dict.fromkeys(("get", "post", "patch", "delete", "put", "options"), "any")
-"""What each method of such an address is answered by."""
+"""The action of each HTTP method for `as_view`."""

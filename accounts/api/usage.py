@@ -1,4 +1,4 @@
-"""GET /usage and GET /usage/ledger: the month's credits, and every entry that made them so."""
+"""GET /usage and GET /usage/ledger: the month's credits, and the ledger entries behind them."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class LedgerView(WorkspaceResource):
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
-        found = page(request, LedgerEntry.objects.of(self.caller.workspace), query)
-        return found.respond(request, [_entry_json(entry) for entry in found.rows])
+        ledger_page = page(request, LedgerEntry.objects.of(self.caller.workspace), query)
+        return ledger_page.respond(request, [_entry_json(entry) for entry in ledger_page.rows])
 
 
 def _entry_json(entry: LedgerEntry) -> dict[str, Any]:

@@ -76,16 +76,16 @@ _EXAMPLE = {
 
 
 def limits_of(workspace: Workspace) -> dict[str, Any]:
-    """As `LimitsSerializer` describes it; None for what isn't limited."""
-    of_plan = credits.plan_limits(workspace)
+    """Return the limits as `LimitsSerializer` describes them; None for what isn't limited."""
+    plan_limits = credits.plan_limits(workspace)
     is_limited = not workspace.is_unlimited
     return {
         "unlimited": workspace.is_unlimited,
         "requests_at_once": limits.RATE_BURST if is_limited else None,
         "requests_per_minute": limits.RATE_PER_MINUTE if is_limited else None,
-        "credits_per_month": of_plan.credits_per_month if is_limited else None,
-        "active_sources": of_plan.active_sources_most,
-        "poll_interval_minutes": of_plan.poll_interval_minutes_least,
+        "credits_per_month": plan_limits.credits_per_month if is_limited else None,
+        "active_sources": plan_limits.active_sources_most,
+        "poll_interval_minutes": plan_limits.poll_interval_minutes_least,
     }
 
 

@@ -1,1 +1,1 @@
-"""Credits: the ledger, its months and its reports."""
+"""Keeps the credit ledger, its months and its reports."""

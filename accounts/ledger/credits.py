@@ -1,4 +1,4 @@
-"""Credits: grant, reserve, settle, release (a refund); the balance is the ledger's sum."""
+"""Grants, reserves, settles, releases and adjusts credits; a balance is the sum of its ledger's entries."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 Kind = LedgerEntry.Kind
-_REASON_MOST: Final = 200
+_MAX_REASON_CHARACTERS: Final = 200
 
 
 class QuotaExceeded(AppError):
-    """Too few credits are left for all of it; nothing was taken."""
+    """Raised when too few credits are left for all of it; nothing was taken."""
 
     code = "quota_exceeded"
 
     def __init__(self, *, needed: int, balance: CreditBalance) -> None:
         self.balance = balance
         resets_at = as_z(start_of_next_month(balance.period_start))
-        what = "credit" if needed == 1 else "credits"
+        unit = "credit" if needed == 1 else "credits"
         message = (
-            f"This needs {needed} {what} and {max(balance.available, 0)} of {balance.granted} are left "
+            f"This needs {needed} {unit} and {max(balance.available, 0)} of {balance.granted} are left "
             f"({balance.reserved} are reserved by work in hand); the next ones come at {resets_at}."
         )
         extra = {"limit": balance.granted, "used": balance.used, "resets_at": resets_at}
@@ -49,7 +49,7 @@ class QuotaExceeded(AppError):
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """What holds for one workspace: the plan's numbers, or the operator's where they override it."""
+    """The limits of one workspace: the plan's numbers, or the operator's where they override it."""
 
     credits_per_month: int
     active_sources_most: int
@@ -57,37 +57,37 @@ class PlanLimits:
 
 
 def plan_limits(workspace: Workspace) -> PlanLimits:
-    """The plan's numbers, and the operator's where they override them."""
+    """Return the plan's numbers, and the operator's where they override them."""
     plan = workspace.plan
 
-    def chosen(override: int | None, of_plan: int) -> int:
-        return of_plan if override is None else override
+    def override_or_plan(override: int | None, plan_value: int) -> int:
+        return plan_value if override is None else override
 
     return PlanLimits(
-        credits_per_month=chosen(workspace.credits_per_month, plan.credits_per_month),
-        active_sources_most=chosen(workspace.active_sources_most, plan.active_sources_most),
-        poll_interval_minutes_least=chosen(
+        credits_per_month=override_or_plan(workspace.credits_per_month, plan.credits_per_month),
+        active_sources_most=override_or_plan(workspace.active_sources_most, plan.active_sources_most),
+        poll_interval_minutes_least=override_or_plan(
             workspace.poll_interval_minutes_least, plan.poll_interval_minutes_least
         ),
     )
 
 
 def open_account(workspace: Workspace, now: datetime) -> CreditBalance:
-    """The balance row and the first grant of a new workspace."""
+    """Create a new workspace's balance row and first grant."""
     granted = plan_limits(workspace).credits_per_month
     balance: CreditBalance = CreditBalance.everywhere.create(
         workspace=workspace, period_start=month_of(now), granted=granted, available=granted
     )
-    _enter(_grant(workspace.pk, granted, now))
+    _insert_entries(_grant_entry(workspace.pk, granted, now))
     return balance
 
 
 def reserve(workspace: Workspace, amounts: Mapping[UUID, int], *, now: datetime) -> None:
     """Reserve an amount for each subject, all or nothing; two statements unless the month has just turned.
 
-    Call it as the last statement of the transaction that stores the subjects: the balance stays locked until the
-    commit. A subject reserves once; doing it again is an IntegrityError. Raises `QuotaExceeded` where too few are left,
-    `TransactionManagementError` outside a transaction, and `ValueError` for an amount below 0.
+    Call it as the last statement of the transaction that stores the subjects: the balance stays locked until
+    the commit. A subject reserves once; again raises `IntegrityError`. Raises `QuotaExceeded` if too few are
+    left, `TransactionManagementError` outside a transaction, and `ValueError` for an amount below 0.
     """
     if not connection.in_atomic_block:
         message = "Reserve credits inside the transaction that stores what they are for."
@@ -95,21 +95,21 @@ def reserve(workspace: Workspace, amounts: Mapping[UUID, int], *, now: datetime)
     if any(amount < 0 for amount in amounts.values()):
         message = "A reservation can't be negative."
         raise ValueError(message)
-    wanted = {subject: amount for subject, amount in amounts.items() if amount}
-    if not wanted:
+    nonzero = {subject: amount for subject, amount in amounts.items() if amount}
+    if not nonzero:
         return
-    total = sum(wanted.values())
+    total = sum(nonzero.values())
     month = month_of(now)
-    left = _take(workspace, total, month)
-    if left is None:
+    remaining = _reserve_from_balance(workspace, total, month)
+    if remaining is None:
         balance = _locked_balance(workspace.pk, now)
-        # Again under the lock, and by the period of the row: the month may have turned, and a clock that lags behind
-        # the one that turned it must not turn it back.
+        # Try again under the lock, in the row's month: the month may have turned, and a clock that lags
+        # behind the one that turned it must not turn it back.
         month = balance.period_start
-        left = _take(workspace, total, month)
-        if left is None:
+        remaining = _reserve_from_balance(workspace, total, month)
+        if remaining is None:
             raise QuotaExceeded(needed=total, balance=balance)
-    _enter(
+    _insert_entries(
         *(
             LedgerEntry(
                 workspace_id=workspace.pk,
@@ -119,53 +119,64 @@ def reserve(workspace: Workspace, amounts: Mapping[UUID, int], *, now: datetime)
                 subject=subject,
                 created_at=now,
             )
-            for subject, amount in wanted.items()
+            for subject, amount in nonzero.items()
         )
     )
     if not workspace.is_unlimited:
-        _notify_if_crossed(workspace, month, left, total, now)
+        _notify_if_crossed(workspace, month, remaining, total, now)
 
 
-# As SQL, because building this statement costs Django as much as the database needs for a whole push.
-_TAKE: Final = """
+# In SQL, because building this statement costs Django as much time as the database needs for a whole push.
+_RESERVE_SQL: Final = """
     UPDATE "credit_balance" SET available = available - %s, reserved = reserved + %s
     WHERE workspace_id = %s AND period_start = %s AND (%s OR available >= %s) RETURNING available, granted
 """
 
 
 @dataclass(frozen=True)
-class _Left:
+class _Remaining:
+    """What a reservation left of the month's credits, and how many were granted."""
+
     available: int
     granted: int
 
 
-def _take(workspace: Workspace, total: int, period_start: date) -> _Left | None:
-    """One conditional statement, so that no two can be given the same credit; None where there were too few."""
-    key = CreditBalance._meta.get_field("workspace").get_db_prep_value(workspace.pk, connection)
+def _reserve_from_balance(workspace: Workspace, total: int, period_start: date) -> _Remaining | None:
+    """Reserve by one conditional statement, so that no two get the same credit; None if there are too few."""
+    workspace_key = CreditBalance._meta.get_field("workspace").get_db_prep_value(workspace.pk, connection)
     month = connection.ops.adapt_datefield_value(period_start)
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE, [total, total, key, month, workspace.is_unlimited, total])
-        left = cursor.fetchone()
-    return None if left is None else _Left(*left)
+        cursor.execute(_RESERVE_SQL, [total, total, workspace_key, month, workspace.is_unlimited, total])
+        row = cursor.fetchone()
+    return None if row is None else _Remaining(*row)
 
 
-def _notify_if_crossed(workspace: Workspace, month: date, left: _Left, total: int, now: datetime) -> None:
-    """The statement that took them says what is left, so that only the reservation that crosses a line asks for more."""
-    before = left.available + total
-    if left.available <= 0 < before:
-        tell_used_up(workspace, month, left.granted, now=now)
-    elif left.available * 5 <= left.granted < before * 5:
+def _notify_if_crossed(
+    workspace: Workspace, month: date, remaining: _Remaining, total: int, now: datetime
+) -> None:
+    """Record a notice if this reservation crossed 80 % or 100 % of the month's credits.
+
+    The statement that took them returns what is left, so only the reservation that crosses a line costs
+    another statement.
+    """
+    available_before = remaining.available + total
+    if remaining.available <= 0 < available_before:
+        notify_used_up(workspace, month, remaining.granted, now=now)
+    elif remaining.available * 5 <= remaining.granted < available_before * 5:
         title = _("80 %% of %(workspace)s's credits are used") % {"workspace": workspace.name}
         text = _("%(left)d of %(granted)d credits left. They renew at %(at)s.") % {
-            "left": left.available,
-            "granted": left.granted,
+            "left": remaining.available,
+            "granted": remaining.granted,
             "at": _utc_text(start_of_next_month(month)),
         }
-        _record_notice(workspace, f"{month}:{left.granted}:80", title, text, now)
+        _record_notice(workspace, f"{month}:{remaining.granted}:80", title, text, now)
 
 
-def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: datetime) -> None:
-    """Once for a month and its allowance; call it in the transaction of what found none left."""
+def notify_used_up(workspace: Workspace, month: date, granted: int, *, now: datetime) -> None:
+    """Record, once per month and allowance, that all credits are used.
+
+    Call it in the transaction of what found none left.
+    """
     title = _("Credits of %(workspace)s are used up") % {"workspace": workspace.name}
     text = _(
         "Pushes are refused, and items from sources wait, until credits renew at %(at)s. For more credits: %(contact)s."
@@ -177,7 +188,7 @@ def tell_used_up(workspace: Workspace, month: date, granted: int, *, now: dateti
 
 
 def _utc_text(moment: datetime) -> str:
-    """As people read it, `1 Dec 2026, 00:00 UTC`; the API's errors keep the machine's form."""
+    """Return the time for people, `1 Dec 2026, 00:00 UTC`; the API's errors keep the machine's form."""
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
@@ -188,26 +199,27 @@ def _record_notice(workspace: Workspace, key: str, title: str, text: str, now: d
 
 
 def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bool:
-    """Turn a reservation into what was used, and give the rest back; False where there was nothing to settle.
+    """Turn a reservation into what was used, and give the rest back; False if there is nothing to settle.
 
-    Called by whoever ends a run that made something. Only the first call for a subject does anything. More than was
-    reserved may be used: the work is done, and the balance shows it. Raises `ValueError` for less than 0.
+    Call it at the end of a run that made something. Only the first call for a subject does anything. More
+    than was reserved may be used: the work is done, and the balance shows it. Raises `ValueError` for less
+    than 0.
     """
     if used < 0:
         message = "What was used can't be negative."
         raise ValueError(message)
-    return _close(workspace_id, subject, kind=Kind.SETTLE, used=used, now=now, reason="")
+    return _close_reservation(workspace_id, subject, kind=Kind.SETTLE, used=used, now=now, reason="")
 
 
 def release(workspace_id: UUID, subject: UUID, *, now: datetime, reason: str) -> bool:
-    """Give a reservation back whole; False where there was nothing to give back.
+    """Give a whole reservation back; False if there is nothing to give back.
 
-    Called by whoever ends a run that made nothing or failed.
+    Call it at the end of a run that made nothing or failed.
     """
-    return _close(workspace_id, subject, kind=Kind.RELEASE, used=0, now=now, reason=reason)
+    return _close_reservation(workspace_id, subject, kind=Kind.RELEASE, used=0, now=now, reason=reason)
 
 
-_ENTRIES: Final[Prepared[dict[str, Any]]] = Prepared(
+_ENTRIES_OF_SUBJECT: Final[Prepared[dict[str, Any]]] = Prepared(
     lambda workspace, subject, kinds: (
         LedgerEntry.everywhere.filter(workspace_id=workspace, subject=subject, kind__in=kinds)
         .order_by("id")
@@ -216,18 +228,21 @@ _ENTRIES: Final[Prepared[dict[str, Any]]] = Prepared(
 )
 
 
-def _close(workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: datetime, reason: str) -> bool:
-    # Within the caller's transaction: whatever fails here undoes all of it.
+def _close_reservation(
+    workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: datetime, reason: str
+) -> bool:
+    """Write the entry that ends a reservation; False if there is none or it has ended already."""
+    # Without a savepoint of its own: whatever fails here must undo the caller's transaction too.
     with transaction.atomic(savepoint=False):
-        # The lock comes before the look: of two workers that close the same subject the second sees the first's entry.
+        # Lock before reading: of two workers that close the same subject, the second sees the first's entry.
         balance = _locked_balance(workspace_id, now)
         kinds = [str(kind) for kind in (Kind.RESERVE, Kind.SETTLE, Kind.RELEASE)]
-        rows = _ENTRIES.ask(workspace=workspace_id, subject=subject, kinds=kinds)
+        rows = _ENTRIES_OF_SUBJECT.ask(workspace=workspace_id, subject=subject, kinds=kinds)
         entries = {row["kind"]: row["reserved_change"] for row in rows}
         reserved = entries.pop(Kind.RESERVE, None)
         if reserved is None or entries:
             return False
-        _enter(
+        _insert_entries(
             LedgerEntry(
                 workspace_id=workspace_id,
                 kind=kind,
@@ -235,33 +250,33 @@ def _close(workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: date
                 reserved_change=-reserved,
                 used_change=used,
                 subject=subject,
-                reason=reason[:_REASON_MOST],
+                reason=reason[:_MAX_REASON_CHARACTERS],
                 created_at=now,
             )
         )
-        _change(balance, available=reserved - used, reserved=-reserved, used=used)
+        _add_to_balance(balance, available=reserved - used, reserved=-reserved, used=used)
     return True
 
 
 def adjust(
     workspace: Workspace, amount: int, reason: str, actor: str, *, now: datetime | None = None
 ) -> None:
-    """Give or take credits of the current month by hand; they count into its limit."""
+    """Give or take credits of the current month by hand; they count towards its limit."""
     if not amount:
         return
     now = now or utc_now()
     with transaction.atomic():
         balance = _locked_balance(workspace.pk, now)
-        _enter(
+        _insert_entries(
             LedgerEntry(
                 workspace_id=workspace.pk,
                 kind=Kind.ADJUST,
                 amount=amount,
-                reason=reason[:_REASON_MOST],
+                reason=reason[:_MAX_REASON_CHARACTERS],
                 created_at=now,
             )
         )
-        _change(balance, available=amount, granted=amount)
+        _add_to_balance(balance, available=amount, granted=amount)
         audit.note(
             "credits.adjusted",
             workspace=workspace,
@@ -275,27 +290,27 @@ def adjust(
 
 
 def turn_month_if_over(workspace_id: UUID, now: datetime) -> None:
-    """Turn the month where nobody has yet; the balance stays locked until the transaction ends."""
+    """Start the new month if nobody has yet; the balance stays locked until the transaction ends."""
     _locked_balance(workspace_id, now)
 
 
-_BALANCE: Final[Prepared[CreditBalance]] = Prepared(
+_BALANCE_FOR_UPDATE: Final[Prepared[CreditBalance]] = Prepared(
     lambda workspace: CreditBalance.everywhere.select_for_update().filter(workspace_id=workspace)
 )
 
 
 def _locked_balance(workspace_id: UUID, now: datetime) -> CreditBalance:
-    """The balance, locked until the commit, in the month of `now`; turns the month where nobody has yet."""
-    # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the transaction's write
-    # lock does.
-    balance = _BALANCE.ask(workspace=workspace_id)[0]
+    """Return the balance, locked until the commit; starts the month of `now` if nobody has yet."""
+    # The lock makes the turn happen once, and orders settlements of one workspace. On SQLite the
+    # transaction's write lock does.
+    balance = _BALANCE_FOR_UPDATE.ask(workspace=workspace_id)[0]
     if balance.period_start < month_of(now):
         _turn_month(balance, now)
     return balance
 
 
 def _turn_month(balance: CreditBalance, now: datetime) -> None:
-    """What is left expires and the plan's credits come; reservations go on into the new month."""
+    """Start a new month: what is left expires and the plan's credits come; reservations go on."""
     workspace = Workspace.everywhere.select_related("plan").get(pk=balance.workspace_id)
     granted = plan_limits(workspace).credits_per_month
     entries = []
@@ -305,14 +320,14 @@ def _turn_month(balance: CreditBalance, now: datetime) -> None:
                 workspace_id=workspace.pk,
                 kind=Kind.EXPIRE,
                 amount=-balance.available,
-                # `used` speaks of one month, so its sum starts again too.
+                # `used` counts one month, so its sum starts again too.
                 used_change=-balance.used,
                 reason=f"{balance.period_start:%Y-%m} has ended",
                 created_at=now,
             )
         )
-    entries.append(_grant(workspace.pk, granted, now))
-    _enter(*entries)
+    entries.append(_grant_entry(workspace.pk, granted, now))
+    _insert_entries(*entries)
     balance.period_start = month_of(now)
     balance.granted = balance.available = granted
     balance.used = 0
@@ -322,7 +337,7 @@ def _turn_month(balance: CreditBalance, now: datetime) -> None:
 # --- Writing ---------------------------------------------------------------------------------------------------------
 
 
-def _grant(workspace_id: UUID, amount: int, now: datetime) -> LedgerEntry:
+def _grant_entry(workspace_id: UUID, amount: int, now: datetime) -> LedgerEntry:
     return LedgerEntry(
         workspace_id=workspace_id,
         kind=Kind.GRANT,
@@ -332,13 +347,13 @@ def _grant(workspace_id: UUID, amount: int, now: datetime) -> LedgerEntry:
     )
 
 
-def _enter(*entries: LedgerEntry) -> None:
-    """One statement; an entry that moves nothing is left out."""
+def _insert_entries(*entries: LedgerEntry) -> None:
+    """Insert the entries in one statement; an entry that changes nothing is left out."""
     insert([entry for entry in entries if entry.amount or entry.reserved_change or entry.used_change])
 
 
-def _change(balance: CreditBalance, **changes: int) -> None:
-    """Add each change to its column, as the row has it by then."""
+def _add_to_balance(balance: CreditBalance, **changes: int) -> None:
+    """Add each change to its column's current value."""
     CreditBalance.everywhere.filter(pk=balance.pk).update(
         **{name: F(name) + change for name, change in changes.items()}
     )

@@ -1,4 +1,4 @@
-"""What credits are told as: where a month stands, and whether balances are the sums of their ledgers."""
+"""Reports a month's credits, and checks that balances are the sums of their ledgers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UsageReport:
-    """The calendar month (UTC) so far, in credits. `available` may be below zero: an unlimited workspace, a charge."""
+    """The calendar month (UTC) so far, in credits.
+
+    `available` may be below zero: in an unlimited workspace, or after more was used than was reserved.
+    """
 
     limit: int
     used: int
@@ -31,7 +34,7 @@ class UsageReport:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A sum of the ledger that isn't what the balance says; `balance` is None where there is no balance row."""
+    """A sum of the ledger that differs from the balance; `balance` is None if there is no balance row."""
 
     workspace_id: UUID
     what: str
@@ -40,7 +43,7 @@ class Mismatch:
 
 
 def usage(workspace: Workspace, now: datetime) -> UsageReport:
-    """Where the month stands; a month that nobody has turned yet is told as if it were, without writing."""
+    """Return the month so far; a month that the ledger hasn't started yet is computed, not written."""
     balance: CreditBalance = CreditBalance.everywhere.get(workspace_id=workspace.pk)
     month = month_of(now)
     if balance.period_start < month:
@@ -56,7 +59,10 @@ def usage(workspace: Workspace, now: datetime) -> UsageReport:
 
 
 def is_used_up(workspace: Workspace) -> bool:
-    """Whether nothing is left of this month; asks the database only where the balance wasn't read with the workspace."""
+    """Return whether the month's credits are used up.
+
+    Asks the database only if the balance wasn't loaded with the workspace.
+    """
     if workspace.is_unlimited:
         return False
     balance: CreditBalance | None = getattr(workspace, "credits", None)
@@ -66,7 +72,7 @@ def is_used_up(workspace: Workspace) -> bool:
 
 
 def check() -> list[Mismatch]:
-    """Every sum that doesn't agree, in one statement, so that entries written meanwhile can't look like one."""
+    """Return every sum that differs, by one statement, so that entries written meanwhile don't matter."""
     rows = Workspace.everywhere.order_by("pk").values_list(
         "pk",
         "credits__available",
@@ -77,8 +83,10 @@ def check() -> list[Mismatch]:
         Coalesce(Sum("ledger__used_change"), 0),
     )
     return [
-        Mismatch(pk, what, summed, kept)
+        Mismatch(pk, column, ledger_sum, stored)
         for pk, *sums in rows
-        for what, kept, summed in zip(("available", "reserved", "used"), sums[:3], sums[3:], strict=True)
-        if kept != summed
+        for column, stored, ledger_sum in zip(
+            ("available", "reserved", "used"), sums[:3], sums[3:], strict=True
+        )
+        if stored != ledger_sum
     ]

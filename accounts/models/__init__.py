@@ -1,4 +1,4 @@
-"""Who is calling, and what they may use."""
+"""Models of workspaces, users and tokens, with their credits, notices, audit log and request guards."""
 
 from accounts.models.api_token import ApiToken
 from accounts.models.audit import AuditEntry

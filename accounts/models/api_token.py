@@ -1,4 +1,4 @@
-"""A key to one workspace's API."""
+"""Stores the tokens of a workspace's API."""
 
 from __future__ import annotations
 

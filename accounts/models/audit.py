@@ -1,4 +1,4 @@
-"""Who changed what, for good."""
+"""Stores who changed what, forever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AuditEntry(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace = models.ForeignKey(Workspace, null=True, on_delete=models.SET_NULL, related_name="audit")
     actor = models.CharField(max_length=200)
-    """A token's public id, a user's address, or the command that was run."""
+    """A token's public id, a user's email address, or the command that was run."""
     action = models.CharField(max_length=60)
     subject = models.CharField(max_length=200, blank=True)
     details = models.JSONField(default=dict)

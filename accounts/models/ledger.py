@@ -1,4 +1,4 @@
-"""Credits: what a workspace has left, and every entry that made it so."""
+"""Stores what credits a workspace has left, and every entry that led there."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from config.core.ids import uuid7
 
 
 class CreditBalance(models.Model):
-    """The sums of the ledger, kept beside it so that a reservation is one conditional statement."""
+    """The sums of the ledger, stored beside it so that a reservation is one conditional statement."""
 
     workspace = models.OneToOneField(
         Workspace, primary_key=True, on_delete=models.CASCADE, related_name="credits"
     )
     period_start = models.DateField()
-    """First day (UTC) of the month that `granted` and `used` speak of."""
+    """First day (UTC) of the month that `granted` and `used` count."""
     granted = models.BigIntegerField(default=0)
     available = models.BigIntegerField(default=0)
     reserved = models.BigIntegerField(default=0)
@@ -39,7 +39,7 @@ class CreditBalance(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One change of a workspace's credits. The sums of the three changes are the balance."""
+    """A change of a workspace's credits; the sums of its three amounts over all entries are the balance."""
 
     class Kind(models.TextChoices):
         GRANT = "grant"
@@ -53,11 +53,11 @@ class LedgerEntry(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="ledger")
     kind = models.CharField(max_length=8, choices=Kind)
     amount = models.BigIntegerField()
-    """Change of what is available."""
+    """Change of the available credits."""
     reserved_change = models.BigIntegerField(default=0)
     used_change = models.BigIntegerField(default=0)
     subject = models.UUIDField(null=True)
-    """The generation that it is about."""
+    """The id of the generation that the entry is about."""
     reason = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=utc_now)
 
@@ -70,7 +70,8 @@ class LedgerEntry(models.Model):
         verbose_name_plural = _("ledger entries")
         base_manager_name = "everywhere"
         constraints: ClassVar = [
-            # A generation reserves once, and settles or releases once: a repeated step can't move credits again.
+            # A generation reserves once, and settles or releases once: a repeated step can't move credits
+            # again.
             models.UniqueConstraint(
                 fields=["subject"], condition=models.Q(kind="reserve"), name="ledger_entry_reserved_once"
             ),

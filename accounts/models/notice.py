@@ -1,4 +1,4 @@
-"""What a workspace's people are told: happenings, who is told by which way, each person's choices, the daily digest."""
+"""Stores notices, their messages to members, each member's choices, and the daily digest."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ class NoticeMessageStatus(models.TextChoices):
 
 
 class Notice(WorkspaceRow, DueModel):
-    """One happening. `wake_at` is set until its messages are written."""
+    """An event that members are notified of. `wake_at` is set until its messages are written."""
 
     kind = models.CharField(max_length=20, choices=NoticeKind)
     key = models.CharField(max_length=120)
-    """What makes the happening one: telling of it again is the same row."""
+    """Identifies the event within its kind: recorded again, it is the same row."""
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    """Whom alone it is for; None where everybody's choices say."""
+    """The only recipient; None if each member's choices decide."""
     title = models.CharField(max_length=200)
     text = models.TextField(blank=True)
     path = models.CharField(max_length=200, blank=True)
-    """Of the page to look at, below the workspace's own address."""
+    """The page to open, below the workspace's own address."""
     created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):
         db_table = "notice"
         constraints: ClassVar = [
-            # However many tasks see the same happening, it is told once.
+            # However many tasks see the same event, it is recorded once.
             models.UniqueConstraint(fields=["workspace", "kind", "key"], name="notice_once"),
         ]
         indexes: ClassVar = [
@@ -73,7 +73,7 @@ class Notice(WorkspaceRow, DueModel):
 
 
 class NoticeMessage(WorkspaceRow, DueModel):
-    """One notice on its way to one person by one channel."""
+    """One notice on its way to one member by one channel."""
 
     notice = models.ForeignKey(Notice, on_delete=models.CASCADE, related_name="messages")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -91,20 +91,23 @@ class NoticeMessage(WorkspaceRow, DueModel):
         ]
         indexes: ClassVar = [
             *claim_indexes("message"),
-            # A person's last ones on their page, those of the last hour, and what the digest gathers.
+            # A member's last messages on their page, those of the last hour, and those that a digest gathers.
             models.Index(fields=["workspace", "user", "-id"], name="message_of_person"),
         ]
 
 
 class NoticeChoice(WorkspaceRow):
-    """What one person wants to be told of one workspace, and where. Without a row the role's defaults hold."""
+    """What a member of a workspace wants to be notified of, and where.
+
+    Without a row the role's defaults apply.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kinds = models.JSONField(default=dict)
-    """`{kind: "now" | "daily" | "off"}`; what isn't named is as the role's default says."""
+    """`{kind: "now" | "daily" | "off"}`; a kind that isn't named follows the role's default."""
     by_mail = models.BooleanField(default=True)
     slack_url = SealedTextField(null=True)
-    """Slack's incoming webhook: who knows the address may post there."""
+    """Slack's incoming webhook: whoever knows the address may post there."""
     telegram_token = SealedTextField(null=True)
     telegram_chat = models.CharField(max_length=64, blank=True)
     updated_at = models.DateTimeField(default=utc_now)
@@ -117,7 +120,7 @@ class NoticeChoice(WorkspaceRow):
 
 
 class NoticeDigest(WorkspaceRow, DueModel):
-    """A workspace's daily digests: `due_at` is its next morning."""
+    """Schedules a workspace's daily digests: `due_at` is the next morning."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "digest"

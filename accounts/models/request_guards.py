@@ -1,4 +1,4 @@
-"""What holds requests back: stored answers, a workspace's allowance of requests, and counts of tries."""
+"""Stores what limits requests: answers to repeat, allowances of requests, and counts of tries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from config.core.ids import uuid7
 
 
 class IdempotencyKey(models.Model):
-    """Written in the transaction of the effect: there is never an effect without its stored answer."""
+    """A stored answer, written in the transaction of its effect: neither exists alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
@@ -52,7 +52,7 @@ class RateBucket(models.Model):
 
 
 class GuardCount(models.Model):
-    """An entry of the cache in `accounts/access/counter_caches.py`; nothing but its time ends it."""
+    """An entry of the cache in `accounts/access/counter_caches.py`; only its time ends it."""
 
     key = models.CharField(max_length=250, primary_key=True)
     value = models.TextField()

@@ -1,4 +1,4 @@
-"""A person who logs in."""
+"""Defines the user model, which logs in by email address."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from config.core.ids import uuid7
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        """Save and return a user; without a password they can't log in by one."""
         user = self.model(email=self.normalize_email(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
-        """Made in a shell by somebody who holds the database: their address needs no mail to prove it."""
+        """Create a superuser with a verified address: only somebody with database access can run this."""
         user = self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
-        user.vouch_for_email()
+        user.mark_email_verified()
         return user
 
     def get_by_natural_key(self, username: str | None) -> User:
+        # The unique constraint is on lower(email), so logging in ignores case too.
         return self.get(email__iexact=username)
 
 
@@ -52,9 +54,9 @@ class User(AbstractBaseUser, PermissionsMixin):
     def __str__(self) -> str:
         return self.email
 
-    def vouch_for_email(self) -> None:
-        """Take the address as proven, so that the first log-in asks for no code."""
-        # Its models can't be imported while this one is being made.
+    def mark_email_verified(self) -> None:
+        """Mark the address as verified, so that the first log-in asks for no code."""
+        # allauth's models import the user model, so an import at the top would be circular.
         from allauth.account.models import EmailAddress  # noqa: PLC0415
 
         EmailAddress.objects.update_or_create(

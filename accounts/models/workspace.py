@@ -1,4 +1,4 @@
-"""A tenant, its plan, who belongs to it or is invited, and its request to be let in."""
+"""Stores workspaces, their plans, members and invitations, and their requests for access."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Workspace(models.Model):
     name = models.CharField(max_length=120)
     timezone = models.CharField(max_length=64, default="UTC")
     plan = models.ForeignKey("accounts.Plan", on_delete=models.PROTECT, related_name="workspaces")
-    # An operator's override of the plan; None where the plan holds.
+    # An operator's overrides of the plan; None where the plan's value applies.
     credits_per_month = models.PositiveIntegerField(null=True, blank=True)
     active_sources_most = models.PositiveIntegerField(null=True, blank=True)
     poll_interval_minutes_least = models.PositiveIntegerField(null=True, blank=True)
@@ -36,27 +36,30 @@ class Workspace(models.Model):
     """No rate limit and no quota; the audit log says who lifted them."""
     whitelisted_at = models.DateTimeField(null=True, blank=True)
     delisted_at = models.DateTimeField(null=True, blank=True)
-    """When an operator took its access away; None where it has it, and where it was never approved."""
+    """When an operator revoked its access; None while it has access, and if it was never approved."""
     requires_approval = models.BooleanField(default=False)
-    """True: publishing is not itself the approval; somebody has to approve first."""
+    """True: publishing isn't the approval itself; somebody has to approve first."""
     model_key = ClosedTextField(null=True, blank=True)
-    """The workspace's own key for the model; None where the operator's holds. Opened where a call is made."""
-    # The database's default too, so that the release before can still make workspaces.
+    """The workspace's own key for the model, None if the operator's is used.
+
+    It is decrypted only for a call.
+    """
+    # A database default too, so that the previous release can still create workspaces.
     model_key_last_four = models.CharField(max_length=4, blank=True, default="", db_default="")
-    """What people recognise the key by."""
+    """Lets people recognize the key."""
     model_cap_micro_usd = models.PositiveBigIntegerField(null=True, blank=True)
-    """What its calls to the model may cost in a month, in millionths of a US dollar; None for no cap."""
+    """What its model calls may cost in a month, in millionths of a US dollar; None for no cap."""
     samples = models.CharField(
         max_length=10, choices=Samples, default=Samples.NONE, db_default=Samples.NONE, blank=True
     )
-    """How far its sample data is; see `accounts.samples`."""
+    """How far its sample data is filled in or removed; see `accounts.samples`."""
     created_at = models.DateTimeField(default=now)
     deletes_at = models.DateTimeField(null=True, blank=True)
-    """When it will be deleted, if nobody undoes that; until then it rests."""
+    """When it will be deleted, unless somebody undoes that; until then it is paused."""
     deleted_at = models.DateTimeField(null=True, blank=True)
-    """From here on it is gone for everybody, and what it held is being erased."""
+    """When it was deleted: from then on nobody can open it, and its data is being erased."""
     erased_at = models.DateTimeField(null=True, blank=True)
-    """Nothing is left but this row, the ledger and the audit log."""
+    """When the erasure ended: only this row, the ledger and the audit log are left."""
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
 
@@ -64,7 +67,7 @@ class Workspace(models.Model):
         db_table = "workspace"
         base_manager_name = "everywhere"
         indexes: ClassVar = [
-            # Read once a minute: is there a workspace to delete or to go on erasing?
+            # Read once a minute: is there a workspace to delete or to continue erasing?
             models.Index(
                 fields=["deletes_at"],
                 name="workspace_to_erase",
@@ -87,20 +90,21 @@ class Workspace(models.Model):
 
     @property
     def is_in_sandbox(self) -> bool:
-        """Whether it is new and not approved yet.
+        """Return whether the workspace is new and not approved yet.
 
-        Until then it makes items without the operator's model, and publishes to its feed and its test channel alone.
+        Until then it makes items without the operator's model, and publishes only to its feed and its test
+        channel.
         """
         return not (self.whitelisted_at or self.delisted_at or self.deletes_at or self.deleted_at)
 
     @property
     def is_at_work(self) -> bool:
-        """Its tokens are taken, its sources run and its items are published."""
+        """Return whether its tokens are accepted, its sources run and its items are published."""
         return self.is_whitelisted and self.deletes_at is None
 
     @property
     def model_key_label(self) -> str:
-        """The key in words, by its last four characters."""
+        """Return the key's label for people, with its last four characters."""
         if self.model_key is None:
             return str(_("No own key"))
         return str(_("Own key ending in %s") % self.model_key_last_four)
@@ -117,7 +121,7 @@ class Membership(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role)
     is_sample = models.BooleanField(default=False, db_default=False)
-    """Part of the sample data, which is removed as a whole."""
+    """Marks sample data, which is removed as a whole."""
     created_at = models.DateTimeField(default=now)
 
     everywhere: ClassVar[models.Manager[Any]] = models.Manager()
@@ -132,7 +136,7 @@ class Membership(models.Model):
 
 
 class Plan(models.Model):
-    """What a workspace may use in a month."""
+    """The monthly credits and the limits of workspaces."""
 
     name = models.CharField(max_length=60, unique=True)
     credits_per_month = models.PositiveIntegerField(default=5000)
@@ -153,7 +157,7 @@ class Plan(models.Model):
 
 
 class WhitelistRequest(models.Model):
-    """A workspace's request to be let in, and what the operator said."""
+    """A workspace's request for access, and the operator's answer."""
 
     class Status(models.TextChoices):
         PENDING = "pending", _("pending")
@@ -178,7 +182,7 @@ class WhitelistRequest(models.Model):
         db_table = "whitelist_request"
         base_manager_name = "everywhere"
         constraints: ClassVar = [
-            # Two askings at once leave one entry in the operator's queue.
+            # Two requests at once leave one entry in the operator's queue.
             models.UniqueConstraint(
                 fields=["workspace"],
                 condition=models.Q(status="pending"),
@@ -198,9 +202,9 @@ class Invitation(models.Model):
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Membership.Role)
     digest = models.BinaryField(max_length=32, unique=True)
-    link: str = ""
-    """Its address, for whoever has just made it; stored nowhere."""
     """SHA-256 of the newest link's token: it has full entropy, so a slow hash would add nothing."""
+    link: str = ""
+    """The address to accept it, for whoever has just created it; stored nowhere."""
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     sends = models.PositiveIntegerField(default=1)
     """How often it was mailed; the audit log says when."""

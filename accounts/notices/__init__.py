@@ -1,12 +1,12 @@
-"""What a workspace's people are told: happenings are written beside the change, messages go out as due rows."""
+"""Notifies members: notices are recorded beside the change, their messages are sent as due rows."""
 
 from accounts.notices.digest import DigestLine, next_morning, open_digest, send_digest
 from accounts.notices.digest import give_up as give_up_digest
 from accounts.notices.kinds import KINDS
 from accounts.notices.preferences import NoticePreferences, preferences_of, save_preferences
 from accounts.notices.record import (
-    forget,
-    forget_about,
+    delete_about,
+    delete_old,
     give_up_notice,
     recent_messages,
     record,
@@ -19,9 +19,9 @@ __all__ = [
     "KINDS",
     "DigestLine",
     "NoticePreferences",
+    "delete_about",
+    "delete_old",
     "deliver_message",
-    "forget",
-    "forget_about",
     "give_up",
     "give_up_digest",
     "give_up_notice",

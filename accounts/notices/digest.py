@@ -1,4 +1,4 @@
-"""The daily digest: what was gathered for each person, and what is counted at that moment, as one message."""
+"""Sends the daily digest: what was gathered for each member, and what is counted at that moment."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DigestLine:
-    """Something that is counted at the moment of the digest, of a kind that people choose."""
+    """A line that is counted at the time of the digest, for members who chose its kind."""
 
     kind: str
     text: str
 
 
 def next_morning(after: datetime, zone: str) -> datetime:
-    """The next time that the clocks of that zone show the digest's hour."""
+    """Return the next time that clocks in the zone show the digest's hour, in UTC."""
     local = after.astimezone(ZoneInfo(zone))
     morning = local.replace(hour=limits.DIGEST_HOUR, minute=0, second=0, microsecond=0)
     if morning <= local:
-        # By the calendar, not by 24 hours: the clocks may be put forward or back.
+        # By the calendar, not by 24 hours: the clocks may change.
         morning = (morning.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=local.tzinfo)
     return morning.astimezone(UTC)
 
 
 def open_digest(workspace: Workspace, _language: str = "") -> None:
-    """Give a new workspace its digest, due the next morning."""
+    """Create a new workspace's digest, due the next morning."""
     morning = next_morning(utc_now(), workspace.timezone)
     NoticeDigest.everywhere.create(workspace=workspace, due_at=morning, wake_at=morning)
 
 
 def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime | None = None) -> None:
-    """Work one claimed digest; a person for whom there is nothing gets nothing. All or nothing, the next one set too.
+    """Send one claimed digest to each member who has lines in it, and schedule the next, all or nothing.
 
-    `lines` is what was counted now; a person sees those whose kind they chose daily.
+    `lines` is what was counted now; a member sees those whose kind they chose daily.
     """
     now = now or utc_now()
     workspace = row.workspace
@@ -62,11 +62,11 @@ def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime
         row.sleep_until(None, attempts=0)
         return
     morning = next_morning(max(now, row.due_at or now), workspace.timezone)
-    people = preferences_of_members(workspace.pk)
+    members_preferences = preferences_of_members(workspace.pk)
     with transaction.atomic():
         if _is_morning(row, workspace):
-            for choice in people:
-                _write(row, choice, lines, now)
+            for preferences in members_preferences:
+                _record_digest(row, preferences, lines, now)
         if not row.sleep_until(morning, due_at=morning, attempts=0):
             transaction.set_rollback(True)
             return
@@ -74,39 +74,43 @@ def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime
 
 
 def give_up(row: NoticeDigest) -> None:
-    """The digest isn't sent; what was gathered waits for the next morning's."""
+    """Skip a digest whose workers died again and again; what was gathered waits for the next morning's."""
     morning = next_morning(utc_now(), row.workspace.timezone)
     row.sleep_until(morning, due_at=morning, attempts=0)
 
 
 def _is_morning(row: NoticeDigest, workspace: Workspace) -> bool:
-    """False at the very first look, and where the workspace has moved to another time zone since."""
+    """Return whether the digest is due at its hour.
+
+    False at the very first run, and if the workspace has moved to another time zone since.
+    """
     due_at = row.due_at
     return due_at is not None and due_at.astimezone(ZoneInfo(workspace.timezone)).hour == limits.DIGEST_HOUR
 
 
-def _write(
-    row: NoticeDigest, choice: NoticePreferences, counted: Sequence[DigestLine], now: datetime
+def _record_digest(
+    row: NoticeDigest, preferences: NoticePreferences, counted: Sequence[DigestLine], now: datetime
 ) -> None:
+    """Record the digest of one member, and mark the gathered messages as told."""
     gathered = list(
         NoticeMessage.objects.of(row.workspace_id)
-        .filter(user=choice.user, status=NoticeMessageStatus.GATHERED)
+        .filter(user=preferences.user, status=NoticeMessageStatus.GATHERED)
         .select_related("notice")
         .order_by("id")
     )
     notices = {message.notice_id: message.notice for message in gathered}
-    lines = [line.text for line in counted if choice.when(line.kind) == DAILY]
+    lines = [line.text for line in counted if preferences.when(line.kind) == DAILY]
     lines += [_notice_text(notice) for notice in notices.values()]
     if lines:
-        on = (row.due_at or now).astimezone(ZoneInfo(row.workspace.timezone)).date()
+        day = (row.due_at or now).astimezone(ZoneInfo(row.workspace.timezone)).date()
         count = ngettext("%(count)d event", "%(count)d events", len(lines)) % {"count": len(lines)}
         record(
             NoticeKind.DIGEST,
             workspace_id=row.workspace_id,
-            key=f"{choice.user.pk.hex}:{on}",
+            key=f"{preferences.user.pk.hex}:{day}",
             title=_("%(count)s from %(workspace)s") % {"count": count, "workspace": row.workspace.name},
-            text=_body(lines),
-            user_id=choice.user.pk,
+            text=_join_lines(lines),
+            user_id=preferences.user.pk,
             now=now,
         )
     for message in gathered:
@@ -117,9 +121,12 @@ def _notice_text(notice: Any) -> str:
     return f"{notice.title}\n{notice.text}".strip()
 
 
-def _body(lines: Sequence[str]) -> str:
-    kept = list(lines[: limits.DIGEST_LINES])
-    more = len(lines) - len(kept)
-    if more:
-        kept.append(ngettext("And %(count)d more.", "And %(count)d more.", more) % {"count": more})
-    return "\n\n".join(kept)
+def _join_lines(lines: Sequence[str]) -> str:
+    """Join the lines to a text of at most `DIGEST_LINES`, which says how many more there are."""
+    kept_lines = list(lines[: limits.DIGEST_LINES])
+    hidden_count = len(lines) - len(kept_lines)
+    if hidden_count:
+        kept_lines.append(
+            ngettext("And %(count)d more.", "And %(count)d more.", hidden_count) % {"count": hidden_count}
+        )
+    return "\n\n".join(kept_lines)

@@ -1,4 +1,4 @@
-"""What people can be told of, when, and by which channel; what holds for a role until its person chooses."""
+"""Lists the kinds of notices, with when and by role they are sent until a member chooses."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OWNERS_AT_ONCE: Final[Mapping[str, str]] = {_Role.OWNER: NOW}
 
 @dataclass(frozen=True)
 class NoticeKindOption:
-    """What a person can choose to be told. `defaults` by role; a role that isn't named is told nothing.
+    """A kind of notice that a member can choose. `defaults` is by role; other roles aren't notified.
 
-    `is_counted` ones exist in digests alone.
+    A kind that `is_counted` exists only in digests.
 
-    `is_monthly` ones come by themselves when a month is over, so that they are either wanted or not.
+    One that `is_monthly` comes when a month is over, so members choose only whether they want it.
     """
 
     help: Any

@@ -1,4 +1,4 @@
-"""Preferences say when and where each member is told: the defaults of the role, changed by what the person chose."""
+"""Stores when and where each member is notified: the role's defaults, changed by the member."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoticePreferences:
-    """What holds for one person: when they are told of each kind, and where. Secrets are shown nowhere."""
+    """When and where one member is notified. No page shows the secrets in it."""
 
     user: User
     kinds: Mapping[str, str]
@@ -31,34 +31,37 @@ class NoticePreferences:
     telegram_chat: str = ""
 
     def when(self, kind: str) -> str:
-        """When they are told of a kind: `now`, `daily` or `off`."""
+        """Return when the member is notified of a kind: `now`, `daily` or `off`."""
         return self.kinds.get(kind, OFF)
 
     @property
     def channels(self) -> list[str]:
-        """The names of the channels that lead anywhere."""
-        open_ones = {
+        """Return the names of the channels that are set up."""
+        is_set_up = {
             "mail": self.by_mail,
             "slack": bool(self.slack_url),
             "telegram": bool(self.telegram_token and self.telegram_chat),
         }
-        return [name for name, is_open in open_ones.items() if is_open]
+        return [name for name, is_ready in is_set_up.items() if is_ready]
 
 
 def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
-    """The preferences of everybody who is in the workspace now, in two statements."""
+    """Return the preferences of everybody who is in the workspace now, in two statements."""
     members = (
         Membership.objects.of(workspace_id)
         .filter(user__is_active=True, workspace__deleted_at=None)
         .select_related("user")
         .order_by("created_at", "id")
     )
-    chosen = {row.user_id: row for row in NoticeChoice.objects.of(workspace_id)}
-    return [_merged(member, chosen.get(member.user_id)) for member in members]
+    choices = {row.user_id: row for row in NoticeChoice.objects.of(workspace_id)}
+    return [_merge_defaults(member, choices.get(member.user_id)) for member in members]
 
 
 def preferences_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
-    """None where the person isn't in the workspace, may no longer log in, or the workspace was deleted."""
+    """Return a member's preferences.
+
+    None if they aren't in the workspace or may no longer log in, or if the workspace was deleted.
+    """
     member = (
         Membership.objects.of(workspace_id)
         .filter(user_id=user_id, user__is_active=True, workspace__deleted_at=None)
@@ -67,7 +70,7 @@ def preferences_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | Non
     )
     if member is None:
         return None
-    return _merged(member, NoticeChoice.objects.of(workspace_id).filter(user_id=user_id).first())
+    return _merge_defaults(member, NoticeChoice.objects.of(workspace_id).filter(user_id=user_id).first())
 
 
 def save_preferences(
@@ -80,7 +83,7 @@ def save_preferences(
     telegram_token: str,
     telegram_chat: str,
 ) -> None:
-    """Write one person's choices down; an empty address or token is forgotten."""
+    """Save one member's choices; an empty address or token deletes the stored one."""
     values: dict[str, Any] = {
         "kinds": dict(kinds),
         "by_mail": by_mail,
@@ -108,7 +111,8 @@ def save_preferences(
         )
 
 
-def _merged(member: Membership, row: NoticeChoice | None) -> NoticePreferences:
+def _merge_defaults(member: Membership, row: NoticeChoice | None) -> NoticePreferences:
+    """Return the role's defaults with the member's choices, if any."""
     kinds = {name: kind.defaults.get(member.role, OFF) for name, kind in KINDS.items()}
     if row is None:
         return NoticePreferences(member.user, kinds)

@@ -1,4 +1,4 @@
-"""Notices: recorded in the transaction of the change that they tell of, spread to people and channels, forgotten."""
+"""Records notices in the transaction of their change, writes their messages, and deletes old ones."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ TEXT_CHARACTERS = 2000
 log = structlog.get_logger(__name__)
 _HOUR: Final = timedelta(hours=1)
 RECENT_MESSAGES: Final = 10
-"""How many of a person's last messages are listed."""
+"""How many of a member's last messages are listed."""
 ROWS: Final = 500
-"""Of one statement: a short lock, however much is too old."""
+"""Rows of one deletion: a short lock, however many are too old."""
 
 
 def record(
@@ -49,11 +49,10 @@ def record(
     user_id: UUID | None = None,
     now: datetime | None = None,
 ) -> bool:
-    """One statement, and no other for whoever reads it; refuses outside a transaction.
+    """Record a notice by one statement; return False if its event was recorded before.
 
-    `key` names the happening within its kind: recorded again, nothing is written and the answer is False. `path` leads to
-    the thing below the workspace's address. Raises `TransactionManagementError` outside a transaction, `LookupError` for an
-    unknown kind.
+    `key` identifies the event within its kind. `path` leads to its page below the workspace's address. Raises
+    `TransactionManagementError` outside a transaction, `LookupError` for an unknown kind.
     """
     if not connection.in_atomic_block:
         message = f"A notice ({kind}) must be recorded in the transaction of its change."
@@ -68,7 +67,7 @@ def record(
             kind=kind,
             key=key,
             user_id=user_id,
-            # A platform's own words may hold what no line of a mail must.
+            # A platform's message may contain line breaks, which a mail's subject must not.
             title=" ".join(title.split())[:TITLE_CHARACTERS],
             text=text if kind in {NoticeKind.DIGEST, NoticeKind.MONTHLY} else text[:TEXT_CHARACTERS],
             path=path,
@@ -83,7 +82,7 @@ def record(
 
 
 def send_test(workspace: Workspace, user: User, once: str) -> None:
-    """A message by every channel that is open; the same `once` sends it once."""
+    """Send a test message by every channel that is set up; the same `once` sends it only once."""
     with transaction.atomic():
         record(
             NoticeKind.TEST,
@@ -97,14 +96,16 @@ def send_test(workspace: Workspace, user: User, once: str) -> None:
 
 
 def write_messages(notice: Notice, *, now: datetime | None = None) -> None:
-    """Work one claimed notice: all of its messages are written, and the notice is done, in one transaction."""
+    """Work one claimed notice: write all of its messages and finish the notice, in one transaction."""
     now = now or utc_now()
-    people = _people(notice)
+    recipients = _recipients(notice)
     with transaction.atomic():
-        messages = [message for choice in people for message in _messages(notice, choice, now)]
+        messages = [
+            message for preferences in recipients for message in _build_messages(notice, preferences, now)
+        ]
         NoticeMessage.everywhere.bulk_create(messages, ignore_conflicts=True)
         if not notice.sleep_until(None, attempts=0):
-            # Another hand has it: what it writes is the same.
+            # The lease was lost: another worker has the notice, and writes the same messages.
             transaction.set_rollback(True)
             return
         crash_point("notices.spread")
@@ -112,32 +113,32 @@ def write_messages(notice: Notice, *, now: datetime | None = None) -> None:
 
 
 def give_up_notice(notice: Notice) -> None:
-    """The end of a notice whose workers died, time after time: nobody is sent it, and the log says so."""
+    """Give up a notice whose workers died again and again: nobody is sent it, and an error is logged."""
     log.error("notice_not_told", notice=notice.pk.hex, kind=notice.kind)
     notice.sleep_until(None, attempts=0)
 
 
-def _people(notice: Notice) -> list[NoticePreferences]:
-    """Whom it may reach: the one whom it is for, or everybody who is in the workspace."""
+def _recipients(notice: Notice) -> list[NoticePreferences]:
+    """Return the preferences of the notice's only recipient, or of everybody in the workspace."""
     if notice.user_id is None:
         return preferences_of_members(notice.workspace_id)
-    choice = preferences_of(notice.workspace_id, notice.user_id)
-    return [choice] if choice else []
+    preferences = preferences_of(notice.workspace_id, notice.user_id)
+    return [preferences] if preferences else []
 
 
-def _messages(notice: Notice, choice: NoticePreferences, now: datetime) -> list[NoticeMessage]:
-    """One unsaved message for each of the person's channels; none where they don't want this kind."""
-    when = choice.when(notice.kind) if notice.kind in KINDS else NOW
+def _build_messages(notice: Notice, preferences: NoticePreferences, now: datetime) -> list[NoticeMessage]:
+    """Return an unsaved message for each of the member's channels; none if they don't want this kind."""
+    when = preferences.when(notice.kind) if notice.kind in KINDS else NOW
     if when == OFF:
         return []
-    if when == NOW and notice.kind in KINDS and _had_enough(notice, choice, now):
+    if when == NOW and notice.kind in KINDS and _is_over_hourly_limit(notice, preferences, now):
         when = DAILY
-    made = []
-    for channel in choice.channels:
+    messages = []
+    for channel in preferences.channels:
         message = NoticeMessage(
             workspace_id=notice.workspace_id,
             notice=notice,
-            user=choice.user,
+            user=preferences.user,
             channel=channel,
             created_at=now,
         )
@@ -145,22 +146,25 @@ def _messages(notice: Notice, choice: NoticePreferences, now: datetime) -> list[
             states.begin(message, "gathered")
         else:
             message.due_at = message.wake_at = now
-        made.append(message)
-    return made
+        messages.append(message)
+    return messages
 
 
-def _had_enough(notice: Notice, choice: NoticePreferences, now: datetime) -> bool:
-    """A broken platform fails hundreds of posts at once: nobody reads hundreds of mails."""
-    lately = (
+def _is_over_hourly_limit(notice: Notice, preferences: NoticePreferences, now: datetime) -> bool:
+    """Return whether the member has had `NOTICES_AT_ONCE_MOST` notices of this kind within an hour.
+
+    A broken platform fails hundreds of posts at once, and nobody reads hundreds of mails.
+    """
+    recent = (
         NoticeMessage.objects.of(notice.workspace_id)
-        .filter(user=choice.user, notice__kind=notice.kind, created_at__gt=now - _HOUR)
+        .filter(user=preferences.user, notice__kind=notice.kind, created_at__gt=now - _HOUR)
         .exclude(status__in=[NoticeMessageStatus.GATHERED, NoticeMessageStatus.TOLD])
     )
-    return lately.values("notice").distinct().count() >= limits.NOTICES_AT_ONCE_MOST
+    return recent.values("notice").distinct().count() >= limits.NOTICES_AT_ONCE_MOST
 
 
-def forget(now: datetime) -> int:
-    """Delete some old ones with their messages; how many. One look at an index when nothing is old."""
+def delete_old(now: datetime) -> int:
+    """Delete some old notices with their messages, and return how many. One index read if none are old."""
     too_old = Notice.everywhere.filter(created_at__lt=now - limits.NOTICES_KEPT, wake_at=None)
     ids = list(too_old.order_by("created_at").values_list("pk", flat=True)[:ROWS])
     if ids:
@@ -168,14 +172,14 @@ def forget(now: datetime) -> int:
     return len(ids)
 
 
-def forget_about(workspace_id: UUID, things: Collection[UUID]) -> None:
-    """Delete the notices about these rows: a key begins with the id of what the notice is about."""
-    wanted = {key.hex for key in things}
+def delete_about(workspace_id: UUID, row_ids: Collection[UUID]) -> None:
+    """Delete the notices about these rows: a notice's key begins with the id of what it is about."""
+    hex_ids = {key.hex for key in row_ids}
     rows = Notice.objects.of(workspace_id).values_list("pk", "key")
-    Notice.everywhere.filter(pk__in=[pk for pk, key in rows if key.partition(":")[0] in wanted]).delete()
+    Notice.everywhere.filter(pk__in=[pk for pk, key in rows if key.partition(":")[0] in hex_ids]).delete()
 
 
 def recent_messages(workspace: Workspace, user: User) -> list[NoticeMessage]:
-    """A person's last messages, the newest first."""
+    """Return a member's last messages, newest first."""
     rows = NoticeMessage.objects.of(workspace).filter(user=user).select_related("notice").order_by("-id")
     return list(rows[:RECENT_MESSAGES])

@@ -1,7 +1,7 @@
-"""A message on its way out by mail, Slack or Telegram, and the address in a mail that switches its kind off.
+"""Sends messages by mail, Slack or Telegram, and reads the unsubscribe links of mails.
 
-Claim, then hand over without a transaction, then write what became of it under the lease. A hand that dies between the
-two leaves the row to the next one, so a message may arrive twice, and never not at all.
+A worker claims a message, sends it without a transaction, then writes the outcome under its lease. If it dies
+in between, the next worker takes the row, so a message may arrive twice, but is never lost.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
     from accounts.notices.preferences import NoticePreferences
 
-_SALT: Final = "accounts.notices.off"
+_UNSUBSCRIBE_SALT: Final = "accounts.notices.off"
 log = structlog.get_logger(__name__)
 TELEGRAM_CHARACTERS: Final = 4096
 SLACK_CHARACTERS: Final = 3000
 _TEMPLATES: Final[Mapping[str, str]] = {NoticeKind.DIGEST: "digest", NoticeKind.MONTHLY: "monthly"}
-_ANSWER_BYTES: Final = 64 * 1024
+_MAX_ANSWER_BYTES: Final = 64 * 1024
 _TIMEOUT_SECONDS: Final = 15
 
 
 @dataclass(frozen=True)
 class UnsubscribeLink:
-    """The workspace, person and kind of notice that a link is about; it holds as long as they are of the workspace."""
+    """The workspace, member and kind of notice that a link is about; it works while they are a member."""
 
     workspace: Workspace
     choice: NoticePreferences
@@ -55,46 +55,55 @@ class UnsubscribeLink:
 
 
 def unsubscribe_url(workspace_id: UUID, user_id: UUID, kind: str) -> str:
-    """An address that needs no log-in; `resolve_token` reads its token."""
-    token = signing.dumps([workspace_id.hex, user_id.hex, kind], salt=_SALT)
+    """Return an address that needs no log-in; `resolve_token` reads its token."""
+    token = signing.dumps([workspace_id.hex, user_id.hex, kind], salt=_UNSUBSCRIBE_SALT)
     return f"{settings.PUBLIC_URL}/notices/off/{token}"
 
 
 def resolve_token(token: str) -> UnsubscribeLink | None:
-    """None for what nobody signed, and where the person has left, or the workspace is gone."""
+    """Return what an unsubscribe link is about.
+
+    None for a token that we didn't sign, and if the member has left or the workspace is gone.
+    """
     try:
-        workspace_id, user_id, kind = signing.loads(token, salt=_SALT)
+        workspace_id, user_id, kind = signing.loads(token, salt=_UNSUBSCRIBE_SALT)
     except signing.BadSignature:
         return None
     workspace = Workspace.everywhere.filter(pk=UUID(workspace_id)).first()
-    choice = preferences_of(UUID(workspace_id), UUID(user_id))
-    if workspace is None or choice is None or kind not in KINDS:
+    preferences = preferences_of(UUID(workspace_id), UUID(user_id))
+    if workspace is None or preferences is None or kind not in KINDS:
         return None
-    return UnsubscribeLink(workspace, choice, kind)
+    return UnsubscribeLink(workspace, preferences, kind)
 
 
 def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
-    """What else the person chose stays as it is; doing it again changes nothing."""
+    """Turn the link's kind of notice on or off; the member's other choices stay.
+
+    Doing it again changes nothing.
+    """
     if link.is_off is not is_on:
         return
-    choice = link.choice
+    preferences = link.choice
     save_preferences(
         link.workspace,
-        choice.user,
-        {**choice.kinds, link.kind: NOW if is_on else OFF},
-        by_mail=choice.by_mail,
-        slack_url=choice.slack_url,
-        telegram_token=choice.telegram_token,
-        telegram_chat=choice.telegram_chat,
+        preferences.user,
+        {**preferences.kinds, link.kind: NOW if is_on else OFF},
+        by_mail=preferences.by_mail,
+        slack_url=preferences.slack_url,
+        telegram_token=preferences.telegram_token,
+        telegram_chat=preferences.telegram_chat,
     )
 
 
 class ChannelRefused(Exception):
-    """The channel did not take it; the message is for the person whose channel it is, and names no secret."""
+    """Raised when a channel didn't take a message.
+
+    The error's text is for the member whose channel it is, and contains no secret.
+    """
 
 
 def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> None:
-    """Work one claimed message. Who has left, or has closed the channel, is sent nothing."""
+    """Send one claimed message; it is dropped if the member has left or has turned the channel off."""
     now = now or utc_now()
     try:
         _send_or_drop(message, now)
@@ -103,7 +112,7 @@ def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> N
 
 
 def give_up(message: NoticeMessage) -> None:
-    """The end of a message whose workers died, time after time, before they could record anything."""
+    """Fail a message whose workers died again and again before they could record anything."""
     states.move(
         message,
         "failed",
@@ -115,26 +124,26 @@ def give_up(message: NoticeMessage) -> None:
 
 
 def _send_or_drop(message: NoticeMessage, now: datetime) -> None:
-    """Raises `Overtaken` where the lease is lost meanwhile."""
-    choice = preferences_of(message.workspace_id, message.user_id)
-    if choice is None or message.channel not in choice.channels:
+    """Send the message and record the outcome. Raises `Overtaken` if the lease is lost meanwhile."""
+    preferences = preferences_of(message.workspace_id, message.user_id)
+    if preferences is None or message.channel not in preferences.channels:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
         return
     notice: Notice = Notice.everywhere.select_related("workspace").get(pk=message.notice_id)
     # The exchange may last long; meanwhile another task can use the connection to the database.
     work_queue.release_connections()
     try:
-        _SEND[message.channel](notice, choice)
+        _SENDERS[message.channel](notice, preferences)
     except ChannelRefused as error:
-        _failed(message, str(error), now)
+        _retry_or_fail(message, str(error), now)
         return
     crash_point("notices.sent")
     states.move(message, "sent", under_lease=True, wake_at=None, attempts=0, sent_at=now, error="")
     crash_point("notices.recorded")
 
 
-def _failed(message: NoticeMessage, error: str, now: datetime) -> None:
-    """Try again later, or end it after the last of `NOTICE_RETRIES`."""
+def _retry_or_fail(message: NoticeMessage, error: str, now: datetime) -> None:
+    """Schedule another try, or fail the message after the last of `NOTICE_RETRIES`."""
     failures = message.failures + 1
     values = {"failures": failures, "error": error[:300], "attempts": 0}
     if failures > len(limits.NOTICE_RETRIES):
@@ -148,61 +157,64 @@ def _failed(message: NoticeMessage, error: str, now: datetime) -> None:
 
 
 def address_of(notice: Notice) -> str:
-    """The page that shows the thing."""
+    """Return the address of the notice's page."""
     return f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/{notice.path}"
 
 
-def _by_mail(notice: Notice, choice: NoticePreferences) -> None:
+def _send_by_mail(notice: Notice, preferences: NoticePreferences) -> None:
     template = _TEMPLATES.get(notice.kind, "notice")
-    off_address = unsubscribe_url(notice.workspace_id, choice.user.pk, notice.kind)
+    unsubscribe_address = unsubscribe_url(notice.workspace_id, preferences.user.pk, notice.kind)
     context = {
         "title": notice.title,
         "text": notice.text,
         "workspace": notice.workspace.name,
         "address": address_of(notice),
         "choices_address": f"{settings.PUBLIC_URL}/w/{encode('ws', notice.workspace_id)}/settings/notices",
-        "off_address": off_address,
+        "off_address": unsubscribe_address,
     }
-    message = mail_sending.render(template, choice.user.email, context)
+    message = mail_sending.render(template, preferences.user.email, context)
     if notice.kind == NoticeKind.MONTHLY:
-        # The button of a mail program (RFC 8058).
-        message.extra_headers["List-Unsubscribe"] = f"<{off_address}>"
+        # The unsubscribe button of mail programs (RFC 8058).
+        message.extra_headers["List-Unsubscribe"] = f"<{unsubscribe_address}>"
         message.extra_headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     try:
         message.send()
     except OSError as error:
-        # What the mail library raises of its own is one too.
+        # The mail library's own exceptions are subclasses of OSError too.
         reason = f"The mail relay did not take it: {type(error).__name__}."
         raise ChannelRefused(reason) from error
 
 
-def _by_slack(notice: Notice, choice: NoticePreferences) -> None:
-    # In what it takes for its own signs, a title could call everybody in the channel, or hide where a link leads.
-    text = escape(_plain(notice, SLACK_CHARACTERS), quote=False)
-    _post("Slack", choice.slack_url, {"text": text})
+def _send_by_slack(notice: Notice, preferences: NoticePreferences) -> None:
+    # Slack's own markup in a title could notify everybody in the channel, or hide where a link leads.
+    text = escape(_plain_text(notice, SLACK_CHARACTERS), quote=False)
+    _post_json("Slack", preferences.slack_url, {"text": text})
 
 
-def _by_telegram(notice: Notice, choice: NoticePreferences) -> None:
-    url = f"{settings.TELEGRAM_API_URL}/bot{choice.telegram_token}/sendMessage"
-    text = _plain(notice, TELEGRAM_CHARACTERS)
-    _post(
+def _send_by_telegram(notice: Notice, preferences: NoticePreferences) -> None:
+    url = f"{settings.TELEGRAM_API_URL}/bot{preferences.telegram_token}/sendMessage"
+    text = _plain_text(notice, TELEGRAM_CHARACTERS)
+    _post_json(
         "Telegram",
         url,
-        {"chat_id": choice.telegram_chat, "text": text, "link_preview_options": {"is_disabled": True}},
+        {"chat_id": preferences.telegram_chat, "text": text, "link_preview_options": {"is_disabled": True}},
     )
 
 
-def _plain(notice: Notice, most: int) -> str:
-    """Up to `most` characters, the address whole at their end."""
-    tail = f"\n{address_of(notice)}"
-    head = f"{notice.workspace.name}: {notice.title}\n{notice.text}"
-    return head[: most - len(tail)] + tail
+def _plain_text(notice: Notice, max_characters: int) -> str:
+    """Return at most `max_characters` of the notice, with the whole address at the end."""
+    address_line = f"\n{address_of(notice)}"
+    text = f"{notice.workspace.name}: {notice.title}\n{notice.text}"
+    return text[: max_characters - len(address_line)] + address_line
 
 
-def _post(name: str, url: str, body: dict[str, object]) -> None:
-    """Raises `ChannelRefused` for every answer but a 2xx, and for none; `name` is the channel's for people."""
+def _post_json(name: str, url: str, body: dict[str, object]) -> None:
+    """POST the body. Raises `ChannelRefused` for no answer, or one that isn't 2xx.
+
+    `name` is the channel's for people.
+    """
     try:
-        answer = _client(
+        response = _client(
             allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,
             allow_private=settings.OUTBOUND_ALLOW_PRIVATE,
             user_agent=settings.USER_AGENT,
@@ -211,17 +223,17 @@ def _post(name: str, url: str, body: dict[str, object]) -> None:
             url,
             json=body,
             timeout=_TIMEOUT_SECONDS,
-            max_bytes=_ANSWER_BYTES,
+            max_bytes=_MAX_ANSWER_BYTES,
             max_redirects=0,
             truncate=True,
             https_only=not settings.WEBHOOKS_ALLOW_HTTP,
         )
     except (OutboundError, ValueError) as error:
-        # Its own words may quote the address, which is a secret.
+        # The error's text may quote the address, which is a secret.
         message = f"{name} could not be reached."
         raise ChannelRefused(message) from error
-    if not 200 <= answer.status < 300:
-        message = f"{name} answered {answer.status}: check what you pasted here."
+    if not 200 <= response.status < 300:
+        message = f"{name} answered {response.status}: check what you pasted here."
         raise ChannelRefused(message)
 
 
@@ -230,4 +242,4 @@ def _client(*, allow_loopback: bool, allow_private: bool, user_agent: str) -> Cl
     return Client(Policy(allow_loopback=allow_loopback, allow_private=allow_private, user_agent=user_agent))
 
 
-_SEND: Final = {"mail": _by_mail, "slack": _by_slack, "telegram": _by_telegram}
+_SENDERS: Final = {"mail": _send_by_mail, "slack": _send_by_slack, "telegram": _send_by_telegram}

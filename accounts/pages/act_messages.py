@@ -1,4 +1,4 @@
-"""What a page says of an act: that it worked, with an undo where there is one, or why it didn't."""
+"""Shows the outcome of a user's action: a success message, with an undo where possible, or why it failed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def report_errors(
     overtaken: _StrOrPromise = "",
     on_overtaken: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Show an error of the block in a message or, with a form, at its fields; the page goes on behind the block.
+    """Show an error of the block in a message or, with a form, at its fields; the page goes on afterwards.
+    block.
 
-    What the block does after its call is done only if the call worked: say so, and redirect. Of a row that has
-    changed since the page was opened `overtaken` is the sentence, or `on_overtaken` is called.
+    What the block does after its call is done only if the call worked: report success, and redirect. If a row
+    has changed since the page was opened, `overtaken` is shown, or `on_overtaken` is called.
     """
     try:
         yield
@@ -51,7 +52,7 @@ def report_errors(
 def show_at_fields(form: BaseForm, error: AppError) -> None:
     """Add each detail of an error to the field that it names, or else to the whole form.
 
-    A form whose fields aren't called as the API calls them has a method `field_of`.
+    A form whose field names differ from the API's has a method `field_of` that translates them.
     """
     field_of = getattr(form, "field_of", first_part)
     for detail in error.detail:
@@ -60,7 +61,7 @@ def show_at_fields(form: BaseForm, error: AppError) -> None:
 
 
 def first_part(path: str) -> str:
-    """The field itself of a path such as `media[0].url`."""
+    """Return the field's name in a path such as `media[0].url`."""
     return path.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
 
 
@@ -76,7 +77,10 @@ def offer_undo(
     *,
     is_good: bool = True,
 ) -> None:
-    """Say that it worked, or with `is_good` False what is missing, with a button that posts the fields to the address."""
+    """Show a message with an undo button that posts the fields to the address.
+
+    With `is_good` False it is a warning.
+    """
     context = {"sentence": sentence, "address": address, "fields": dict(fields or {})}
     text = render_to_string("components/undo.html", context, request=request)
     level = messages.SUCCESS if is_good else messages.WARNING

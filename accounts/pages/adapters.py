@@ -1,4 +1,4 @@
-"""What allauth asks of us: who may sign up, where a log-in leads, how its mails look, how its secrets are kept."""
+"""Adapts allauth: who may sign up, where a log-in leads, how its mails look, how its secrets are stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Who was invited may always come in."""
+        """Return whether the visitor may sign up: an invited one always may."""
         return settings.SIGNUP_OPEN or invitation.find_kept_invitation(request) is not None
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
@@ -40,17 +40,20 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
         return saved
 
     def post_login(self, request: HttpRequest, user: User, **arguments: Any) -> HttpResponse:
-        """A log-in is as good as a re-authentication for as long as one holds: what needs it asks only after that."""
+        """Finish the log-in, and the acceptance of an invitation with which somebody signed up.
+
+        A log-in also counts as a re-authentication, so pages that need one ask only after that has expired.
+        """
         record_authentication(request, user, method="login", reauthenticated=True)
-        joined = invitation.join_after_sign_up(request, user) if arguments["signup"] else None
-        if joined is not None:
-            arguments["redirect_url"] = reverse("home", kwargs={"ws": joined.workspace_id})
-        answer: HttpResponse = super().post_login(request, user, **arguments)
-        return answer
+        membership = invitation.join_after_sign_up(request, user) if arguments["signup"] else None
+        if membership is not None:
+            arguments["redirect_url"] = reverse("home", kwargs={"ws": membership.workspace_id})
+        response: HttpResponse = super().post_login(request, user, **arguments)
+        return response
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Behind the operator's proxies as everywhere else."""
-        return client_address(request) or "0.0.0.0"  # noqa: S104  an address of nobody
+        """Return the address behind the operator's proxies, as the rest of the service does."""
+        return client_address(request) or "0.0.0.0"  # noqa: S104  stands for an unknown address
 
     def render_mail(
         self,
@@ -59,7 +62,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
         context: dict[str, Any],
         headers: dict[str, str] | None = None,
     ) -> EmailMessage:
-        """Allauth's words in our frame: plain text and HTML."""
+        """Render allauth's text in our frame, as plain text and HTML."""
         plain: EmailMessage = super().render_mail(template_prefix, email, context, headers)
         return mail_sending.add_html(plain)
 
@@ -68,7 +71,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # it ships n
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # it ships no types
-    """Secrets of authenticator apps and recovery codes are sealed like every secret that must be readable again."""
+    """Encrypts the secrets of authenticator apps and recovery codes, as other readable secrets are."""
 
     def encrypt(self, text: str) -> str:
         return seal(text)

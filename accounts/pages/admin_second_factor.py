@@ -1,4 +1,4 @@
-"""The second factor that the admin asks for."""
+"""Requires a second factor for the admin."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class SecondFactor:
-    """`ADMIN_REQUIRES_MFA`: staff without a second factor are led to the page that sets one up."""
+    """Middleware that, with `ADMIN_REQUIRES_MFA`, sends staff without a second factor to set one up."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        self._next = get_response
+        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if (
@@ -35,4 +35,4 @@ class SecondFactor:
         ):
             messages.warning(request, _("Operator pages need two-factor authentication. Set it up first."))
             return redirect("mfa_index")
-        return self._next(request)
+        return self._get_response(request)

@@ -1,4 +1,4 @@
-"""What browsers in which nobody is logged in may leave here."""
+"""Limits the sessions of browsers in which nobody is logged in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts import limits
 from accounts.access import counter_caches
-from accounts.access.authentication import sender
+from accounts.access.authentication import client_network
 from accounts.pages import form_recovery
 from config.core.middleware import pages_only
 
@@ -20,44 +20,47 @@ if TYPE_CHECKING:
     from django.contrib.sessions.backends.base import SessionBase
     from django.http import HttpRequest
 
-_STRANGERS_SECONDS: Final = int(limits.STRANGERS_SESSION_KEPT.total_seconds())
+_ANONYMOUS_SECONDS: Final = int(limits.STRANGERS_SESSION_KEPT.total_seconds())
 
 
 class BoundedSessions(SessionMiddleware):
-    """A session in which nobody is logged in is small and short, and there are only so many of them.
+    """Middleware that keeps anonymous sessions small, short and limited in number.
 
-    Whoever signs up, or asks for a code, has one: without a bound anybody could fill the database with them.
+    Whoever signs up, or asks for a code, has one: without a limit anybody could fill the database with them.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         session: SessionBase | None = getattr(request, "session", None)
         if session is not None and session.modified and not session.is_empty():
             if SESSION_KEY in session:
-                if session.get("_session_expiry") == _STRANGERS_SECONDS:
-                    # They have logged in by now.
+                if session.get("_session_expiry") == _ANONYMOUS_SECONDS:
+                    # The user has logged in by now, so the session lasts as long as others.
                     session.set_expiry(None)
-            elif (refusal := _refusal(request, session)) is not None:
+            elif (refusal := _refuse_storing(request, session)) is not None:
                 return refusal
             else:
-                session.set_expiry(_STRANGERS_SECONDS)
-        answer: HttpResponse = super().process_response(request, response)
-        return answer
+                session.set_expiry(_ANONYMOUS_SECONDS)
+        processed: HttpResponse = super().process_response(request, response)
+        return processed
 
 
 Session = pages_only(BoundedSessions)
 
 
-def _refusal(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
-    """The answer where the session isn't stored, else None; who has given a right password is no stranger any more."""
-    beside = {name: value for name, value in session.items() if name != form_recovery.KEPT}
-    if len(session.encode(beside)) > limits.STRANGERS_SESSION_BYTES:
+def _refuse_storing(request: HttpRequest, session: SessionBase) -> HttpResponse | None:
+    """Return the response if the session may not be stored, else None.
+
+    Somebody who has given a right password doesn't count as anonymous any more.
+    """
+    values = {name: value for name, value in session.items() if name != form_recovery.KEPT_FORM_KEY}
+    if len(session.encode(values)) > limits.STRANGERS_SESSION_BYTES:
         text = _("Too much data. Reload the page and send less.")
         return HttpResponse(f"{text}\n", status=413, content_type="text/plain; charset=utf-8")
     if session.session_key is not None or AUTHENTICATION_METHODS_SESSION_KEY in session:
         return None
     within = limits.STRANGERS_SESSION_KEPT
     if (
-        counter_caches.count_one_more(f"sessions:{sender(request)}", within=within)
+        counter_caches.count_one_more(f"sessions:{client_network(request)}", within=within)
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
         or counter_caches.count_one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):

@@ -1,4 +1,7 @@
-"""Parts of a page that look again by themselves; its head includes `components/htmx.html`."""
+"""Renders page fragments that poll for their own updates with HTMX.
+
+The page must include `components/htmx.html` in its head.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +16,46 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
-def look_again(
+def polling_fragment(
     request: HttpRequest,
-    part: str,
+    element_id: str,
     template: str,
     context: dict[str, Any],
     *,
-    address: str = "",
-    css: str = "",
-    seconds: int = 0,
+    url: str = "",
+    css_class: str = "",
+    interval_seconds: int = 0,
 ) -> HttpResponse | str:
-    """A part of a page that asks for itself every few seconds, 0 for one that is done; by default at the page's address.
+    """Render a fragment that asks for itself every `interval_seconds`, 0 if it is finished.
 
-    To a page it is HTML to put in; to the part's own question it is an answer, without content where nothing has
-    changed, so that neither the focus nor what somebody has opened is lost. `part` is the element's id. The template
-    must say the same in every rendering: no forms, whose tokens differ.
+    Returns HTML on a full page load, and a response on a poll: 204 if nothing has changed since the digest in
+    `seen`, else the fragment. It polls `url`, by default the page's own address. The template must render the
+    same each time: no forms, whose CSRF tokens differ.
     """
-    inner = render_to_string(template, context, request)
-    digest = hashlib.sha256(f"{seconds}{inner}".encode()).hexdigest()[:16]
-    is_asked_for = asks_for_part(request, part)
-    if is_asked_for and request.GET.get("seen") == digest:
+    inner_html = render_to_string(template, context, request)
+    digest = hashlib.sha256(f"{interval_seconds}{inner_html}".encode()).hexdigest()[:16]
+    is_poll = is_poll_for(request, element_id)
+    if is_poll and request.GET.get("seen") == digest:
+        # HTMX swaps nothing on a 204, so the focus and what somebody has opened stay.
         return HttpResponse(status=204)
     query = request.GET.copy()
     query["seen"] = digest
-    asks = format_html(
+    htmx_attributes = format_html(
         ' hx-get="{}?{}" hx-trigger="every {}s" hx-swap="outerHTML" hx-target="this"',
-        address or request.path,
+        url or request.path,
         query.urlencode(),
-        seconds,
+        interval_seconds,
     )
-    whole = format_html('<div class="{}" id="{}"{}>{}</div>', css, part, asks if seconds else "", inner)
-    return HttpResponse(whole) if is_asked_for else whole
+    fragment = format_html(
+        '<div class="{}" id="{}"{}>{}</div>',
+        css_class,
+        element_id,
+        htmx_attributes if interval_seconds else "",
+        inner_html,
+    )
+    return HttpResponse(fragment) if is_poll else fragment
 
 
-def asks_for_part(request: HttpRequest, part: str) -> bool:
-    return request.headers.get("HX-Target") == part
+def is_poll_for(request: HttpRequest, element_id: str) -> bool:
+    """Return whether the request is a poll of this fragment."""
+    return request.headers.get("HX-Target") == element_id

@@ -1,4 +1,4 @@
-"""What the frame around every page shows: the person's workspaces, the theme they chose, the service's name."""
+"""Adds what the frame of every page shows: the user's workspaces, the chosen theme, the service's name."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ACCOUNT_PAGES: Final = (
     "mfa_",
     "usersessions_",
 )
-"""How the URL names of a person's own pages begin: those of `layouts/manage.html`."""
-_KEPT: Final = "_account_place"
+"""How the URL names of the user's own pages begin: those of `layouts/manage.html`."""
+_CACHE_ATTRIBUTE: Final = "_account_place"
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """A context processor; it asks the database only where a template shows the list."""
+    """Return the context of every page's frame; it queries the database only if a template shows the list."""
     theme = request.COOKIES.get("theme", "")
     return {
         "site_name": settings.SITE_NAME,
@@ -43,29 +43,33 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 
 def _place_of_account_page(request: HttpRequest) -> Place | None:
-    """The workspace whose navigation stands beside a person's own pages: the one that they looked at last.
+    """Return the workspace whose navigation stands beside the user's own pages: the last one opened.
 
-    None on every other page, and for who belongs to none.
+    None on every other page, and for a user without a workspace.
     """
     match = request.resolver_match
     # A request of the API has no user at all.
     if match is None or not match.view_name.startswith(_ACCOUNT_PAGES) or not request.user.is_authenticated:
         return None
-    if not hasattr(request, _KEPT):
-        own = last_or_first(request, memberships(request))
-        setattr(request, _KEPT, find_place(request, own.workspace_id) if own is not None else None)
-    place: Place | None = getattr(request, _KEPT)
+    if not hasattr(request, _CACHE_ATTRIBUTE):
+        membership = last_or_first(request, memberships(request))
+        setattr(
+            request,
+            _CACHE_ATTRIBUTE,
+            find_place(request, membership.workspace_id) if membership is not None else None,
+        )
+    place: Place | None = getattr(request, _CACHE_ATTRIBUTE)
     return place
 
 
 def last_or_first(request: HttpRequest, own: list[Membership]) -> Membership | None:
-    """Of the person's memberships that of the workspace which they looked at last in this session, else the first."""
+    """Return the membership of the workspace last opened in this session, else the first of `own`."""
     last = last_workspace(request)
     return next((row for row in own if last == str(row.workspace_id)), own[0] if own else None)
 
 
 def memberships(request: HttpRequest) -> list[Membership]:
-    """By name; of the person in front of the page."""
+    """Return the logged-in user's memberships, by the workspaces' names."""
     if not request.user.is_authenticated:
         return []
     return workspaces.memberships_of(request.user)

@@ -1,4 +1,4 @@
-"""Behind the link of an invitation: for who has an account, logged in or not, and for who has none."""
+"""Views behind an invitation's link, for visitors with an account, logged in or not, and without one."""
 
 from __future__ import annotations
 
@@ -24,80 +24,88 @@ if TYPE_CHECKING:
 
     from accounts.models import Invitation, User
 
-_KEPT: Final = "invitation"
+_SESSION_KEY: Final = "invitation"
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST answers: a mail program that fetches links in advance accepts nothing."""
-    found = members.find_invitation(token)
-    if found is None:
-        return _over(request, token)
+    """Show the invitation (GET) or accept it (POST): mail programs that prefetch links accept nothing."""
+    pending_invitation = members.find_invitation(token)
+    if pending_invitation is None:
+        return _render_expired(request, token)
     user = request.user if request.user.is_authenticated else None
     if request.method == "POST":
-        return _accept(request, found, user) if user else _sign_up(request, found, token)
+        return (
+            _accept(request, pending_invitation, user)
+            if user
+            else _sign_up(request, pending_invitation, token)
+        )
     context = {
-        "invitation": found,
-        "role": roles.DESCRIPTIONS[Membership.Role(found.role)],
-        "is_theirs": user is not None and members.may_accept(found, user),
-        "has_account": members.has_account(found.email),
+        "invitation": pending_invitation,
+        "role": roles.DESCRIPTIONS[Membership.Role(pending_invitation.role)],
+        "is_theirs": user is not None and members.may_accept(pending_invitation, user),
+        "has_account": members.has_account(pending_invitation.email),
         "here": request.path,
     }
     return render(request, "pages/invitation/page.html", context)
 
 
-def _over(request: HttpRequest, token: str) -> HttpResponse:
-    """Who followed it once more, and is in, goes on to the workspace."""
+def _render_expired(request: HttpRequest, token: str) -> HttpResponse:
+    """Render that the link no longer works; a member who follows it again goes on to the workspace."""
     accepted = members.find_accepted_invitation(token)
     if accepted is not None and request.user.is_authenticated:
-        own = workspaces.memberships_of(request.user)
-        if any(row.workspace_id == accepted.workspace_id for row in own):
+        memberships = workspaces.memberships_of(request.user)
+        if any(row.workspace_id == accepted.workspace_id for row in memberships):
             return redirect("home", ws=accepted.workspace_id)
     return render(request, "pages/invitation/over.html", status=404)
 
 
-def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse:
+def _accept(request: HttpRequest, invitation: Invitation, user: User) -> HttpResponse:
     with report_errors(request):
-        membership = members.accept_invitation(found, user)
-        request.session.pop(_KEPT, None)
-        add_welcome_message(request, membership, found)
+        membership = members.accept_invitation(invitation, user)
+        request.session.pop(_SESSION_KEY, None)
+        add_welcome_message(request, membership, invitation)
         return redirect("home", ws=membership.workspace_id)
     return redirect(request.path)
 
 
-def _sign_up(request: HttpRequest, found: Invitation, token: str) -> HttpResponse:
-    """A link that came by mail proves the address, so the sign-up needs no code; and it is open to who was invited."""
-    if members.has_account(found.email):
+def _sign_up(request: HttpRequest, invitation: Invitation, token: str) -> HttpResponse:
+    """Send the visitor to the sign-up, or to the log-in if the address has an account.
+
+    A link that came by mail proves the address, so the sign-up needs no code; and it is open to everybody
+    invited.
+    """
+    if members.has_account(invitation.email):
         return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
-    request.session[_KEPT] = token
+    request.session[_SESSION_KEY] = token
     if mail_sending.is_delivered():
-        # Elsewhere the inviter was shown the link, which proves nothing of the address.
-        get_adapter(request).stash_verified_email(request, found.email)
+        # Otherwise the inviter was shown the link, which proves nothing about the address.
+        get_adapter(request).stash_verified_email(request, invitation.email)
     return redirect("account_signup")
 
 
 def find_kept_invitation(request: HttpRequest) -> Invitation | None:
-    """The invitation with which somebody came to sign up, if it still holds."""
-    token = request.session.get(_KEPT)
+    """Return the invitation with which the visitor came to sign up, if it still works."""
+    token = request.session.get(_SESSION_KEY)
     return members.find_invitation(token) if token else None
 
 
 def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
-    """Who signed up by an invitation has said yes to it; None where they came without one."""
-    found = find_kept_invitation(request)
-    request.session.pop(_KEPT, None)
-    if found is None:
+    """Accept the invitation with which the user signed up; None if they came without one."""
+    invitation = find_kept_invitation(request)
+    request.session.pop(_SESSION_KEY, None)
+    if invitation is None:
         return None
     with report_errors(request):
-        membership = members.accept_invitation(found, user)
-        add_welcome_message(request, membership, found)
+        membership = members.accept_invitation(invitation, user)
+        add_welcome_message(request, membership, invitation)
         return membership
     return None
 
 
-def add_welcome_message(request: HttpRequest, membership: Membership, found: Invitation) -> None:
-    """Leave a message for the next page: where they are now, and in which role."""
+def add_welcome_message(request: HttpRequest, membership: Membership, invitation: Invitation) -> None:
+    """Leave a message for the next page that names the workspace and the user's role."""
     role = roles.DESCRIPTIONS[Membership.Role(membership.role)][0]
     text = _("Welcome to %(workspace)s. Your role: %(role)s.")
-    messages.success(request, text % {"workspace": found.workspace.name, "role": role})
+    messages.success(request, text % {"workspace": invitation.workspace.name, "role": role})

@@ -1,4 +1,4 @@
-"""Where people come in: the front page, their workspaces, and what they are told when something isn't there."""
+"""Views outside a workspace: the front page, creating a workspace, the theme, and the error pages."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 _THEME_SECONDS: Final = 365 * 24 * 3600
 operators_log_in = secure_admin_login(admin.site.login)
-"""The operators' log-in is everybody's: with codes, a second factor and limits on guessing."""
+"""The operators' log-in is that of all users: with codes, a second factor and limits on guessing."""
 
 
 @require_safe
 @never_cache
 def front(request: HttpRequest) -> HttpResponse:
-    """Who is logged in goes on to their workspace; everybody else is told what this is."""
+    """Redirect a logged-in user to their workspace; show others what the service is."""
     if not request.user.is_authenticated:
         return render(request, "pages/front.html")
-    own = context_processors.last_or_first(request, context_processors.memberships(request))
-    if own is None:
+    membership = context_processors.last_or_first(request, context_processors.memberships(request))
+    if membership is None:
         return redirect("workspace_create")
-    return redirect("home", ws=own.workspace_id)
+    return redirect("home", ws=membership.workspace_id)
 
 
 @person_page
 def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
-    """`/settings/…` without a workspace in it, as documents and mails name it: the page of the last workspace."""
-    own = context_processors.last_or_first(request, context_processors.memberships(request))
-    if own is None:
+    """Redirect `/settings/…`, as documents and mails give it, to the last workspace's page."""
+    membership = context_processors.last_or_first(request, context_processors.memberships(request))
+    if membership is None:
         return redirect("workspace_create")
-    return redirect(f"/w/{own.workspace.public_id}/settings/{rest}")
+    return redirect(f"/w/{membership.workspace.public_id}/settings/{rest}")
 
 
 class NewWorkspaceForm(forms.Form):
@@ -74,64 +74,67 @@ class NewWorkspaceForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["language"].initial = language
         if not self.is_bound:
-            # The page's script chooses the browser's own.
+            # The page's script selects the browser's own time zone.
             self.fields["timezone"].widget.attrs["data-own-zone"] = ""
 
 
 @person_page
 def create(request: HttpRequest) -> HttpResponse:
+    """Create a workspace owned by the user."""
     language = languages.preferred_language(request.headers.get("Accept-Language", ""))
     form = form_recovery.form_for(request, NewWorkspaceForm, language=language)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect("front")
         with report_errors(request, form):
-            made = workspaces.create(
+            workspace = workspaces.create(
                 form.cleaned_data["name"],
                 owner=request.user,  # type: ignore[arg-type]  # they are logged in
                 timezone=form.cleaned_data["timezone"],
                 language=form.cleaned_data["language"] or language,
             )
-            messages.success(request, _("%(name)s is ready.") % {"name": made.name})
-            return redirect("home", ws=UUID(str(made.pk)))
+            messages.success(request, _("%(name)s is ready.") % {"name": workspace.name})
+            return redirect("home", ws=UUID(str(workspace.pk)))
     return render(request, "pages/workspace/create.html", {"form": form})
 
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Keep the theme that was chosen; the script does the same without a request."""
-    chosen = request.POST.get("theme", "")
-    answer = redirect(_own_address(request))
-    if chosen in context_processors.THEMES:
-        answer.set_cookie("theme", chosen, max_age=_THEME_SECONDS, samesite="Lax", secure=request.is_secure())
+    """Store the chosen theme in a cookie; the script does the same without a request."""
+    theme_name = request.POST.get("theme", "")
+    response = redirect(_safe_next_address(request))
+    if theme_name in context_processors.THEMES:
+        response.set_cookie(
+            "theme", theme_name, max_age=_THEME_SECONDS, samesite="Lax", secure=request.is_secure()
+        )
     else:
-        answer.delete_cookie("theme")
-    return answer
+        response.delete_cookie("theme")
+    return response
 
 
-def _own_address(request: HttpRequest) -> str:
-    """Back to where the form stood; never to another site."""
+def _safe_next_address(request: HttpRequest) -> str:
+    """Return the page that the form was on; never one of another site."""
     address = request.POST.get("next", "/")
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
-def nothing_here(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Also what belongs to somebody else: the two can't be told apart."""
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Render the 404 page; it is the same for what belongs to another workspace."""
     del exception
     return render(request, "pages/errors/404.html", status=404)
 
 
-def too_often(request: HttpRequest) -> HttpResponse:
-    """A log-in, a sign-up or a code that was asked for again and again: ACCOUNT_RATE_LIMITS."""
+def too_many_requests(request: HttpRequest) -> HttpResponse:
+    """Render the 429 page for a log-in, sign-up or code that was requested too often: ACCOUNT_RATE_LIMITS."""
     return render(request, "pages/errors/429.html", status=429)
 
 
-def broken(request: HttpRequest) -> HttpResponse:
-    """It asks the database nothing: that may be what is broken."""
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Render the 500 page without a database query: the database may be what is broken."""
     return render(request, "pages/errors/500.html", {"request_id": request_id()}, status=500)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form that was open too long, or in a browser that keeps no cookies."""
+    """Render the page for a form that was open too long, or in a browser that keeps no cookies."""
     del reason
     return render(request, "pages/errors/csrf.html", status=403)

@@ -1,4 +1,4 @@
-"""The people of a workspace: the list, invitations, roles, removing and leaving."""
+"""Views for a workspace's members: list, invite, change role, remove, leave."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Each role with what it allows."""
+    """Return the form choices of roles, each labelled with its name and permissions in HTML."""
     return [
         (role.value, format_html("<span><strong>{}</strong><br>{}</span>", *roles.DESCRIPTIONS[role]))
         for role in Membership.Role
@@ -47,21 +47,21 @@ class InviteForm(RoleForm):
     field_order = ("email", "role")
 
 
-class SureForm(forms.Form):
-    """That the question was read: a bare POST does nothing."""
+class ConfirmForm(forms.Form):
+    """Confirms a destructive action; a POST without the hidden field is invalid."""
 
     sure = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
 
 @page("look", methods=("GET",))
-def listed(request: HttpRequest, place: Place) -> HttpResponse:
+def member_list(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "people": members.members_of(place.workspace),
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
         "invitations": list(members.pending_invitations(place.workspace)),
         "roles": {role.value: label for role, (label, _allows) in roles.DESCRIPTIONS.items()},
         "days": limits.INVITATION_KEPT.days,
-        "new_link": _take_link(request, place),
+        "new_link": _pop_new_link(request, place),
     }
     return render(request, "pages/members/list.html", context)
 
@@ -74,69 +74,72 @@ def invite(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("members"))
         email = form.cleaned_data["email"]
         with report_errors(request, form):
-            invited = members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
-            _tell(request, place, invited, _("Invitation sent to %(email)s."))
+            invitation = members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
+            _report_sent(request, place, invitation, _("Invitation sent to %(email)s."))
             return redirect(place.address("members"))
     return render(request, "pages/members/invite.html", {"form": form})
 
 
 @page("manage", methods=("POST",))
-def resend(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
-    found = _invitation(place, invitation)
+def resend_invitation(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
+    pending_invitation = _invitation(place, invitation)
     with report_errors(request):
-        members.resend_invitation(found, by=place.user)
-        _tell(request, place, found, _("New link sent to %(email)s. The old one no longer works."))
+        members.resend_invitation(pending_invitation, by=place.user)
+        _report_sent(
+            request, place, pending_invitation, _("New link sent to %(email)s. The old one no longer works.")
+        )
     return redirect(place.address("members"))
 
 
-def _tell(request: HttpRequest, place: Place, invitation: Invitation, said: str) -> None:
-    """That it was mailed or, where no mail reaches people, its link: the list shows it once."""
+def _report_sent(request: HttpRequest, place: Place, invitation: Invitation, text: str) -> None:
+    """Report that the mail was sent, or keep the link for the list to show once if mails aren't delivered."""
     if mail_sending.is_delivered():
-        messages.success(request, said % {"email": invitation.email})
+        messages.success(request, text % {"email": invitation.email})
     else:
-        shown_once.keep_secret(request, _link_name(place), f"{invitation.email} {invitation.link}")
+        shown_once.keep_secret(request, _link_key(place), f"{invitation.email} {invitation.link}")
 
 
-def _take_link(request: HttpRequest, place: Place) -> dict[str, str] | None:
-    """The address that was just invited, and its link; None where it was shown, or mailed."""
-    kept = shown_once.take_secret(request, _link_name(place)) if place.may_manage else None
-    if kept is None:
+def _pop_new_link(request: HttpRequest, place: Place) -> dict[str, str] | None:
+    """Return the address that was just invited and its link; None if it was shown already, or mailed."""
+    stored = shown_once.take_secret(request, _link_key(place)) if place.may_manage else None
+    if stored is None:
         return None
-    email, _space, address = kept.rpartition(" ")
+    email, _space, address = stored.rpartition(" ")
     return {"email": email, "address": address}
 
 
-def _link_name(place: Place) -> str:
+def _link_key(place: Place) -> str:
     return f"invitation {place.workspace.public_id}"
 
 
 @page("manage", methods=("POST",))
-def withdraw(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
-    found = _invitation(place, invitation)
-    if members.withdraw_invitation(found, actor=place.user.email):
-        text = _("Invitation of %(email)s withdrawn.") % {"email": found.email}
-        offer_undo(request, text, place.address("member_reinstate", invitation=found.pk))
+def withdraw_invitation(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
+    pending_invitation = _invitation(place, invitation)
+    if members.withdraw_invitation(pending_invitation, actor=place.user.email):
+        text = _("Invitation of %(email)s withdrawn.") % {"email": pending_invitation.email}
+        offer_undo(request, text, place.address("member_reinstate", invitation=pending_invitation.pk))
     return redirect(place.address("members"))
 
 
 @page("manage", methods=("POST",))
-def reinstate(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
-    found = _invitation(place, invitation)
-    if members.reinstate_invitation(found, actor=place.user.email):
-        messages.success(request, _("Invitation restored.") % {"email": found.email})
+def restore_invitation(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
+    withdrawn_invitation = _invitation(place, invitation)
+    if members.reinstate_invitation(withdrawn_invitation, actor=place.user.email):
+        messages.success(request, _("Invitation restored.") % {"email": withdrawn_invitation.email})
     return redirect(place.address("members"))
 
 
 @page("manage")
-def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+def change_role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+    """Give a member another role."""
     membership = _membership(place, user)
     form = form_recovery.form_for(request, RoleForm, initial={"role": membership.role})
     if request.method == "POST" and form.is_valid():
-        chosen = form.cleaned_data["role"]
+        new_role = form.cleaned_data["role"]
         with report_errors(request, form):
-            members.change_role(place.workspace, user, chosen, actor=place.user.email)
+            members.change_role(place.workspace, user, new_role, actor=place.user.email)
             text = _("%(person)s is now %(role)s.")
-            label = roles.DESCRIPTIONS[Membership.Role(chosen)][0]
+            label = roles.DESCRIPTIONS[Membership.Role(new_role)][0]
             messages.success(request, text % {"person": membership.user.email, "role": label})
             return redirect(place.address("members"))
     return render(request, "pages/members/role.html", {"form": form, "member": membership})
@@ -144,8 +147,9 @@ def role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
 
 @page("manage")
 def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
+    """Remove a member after a confirmation, with an undo."""
     membership = _membership(place, user)
-    form = SureForm(request.POST or None)
+    form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             removed = members.remove_member(place.workspace, user, actor=place.user.email)
@@ -157,7 +161,7 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
 
 
 @page("manage", methods=("POST",))
-def restore(request: HttpRequest, place: Place) -> HttpResponse:
+def restore_member(request: HttpRequest, place: Place) -> HttpResponse:
     if members.restore_member(place.workspace, request.POST.get("removed", ""), actor=place.user.email):
         messages.success(request, _("Member restored."))
     else:
@@ -167,7 +171,8 @@ def restore(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("be_here")
 def leave(request: HttpRequest, place: Place) -> HttpResponse:
-    form = SureForm(request.POST or None)
+    """Leave the workspace after a confirmation."""
+    form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             members.leave_workspace(place.workspace, place.user)
@@ -178,13 +183,14 @@ def leave(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _invitation(place: Place, invitation_id: UUID) -> Invitation:
-    """Answered ones too. Raises `Http404` where the workspace has no such invitation."""
-    found = get_object_or_404(Invitation.objects.of(place.workspace), pk=invitation_id)
-    found.workspace = place.workspace
-    return found
+    """Return the invitation, answered or not. Raises `Http404` if the workspace has none with that id."""
+    row = get_object_or_404(Invitation.objects.of(place.workspace), pk=invitation_id)
+    # Saves the query that `row.workspace` would make.
+    row.workspace = place.workspace
+    return row
 
 
 def _membership(place: Place, user_id: UUID) -> Membership:
-    """With its person. Raises `Http404` where they aren't a member."""
+    """Return the membership with its user. Raises `Http404` if they aren't a member."""
     rows = Membership.objects.of(place.workspace).select_related("user")
     return get_object_or_404(rows, user_id=user_id)

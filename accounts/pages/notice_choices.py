@@ -1,4 +1,4 @@
-"""What a person is told of a workspace, when, and by which channel; a test of it; and the way out in each mail."""
+"""Views for a member's notification preferences, a test notification, and mails' unsubscribe links."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from accounts.notices import NoticePreferences
     from accounts.notices.kinds import NoticeKindOption
 
-_WHEN: Final = {
+_TIMING_LABELS: Final = {
     NOW: gettext_lazy("Immediately"),
     DAILY: gettext_lazy("Once a day"),
     OFF: gettext_lazy("Never"),
 }
-_KEPT: Final = gettext_lazy("Saved. Leave empty to keep it.")
-# Nothing on the page names what was saved before, so the browser must not offer it either.
-_SECRET: Final = {"autocomplete": "off", "spellcheck": "false"}
+_SECRET_SAVED_HELP: Final = gettext_lazy("Saved. Leave empty to keep it.")
+# The page doesn't show a saved secret, so the browser must not offer it either.
+_SECRET_FIELD_ATTRS: Final = {"autocomplete": "off", "spellcheck": "false"}
 
 
 class NoticesForm(forms.Form):
@@ -46,7 +46,7 @@ class NoticesForm(forms.Form):
         max_length=core_limits.URL_CHARACTERS,
         required=False,
         help_text=gettext_lazy("In Slack: Apps › Incoming Webhooks. Copy the https://hooks.slack.com/ URL."),
-        widget=forms.URLInput(attrs=_SECRET),
+        widget=forms.URLInput(attrs=_SECRET_FIELD_ATTRS),
     )
     by_telegram = forms.BooleanField(label=gettext_lazy("Telegram"), required=False)
     telegram_secret = forms.RegexField(
@@ -55,7 +55,7 @@ class NoticesForm(forms.Form):
         required=False,
         help_text=gettext_lazy("Send /newbot to @BotFather and copy the token."),
         error_messages={"invalid": gettext_lazy("Enter a full token, such as 123456789:AAE…")},
-        widget=forms.TextInput(attrs=_SECRET),
+        widget=forms.TextInput(attrs=_SECRET_FIELD_ATTRS),
     )
     telegram_chat = forms.RegexField(
         r"^(-?\d+|@\w+)$",
@@ -66,7 +66,7 @@ class NoticesForm(forms.Form):
         error_messages={"invalid": gettext_lazy("Enter a number such as -1001234 or an @name.")},
     )
 
-    def __init__(self, *arguments: Any, choice: NoticePreferences, **named: Any) -> None:
+    def __init__(self, *args: Any, choice: NoticePreferences, **kwargs: Any) -> None:
         self.choice = choice
         initial = {
             "by_mail": choice.by_mail,
@@ -75,19 +75,23 @@ class NoticesForm(forms.Form):
             "telegram_chat": choice.telegram_chat,
             **{name: choice.when(name) for name in KINDS},
         }
-        named["initial"] = initial
-        super().__init__(*arguments, **named)
+        kwargs["initial"] = initial
+        super().__init__(*args, **kwargs)
         for name, kind in KINDS.items():
             self.fields[name] = forms.ChoiceField(
                 label=NoticeKind(name).label,
                 help_text=kind.help,
-                choices=_time_choices(kind),
+                choices=_timing_choices(kind),
             )
-        for name, kept in (("slack_secret", choice.slack_url), ("telegram_secret", choice.telegram_token)):
-            if kept:
-                self.fields[name].help_text = _KEPT
+        for name, is_saved in (
+            ("slack_secret", choice.slack_url),
+            ("telegram_secret", choice.telegram_token),
+        ):
+            if is_saved:
+                self.fields[name].help_text = _SECRET_SAVED_HELP
 
     def kinds(self) -> list[forms.BoundField]:
+        """Return the fields of the kinds of notices."""
         return [self[name] for name in KINDS]
 
     def clean_slack_secret(self) -> str:
@@ -99,20 +103,20 @@ class NoticesForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         if data.get("by_slack") and not (data.get("slack_secret") or self.choice.slack_url):
-            self._ask_for("slack_secret", _("Enter the URL or clear Slack."))
+            self._require_field("slack_secret", _("Enter the URL or clear Slack."))
         if data.get("by_telegram"):
             if not (data.get("telegram_secret") or self.choice.telegram_token):
-                self._ask_for("telegram_secret", _("Enter the token or clear Telegram."))
+                self._require_field("telegram_secret", _("Enter the token or clear Telegram."))
             if not data.get("telegram_chat"):
-                self._ask_for("telegram_chat", _("Enter a chat."))
+                self._require_field("telegram_chat", _("Enter a chat."))
         return data
 
-    def _ask_for(self, name: str, message: str) -> None:
+    def _require_field(self, name: str, message: str) -> None:
         if name not in self.errors:
             self.add_error(name, message)
 
-    def chosen(self) -> dict[str, Any]:
-        """What `notices.save_preferences` takes: a channel that isn't ticked forgets its secret."""
+    def preference_values(self) -> dict[str, Any]:
+        """Return the arguments of `save_preferences`; a channel that isn't ticked loses its secret."""
         data = self.cleaned_data
         slack, telegram = data["by_slack"], data["by_telegram"]
         return {
@@ -124,24 +128,26 @@ class NoticesForm(forms.Form):
         }
 
 
-def _time_choices(kind: NoticeKindOption) -> list[tuple[str, Any]]:
-    """When a person can be sent this kind: what is stored, and its label."""
+def _timing_choices(kind: NoticeKindOption) -> list[tuple[str, Any]]:
+    """Return when a member can be sent this kind, as stored values and labels."""
     if kind.is_monthly:
-        return [(NOW, _("Once a month")), (OFF, _WHEN[OFF])]
-    return [(key, label) for key, label in _WHEN.items() if key != NOW or not kind.is_counted]
+        return [(NOW, _("Once a month")), (OFF, _TIMING_LABELS[OFF])]
+    # A counted kind exists only in digests, so it can't be sent immediately.
+    return [(key, label) for key, label in _TIMING_LABELS.items() if key != NOW or not kind.is_counted]
 
 
 @page("be_here")
 def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
-    choice = _choice(place)
-    form = form_recovery.form_for(request, NoticesForm, choice=choice)
+    """Show and save the user's preferences."""
+    preferences = _preferences_or_denied(place)
+    form = form_recovery.form_for(request, NoticesForm, choice=preferences)
     if request.method == "POST" and form.is_valid():
-        notices.save_preferences(place.workspace, place.user, **form.chosen())
+        notices.save_preferences(place.workspace, place.user, **form.preference_values())
         messages.success(request, _("Saved."))
         return redirect(place.address("notices"))
     context = {
         "form": form,
-        "choice": choice,
+        "choice": preferences,
         "lately": notices.recent_messages(place.workspace, place.user),
         "channels": dict(NoticeChannel.choices),
         "hour": f"{limits.DIGEST_HOUR:02}:00",
@@ -152,7 +158,8 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("be_here", methods=("POST",))
 def send_test(request: HttpRequest, place: Place) -> HttpResponse:
-    channels = _choice(place).channels
+    """Send a test message by each channel that is set up."""
+    channels = _preferences_or_denied(place).channels
     if not channels:
         messages.error(request, _("Choose and save a channel first."))
         return redirect(place.address("notices"))
@@ -166,28 +173,27 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
     return redirect(place.address("notices"))
 
 
-def _choice(place: Place) -> NoticePreferences:
-    """The person's preferences in this workspace. Raises `PermissionDenied` where they have left it."""
-    choice = notices.preferences_of(place.workspace.pk, place.user.pk)
-    if choice is None:
-        # They left in this very moment.
+def _preferences_or_denied(place: Place) -> NoticePreferences:
+    """Return the user's preferences in this workspace. Raises `PermissionDenied` if they just left it."""
+    preferences = notices.preferences_of(place.workspace.pk, place.user.pk)
+    if preferences is None:
         raise PermissionDenied
-    return choice
+    return preferences
 
 
 @csrf_exempt
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button, because programs open links in advance. POST does it without cookies (RFC 8058)."""
+    """Show a button (GET), as programs prefetch links, or unsubscribe without cookies (POST, RFC 8058)."""
     link = notices.resolve_token(token)
     if link is None:
-        answer = render(request, "pages/notices/off_over.html", status=404)
+        response = render(request, "pages/notices/off_over.html", status=404)
     else:
         if request.method == "POST":
             notices.switch(link, is_on=request.POST.get("act") == "come_back")
             link = notices.resolve_token(token) or link
         context = {"link": link, "kind": KINDS[link.kind], "label": NoticeKind(link.kind).label}
-        answer = render(request, "pages/notices/off.html", context)
-    answer["X-Robots-Tag"] = "noindex, nofollow"
-    return answer
+        response = render(request, "pages/notices/off.html", context)
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    return response

@@ -1,4 +1,4 @@
-"""Decorators and addresses of pages: the workspace that an address names, and who may do what there."""
+"""Decorates workspace pages: finds the workspace in the URL and checks what the user may do there."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
     from accounts.models import User, Workspace
 
-_LAST_WORKSPACE: Final = "last_workspace"
+_LAST_WORKSPACE_KEY: Final = "last_workspace"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A workspace, who looks at it, and their role there."""
+    """A workspace, the user who opened it, and their role there."""
 
     workspace: Workspace
     user: User
@@ -54,29 +54,29 @@ class Place:
         return self.may("manage")
 
     def address(self, name: str, **arguments: Any) -> str:
-        """The address of another page of this workspace."""
+        """Return the URL of another page of this workspace."""
         return reverse(name, kwargs={"ws": self.workspace.pk, **arguments})
 
 
 class PublicIdConverter:
-    """A path converter: `<ws:ws>` takes a public id of that prefix and hands over the UUID."""
+    """A path converter: `<ws:ws>` takes a public id with that prefix and passes the UUID to the view."""
 
     regex = "[a-z]+_[0-9a-z]{26}"
     prefix = ""
 
     def to_python(self, value: str) -> UUID:
-        found = decode(self.prefix, value)
-        if found is None:
-            # Django's way of saying that the address doesn't match.
+        uuid = decode(self.prefix, value)
+        if uuid is None:
+            # Tells Django that the URL doesn't match.
             raise ValueError
-        return found
+        return uuid
 
     def to_url(self, value: UUID) -> str:
         return encode(self.prefix, value)
 
 
 def register_ids(*prefixes: str) -> None:
-    """Make `<prefix:name>` usable in the addresses of pages; a text that is no such id is an address of nothing."""
+    """Make `<prefix:name>` usable in the pages' routes; a text that is no such id doesn't match."""
     for prefix in prefixes:
         converter = type(
             f"{prefix}Id", (PublicIdConverter,), {"prefix": prefix, "regex": f"{prefix}_[0-9a-z]{{26}}"}
@@ -89,39 +89,40 @@ def page(
 ) -> Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]:
     """Make a view of `(request, place, …)` a page of a workspace for those whose role allows the act.
 
-    Who isn't logged in is asked to, and finds what they had typed again afterwards. To a stranger the workspace isn't
-    there. A member whose role doesn't allow the act is told whom to ask. Where `methods` has GET, a HEAD is answered too.
-    Raises `ValueError` for an act that `roles.ACTS` doesn't have.
+    Somebody who isn't logged in is asked to, and finds what they had typed again afterwards. To a stranger
+    the workspace doesn't exist. A member whose role doesn't allow the act is told whom to ask. If `methods`
+    has GET, a HEAD is answered too. Raises `ValueError` for an act that `roles.ACTS` doesn't have.
     """
     if act not in roles.ACTS:
         message = f"There is no act {act!r} in accounts/access/roles.py."
         raise ValueError(message)
 
-    # A HEAD is a GET without its body. Django asks it for no CSRF token, so a page that only acts must not take it.
-    taken = {*methods, "HEAD"} if "GET" in methods else {*methods}
+    # A HEAD is a GET without its body. Django asks it for no CSRF token, so a page that only acts must not
+    # take it.
+    accepted_methods = {*methods, "HEAD"} if "GET" in methods else {*methods}
 
     def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        @kept_private
+        @cached_privately
         @wraps(view)
         def answer(request: HttpRequest, ws: UUID, **arguments: Any) -> HttpResponseBase:
-            if request.method not in taken:
+            if request.method not in accepted_methods:
                 return not_allowed(request, methods)
-            return _answer(view, act, request, ws, arguments)
+            return _answer_if_allowed(view, act, request, ws, arguments)
 
-        answer.act = act  # type: ignore[attr-defined]  # the matrix of roles reads it
+        answer.act = act  # type: ignore[attr-defined]  # the test of roles and pages reads it
         return answer
 
     return decorate
 
 
-def _answer(
+def _answer_if_allowed(
     view: Callable[..., HttpResponseBase],
     act: str,
     request: HttpRequest,
     workspace_id: UUID,
     arguments: Mapping[str, Any],
 ) -> HttpResponseBase:
-    """The view's answer, the way to the log-in, or a 403. Raises `Http404` where a stranger asks."""
+    """Return the view's response, a redirect to the log-in, or a 403. Raises `Http404` for a stranger."""
     if not request.user.is_authenticated:
         return ask_to_log_in(request)
     place = find_place(request, workspace_id)
@@ -131,27 +132,28 @@ def _answer(
     if not place.may(act):
         context = {"owners": members.owner_addresses_of(place.workspace)}
         return render(request, "pages/errors/not_yours.html", context, status=403)
-    if request.session.get(_LAST_WORKSPACE) != str(workspace_id):
-        request.session[_LAST_WORKSPACE] = str(workspace_id)
+    if request.session.get(_LAST_WORKSPACE_KEY) != str(workspace_id):
+        request.session[_LAST_WORKSPACE_KEY] = str(workspace_id)
     response = view(request, place, **arguments)
-    form_recovery.vouch(request, response)
+    form_recovery.remember_browser(request, response)
     return response
 
 
 def page_path(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-    """The path of a page below `/w/<ws>/`; its view is decorated with `page`."""
+    """Return the route of a page below `/w/<ws>/`; its view is decorated with `page`."""
     return path(f"w/<ws:ws>/{route}", view, name=name)
 
 
-def kept_private(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """No cache on the way keeps the page, and the browser asks anew; but going back shows a form as it was sent.
+def cached_privately(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Let browsers revalidate the page and shared caches skip it; going back still shows a sent form.
 
-    With `no-store` the browser would have nothing to go back to but an error. What shows a secret has that by itself.
+    With `no-store` the browser could only show an error on going back. Pages that show a secret set
+    `no-store` themselves.
     """
 
     @wraps(view)
-    def answer(*arguments: Any, **named: Any) -> HttpResponseBase:
-        response = view(*arguments, **named)
+    def answer(*args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(*args, **kwargs)
         if "Cache-Control" not in response:
             patch_cache_control(response, private=True, no_cache=True)
         return response
@@ -160,15 +162,15 @@ def kept_private(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRes
 
 
 def fresh_log_in_required(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Ask whoever logged in a while ago who they are again; what they had sent goes on by itself afterwards."""
+    """Ask users who logged in a while ago to authenticate again; what they sent is processed afterwards."""
     checked: Callable[..., HttpResponseBase] = reauthentication_required(view)
     return checked
 
 
 def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Make a view of `(request)` a page of everybody who has logged in, whatever the workspace."""
+    """Make a view of `(request)` a page for every logged-in user, outside a workspace."""
 
-    @kept_private
+    @cached_privately
     @wraps(view)
     def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
         if request.method not in {"GET", "POST", "HEAD"}:
@@ -176,20 +178,20 @@ def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResp
         if not request.user.is_authenticated:
             return ask_to_log_in(request)
         response = view(request, **arguments)
-        form_recovery.vouch(request, response)
+        form_recovery.remember_browser(request, response)
         return response
 
     return answer
 
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
-    """They come back to where they were, and find what they had typed."""
+    """Redirect to the log-in, which leads back; what was typed is kept for then."""
     is_kept = form_recovery.keep_form(request)
     if request.headers.get("HX-Request") == "true":
         if not is_kept:
-            # The page stays open: it is the only place that has what was typed.
+            # The page must stay open: nothing else has what was typed.
             return HttpResponse(status=401)
-        # A part that changes by itself: its whole page is opened again, which leads to the log-in and back.
+        # A polling fragment: its whole page is loaded again, which leads to the log-in and back.
         return HttpResponse(headers={"HX-Refresh": "true"})
     if not is_kept:
         messages.warning(request, _("Your changes can't be kept. Go back and copy them before you log in."))
@@ -197,14 +199,14 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
-    """The page of a 405; its header `Allow` names the methods."""
-    answer = render(request, "pages/errors/405.html", status=405)
-    answer["Allow"] = ", ".join(methods)
-    return answer
+    """Render the 405 page; its header `Allow` names the methods."""
+    response = render(request, "pages/errors/405.html", status=405)
+    response["Allow"] = ", ".join(methods)
+    return response
 
 
 def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
-    """None where the person doesn't belong to it, and where it was deleted."""
+    """Return the workspace with the user's role; None if they aren't a member or it was deleted."""
     user = cast("User", request.user)
     membership = (
         Membership.objects.of(workspace_id)
@@ -217,5 +219,5 @@ def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
 
 
 def last_workspace(request: HttpRequest) -> str | None:
-    """The UUID, as text, of the workspace that was last looked at in this session; None before the first."""
-    return request.session.get(_LAST_WORKSPACE)
+    """Return the UUID, as text, of the workspace last opened in this session; None before the first."""
+    return request.session.get(_LAST_WORKSPACE_KEY)

@@ -1,4 +1,4 @@
-"""A person's own page: their name, and the ways to their address, password, second factor and sessions."""
+"""View of the user's own profile, with links to their address, password, second factor and sessions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ class ProfileForm(forms.Form):
 
 @person_page
 def profile(request: HttpRequest) -> HttpResponse:
+    """Show and save the user's name."""
     user = cast("User", request.user)
     form = form_recovery.form_for(request, ProfileForm, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
         user.name = form.cleaned_data["name"].strip()
-        users.keep_user(user, ["name"], user.email)
+        users.save_user(user, ["name"], user.email)
         messages.success(request, _("Saved."))
         return redirect("profile")
     return render(request, "pages/profile.html", {"form": form, "has_second_factor": is_mfa_enabled(user)})

@@ -1,4 +1,4 @@
-"""Secrets on their way to the one page that shows them: sealed in the session, gone when they were shown."""
+"""Passes a secret to the one page that shows it: encrypted in the session, deleted when it was shown."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from config.core.encrypted_fields import seal, unseal
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-_NAME: Final = "shown_once"
-_KEPT_MOST: Final = 5
+_SESSION_KEY: Final = "shown_once"
+_MAX_KEPT: Final = 5
 _REPEATED_WITHIN_SECONDS: Final = 20
-_WAITED_SECONDS: Final = 3.0
+_MAX_WAIT_SECONDS: Final = 3.0
 
 
 def keep_secret(request: HttpRequest, of: str, secret: str) -> None:
     """Keep a secret until its page takes it. `of` is the public id of what it belongs to.
 
-    For some seconds the sealed secret is also kept beside the form's mark, for `secret_of_first_sending`.
+    For some seconds the encrypted secret is also stored under the form's mark, for `secret_of_first_sending`.
     """
-    _keep(request, of, secret)
-    if mark := _mark(request):
+    _store_in_session(request, of, secret)
+    if mark := _form_mark(request):
         caches["marks"].set(mark, seal(f"{of} {secret}"), _REPEATED_WITHIN_SECONDS)
 
 
 def secret_of_first_sending(request: HttpRequest) -> str | None:
-    """What the first sending of this form made, for the second click of a double one; its secret can be taken again.
+    """Return the public id of what the form's first sending made, for the second click of a double one.
 
-    The browser shows the answer to the second click only, and the first may still be at work: wait for it. None where
-    the first made nothing, or was sent longer ago.
+    Its secret can be taken again. The browser shows only the second click's answer, and the first may still
+    be running, so this waits for it. None if the first made nothing, or was sent longer ago.
     """
-    until = time.monotonic() + _WAITED_SECONDS
-    mark = _mark(request)
+    deadline = time.monotonic() + _MAX_WAIT_SECONDS
+    mark = _form_mark(request)
     while mark:
         if sealed := caches["marks"].get(mark):
             of, _, secret = unseal(sealed).partition(" ")
-            _keep(request, of, secret)
+            _store_in_session(request, of, secret)
             return of
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             break
         time.sleep(0.05)
     return None
 
 
 def take_secret(request: HttpRequest, of: str) -> str | None:
-    """The secret, the first time; None ever after."""
-    kept = dict(request.session.get(_NAME, {}))
-    sealed = kept.pop(of, None)
+    """Return the secret the first time; None from then on."""
+    secrets = dict(request.session.get(_SESSION_KEY, {}))
+    sealed = secrets.pop(of, None)
     if sealed is None:
         return None
-    request.session[_NAME] = kept
+    request.session[_SESSION_KEY] = secrets
     return unseal(sealed)
 
 
-def _keep(request: HttpRequest, of: str, secret: str) -> None:
-    kept = dict(list(request.session.get(_NAME, {}).items())[-(_KEPT_MOST - 1) :])
-    request.session[_NAME] = {**kept, of: seal(secret)}
+def _store_in_session(request: HttpRequest, of: str, secret: str) -> None:
+    secrets = dict(list(request.session.get(_SESSION_KEY, {}).items())[-(_MAX_KEPT - 1) :])
+    request.session[_SESSION_KEY] = {**secrets, of: seal(secret)}
 
 
-def _mark(request: HttpRequest) -> str:
-    """The cache's name for this showing of the form; empty where the form has no mark."""
+def _form_mark(request: HttpRequest) -> str:
+    """Return the cache key of this rendering of the form; empty if the form has no mark."""
     once = request.POST.get("once", "")[:64]
     return f"shown_once:{request.user.pk}:{once}" if once else ""

@@ -1,4 +1,4 @@
-"""The form of a sign-up, which asks for more than allauth's own."""
+"""Extends allauth's sign-up form."""
 
 from __future__ import annotations
 
@@ -32,34 +32,35 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._vouched = str(context.request.session.get("account_verified_email") or "")
-        if self._vouched:
+        self._verified_email = str(context.request.session.get("account_verified_email") or "")
+        if self._verified_email:
             email = self.fields["email"]
-            email.initial = self._vouched
+            email.initial = self._verified_email
             email.widget.attrs["readonly"] = True
             email.help_text = _("Invited address")
 
     def clean_email(self) -> str:
         email = str(super().clean_email())
-        if self._vouched and email.lower() != self._vouched.lower():
+        if self._verified_email and email.lower() != self._verified_email.lower():
             message = _("Sign up with the invited address, %(email)s.")
-            raise forms.ValidationError(message % {"email": self._vouched})
+            raise forms.ValidationError(message % {"email": self._verified_email})
         return email
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        # For known addresses too: whoever signs up can't tell which are.
-        if not self.errors and not self._vouched and _are_too_many():
+        # Checked for known addresses too, so that nobody learns which are.
+        if not self.errors and not self._verified_email and _is_over_limit():
             message = _("Too many sign-ups. Try again in an hour.")
             raise forms.ValidationError(message)
         return cleaned
 
     def try_save(self, request: HttpRequest) -> Any:
-        """A known address takes as long as a new one, whose password is hashed."""
+        """Save the user; hash a known address's password too, so that it takes as long as a new one."""
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)
 
 
-def _are_too_many() -> bool:
+def _is_over_limit() -> bool:
+    """Count this sign-up, and return whether there are too many within the hour."""
     return counter_caches.count_one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS

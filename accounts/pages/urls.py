@@ -1,4 +1,4 @@
-"""Addresses of the pages around a person and their workspaces."""
+"""Routes of the pages of users and their workspaces."""
 
 from django.urls import path, re_path
 
@@ -24,15 +24,19 @@ urlpatterns = [
     page_path("settings/keys/<tok:token_id>/rotate", key_views.rotate, "key_rotate"),
     page_path("settings/keys/<tok:token_id>/revoke", key_views.revoke, "key_revoke"),
     page_path("settings/keys/<tok:token_id>/undo", key_views.unrevoke, "key_unrevoke"),
-    page_path("settings/members", members.listed, "members"),
+    page_path("settings/members", members.member_list, "members"),
     page_path("settings/members/invite", members.invite, "member_invite"),
-    page_path("settings/members/restore", members.restore, "member_restore"),
+    page_path("settings/members/restore", members.restore_member, "member_restore"),
     page_path("settings/members/leave", members.leave, "member_leave"),
-    page_path("settings/members/<usr:user>/role", members.role, "member_role"),
+    page_path("settings/members/<usr:user>/role", members.change_role, "member_role"),
     page_path("settings/members/<usr:user>/remove", members.remove, "member_remove"),
-    page_path("settings/invitations/<inv:invitation>/resend", members.resend, "member_resend"),
-    page_path("settings/invitations/<inv:invitation>/withdraw", members.withdraw, "member_withdraw"),
-    page_path("settings/invitations/<inv:invitation>/reinstate", members.reinstate, "member_reinstate"),
+    page_path("settings/invitations/<inv:invitation>/resend", members.resend_invitation, "member_resend"),
+    page_path(
+        "settings/invitations/<inv:invitation>/withdraw", members.withdraw_invitation, "member_withdraw"
+    ),
+    page_path(
+        "settings/invitations/<inv:invitation>/reinstate", members.restore_invitation, "member_reinstate"
+    ),
     page_path("settings/workspace", workspace.workspace, "workspace"),
     page_path("settings/workspace/key", workspace.model_key, "workspace_key"),
     page_path("settings/workspace/key/remove", workspace.remove_model_key, "workspace_key_remove"),

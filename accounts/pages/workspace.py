@@ -1,4 +1,4 @@
-"""The workspace itself: name, time zone, approval, access, its own model key and cap, its export, its end."""
+"""Views of a workspace's settings: name, approval, access, model key and cap, samples, export, deletion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from accounts import (
 from accounts.models import WhitelistRequest
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.members import SureForm
+from accounts.pages.members import ConfirmForm
 from accounts.pages.page_access import Place, fresh_log_in_required, page
 from config.core import limits as core_limits
 from config.core.clock import utc_now
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.http.response import HttpResponseBase
 
-MICRO: Final = 1_000_000
+MICRO_USD: Final = 1_000_000
 
 
 class WorkspaceSettingsForm(forms.Form):
@@ -86,13 +86,14 @@ class NameForm(forms.Form):
 
 @page("look", methods=("GET",))
 def settings_page(request: HttpRequest, place: Place) -> HttpResponse:
-    """The list of the settings' pages, as far as the person may open them."""
+    """List the pages of the settings that the user may open."""
     del place
     return render(request, "pages/settings.html")
 
 
 @page("manage")
 def workspace(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show and save the workspace's name, time zone and approval rule."""
     row = place.workspace
     initial = {"name": row.name, "timezone": row.timezone, "requires_approval": row.requires_approval}
     form = form_recovery.form_for(request, WorkspaceSettingsForm, initial=initial)
@@ -103,12 +104,12 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
             workspaces.change(row, form.changed_data, place.user.email)
             messages.success(request, _("Saved."))
             return redirect(place.address("workspace"))
-    # Its key is left out of what a page of a workspace reads.
+    # Pages load the workspace without its model key.
     last_four = row.model_key_last_four
     context = {
         "form": form,
         "last_four": last_four,
-        "cap": _dollars(row.model_cap_micro_usd),
+        "cap": _to_dollars(row.model_cap_micro_usd),
         "has_samples": samples.has_samples(row),
     }
     return render(request, "pages/workspace/page.html", context)
@@ -127,7 +128,7 @@ def model_key(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
-    form = SureForm(request.POST or None)
+    form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         if model_keys.remove_model_key(place.workspace, place.user.email):
             messages.success(request, _("Key removed."))
@@ -137,13 +138,14 @@ def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
+    """Set the monthly cap of the model's cost."""
     row = place.workspace
     form = form_recovery.form_for(
-        request, ModelCapForm, initial={"dollars": _dollars(row.model_cap_micro_usd)}
+        request, ModelCapForm, initial={"dollars": _to_dollars(row.model_cap_micro_usd)}
     )
     if request.method == "POST" and form.is_valid():
         dollars = form.cleaned_data["dollars"]
-        row.model_cap_micro_usd = None if dollars is None else int(dollars * MICRO)
+        row.model_cap_micro_usd = None if dollars is None else int(dollars * MICRO_USD)
         workspaces.change(row, ["model_cap_micro_usd"], place.user.email)
         messages.success(request, _("Saved."))
         return redirect(place.address("workspace"))
@@ -152,7 +154,7 @@ def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage")
 def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
-    form = SureForm(request.POST or None)
+    form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         if samples.request_samples_removal(place.workspace, actor=place.user.email):
             messages.success(request, _("The sample data is being removed."))
@@ -162,19 +164,21 @@ def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage", methods=("POST",))
 def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
-    every = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
-    if not cache.add(f"exported:{place.workspace.pk}", 1, every):
+    """Stream the workspace's export as a ZIP, at most one a minute."""
+    min_interval_seconds = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
+    if not cache.add(f"exported:{place.workspace.pk}", 1, min_interval_seconds):
         messages.error(request, _("An export was just started. Try again in a minute."))
         return redirect(place.address("workspace"))
     name = export.file_name(place.workspace, utc_now())
-    pieces = export.stream_export(place.workspace, actor=place.user.email)
+    chunks = export.stream_export(place.workspace, actor=place.user.email)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(pieces, content_type="application/zip", headers=headers)
+    return StreamingHttpResponse(chunks, content_type="application/zip", headers=headers)
 
 
 @page("manage")
 @fresh_log_in_required
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
+    """Request the workspace's deletion, confirmed by typing its name."""
     form = form_recovery.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
@@ -186,16 +190,16 @@ def delete(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage", methods=("POST",))
 def keep(request: HttpRequest, place: Place) -> HttpResponse:
-    """The deletion undone."""
+    """Cancel the workspace's deletion."""
     if workspace_deletion.undo_deletion(place.workspace, actor=place.user.email):
         text = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
         messages.success(request, text)
     return redirect(place.address("workspace"))
 
 
-def _dollars(micro: int | None) -> Decimal | None:
-    """Millionths of a US dollar in dollars, to the cent."""
-    return None if micro is None else (Decimal(micro) / MICRO).quantize(Decimal("0.01"))
+def _to_dollars(micro: int | None) -> Decimal | None:
+    """Return millionths of a US dollar in dollars, to the cent."""
+    return None if micro is None else (Decimal(micro) / MICRO_USD).quantize(Decimal("0.01"))
 
 
 class AccessForm(forms.Form):
@@ -210,20 +214,20 @@ class AccessForm(forms.Form):
 
 @page("manage")
 def access(request: HttpRequest, place: Place) -> HttpResponse:
-    """`change` edits the intended use of the request that waits; without it a request is sent, from Home by one click."""
-    last = whitelist_requests.last_request(place.workspace)
-    is_waiting = last is not None and last.status == WhitelistRequest.Status.PENDING
-    initial = {"message": last.message} if last is not None and is_waiting else {}
+    """Request access, by one click on Home, or with `change` edit the intended use of the request."""
+    last_request = whitelist_requests.last_request(place.workspace)
+    is_waiting = last_request is not None and last_request.status == WhitelistRequest.Status.PENDING
+    initial = {"message": last_request.message} if last_request is not None and is_waiting else {}
     form = form_recovery.form_for(request, AccessForm, initial=initial)
     if request.method == "POST" and form.is_valid():
-        message, by = form.cleaned_data["message"], place.user.email
+        message, actor = form.cleaned_data["message"], place.user.email
         with report_errors(request, form):
             if "change" in request.POST:
-                whitelist_requests.revise_request(place.workspace, message, by)
+                whitelist_requests.revise_request(place.workspace, message, actor)
                 messages.success(request, _("Saved. The operator sees it with the request."))
             else:
-                whitelist_requests.request_whitelisting(place.workspace, message, by)
+                whitelist_requests.request_whitelisting(place.workspace, message, actor)
                 messages.success(request, _("Request sent. You can add the intended use below."))
             return redirect(place.address("access"))
-    context = {"form": form, "last": last, "is_waiting": is_waiting}
+    context = {"form": form, "last": last_request, "is_waiting": is_waiting}
     return render(request, "pages/access.html", context)

@@ -49,25 +49,26 @@ DEFAULT_DAYS: Final = timedelta(days=30)
 _YEARS: Final = range(1970, 3000)
 
 
-# --- The question ----------------------------------------------------------------------------------------------------
+# --- Request
+# ---------------------------------------------------------------------------------------------------------
 
 
 def _read_day_or_moment(text: str) -> date | datetime:
-    """A date stays one: which moment it starts at depends on `tz`."""
-    found: date | datetime | None
+    """Parse a date or a moment. A date stays one, because the moment it starts at depends on `tz`."""
+    parsed: date | datetime | None
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         try:
-            found = date.fromisoformat(text)
+            parsed = date.fromisoformat(text)
         except ValueError:
-            found = None
+            parsed = None
     else:
-        found = read_moment(text)
-    if found is None:
+        parsed = read_moment(text)
+    if parsed is None:
         raise ValueError(explain_invalid_date(text))
-    if found.year not in _YEARS:
+    if parsed.year not in _YEARS:
         message = f"Give a date of the years {_YEARS.start} to {_YEARS.stop - 1}."
         raise ValueError(message)
-    return found
+    return parsed
 
 
 def _read_zone(text: str) -> ZoneInfo:
@@ -79,9 +80,9 @@ def _read_zone(text: str) -> ZoneInfo:
 
 def _read_dimensions(text: str) -> tuple[str, ...]:
     names = text.split(",")
-    lengths = [name for name in names if name in INTERVALS]
-    if lengths:
-        message = f"Group by date, and give interval={lengths[0]}."
+    interval_names = [name for name in names if name in INTERVALS]
+    if interval_names:
+        message = f"Group by date, and give interval={interval_names[0]}."
         raise ValueError(message)
     unknown = unknown_names(names, DIMENSIONS, noun="dimension")
     if unknown:
@@ -94,7 +95,7 @@ def _repeatable(parameter: Parameter, description: str) -> Parameter:
     return Parameter(parameter.read, is_repeatable=True, description=description, schema=schema)
 
 
-def _described(parameter: Parameter, description: str) -> Parameter:
+def _with_description(parameter: Parameter, description: str) -> Parameter:
     return Parameter(parameter.read, parameter.is_repeatable, description, parameter.schema)
 
 
@@ -111,7 +112,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
         f" {limits.ANALYTICS_DAYS} days after `from`.",
         schema=DATE_OR_MOMENT,
     ),
-    "interval": _described(
+    "interval": _with_description(
         choice(*INTERVALS), "How long a date bucket is; weeks start on Monday. Default: day."
     ),
     "tz": Parameter(
@@ -119,14 +120,14 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
         description="The IANA name of the time zone whose dates are meant, such as Europe/Berlin. Default: UTC.",
     ),
     "outlet": _repeatable(public_id("out"), "Only these outlets."),
-    "content_type": _described(choices(*Bucket.values), "Only these buckets."),
+    "content_type": _with_description(choices(*Bucket.values), "Only these buckets."),
     "group_by": Parameter(
         _read_dimensions,
         description=f"The dimensions of a row, with commas between: {', '.join(DIMENSIONS)}. Default: "
         f"{','.join(DEFAULT_DIMENSIONS)}.",
         schema={"type": "string", "pattern": f"^({_DIMENSION})(,({_DIMENSION}))*$"},
     ),
-    "attribution": _described(
+    "attribution": _with_description(
         choice(*Attribution.values),
         "Which date the platforms' numbers count for: the one on which they were counted (received, the default) or "
         "the one of publication.",
@@ -134,17 +135,21 @@ PARAMETERS: Final[Mapping[str, Parameter]] = {
 }
 
 
-def _question(request: Request, caller: Caller, now: datetime) -> queries.Question:
+def _read_question(request: Request, caller: Caller, now: datetime) -> queries.Question:
+    """Return the question that the request's query asks.
+
+    Raises `Invalid` for a bad query, and for a range that is empty or too long.
+    """
     query = read_query(request, PARAMETERS)
     zone: ZoneInfo = query.get("tz") or ZoneInfo("UTC")
-    end = _moment(query.get("to"), zone) or _end_of_today(now, zone)
-    start = _moment(query.get("from"), zone) or _days_before(end, zone)
+    end = _to_moment(query.get("to"), zone) or _end_of_today(now, zone)
+    start = _to_moment(query.get("from"), zone) or _default_start(end, zone)
     period = Period(start, end, query.get("interval", "day"), zone)
     if start >= end:
-        raise _bad_end(EMPTY_RANGE, code="empty_range")
+        raise _invalid_end(EMPTY_RANGE, code="empty_range")
     if period.days > limits.ANALYTICS_DAYS:
         message = f"The range may be {limits.ANALYTICS_DAYS} days long at most; ask for a shorter one."
-        raise _bad_end(message, code="range_too_long")
+        raise _invalid_end(message, code="range_too_long")
     return queries.Question(
         workspace_id=caller.workspace.pk,
         test=caller.test,
@@ -156,20 +161,24 @@ def _question(request: Request, caller: Caller, now: datetime) -> queries.Questi
     )
 
 
-def _bad_end(message: str, *, code: str) -> Invalid:
+def _invalid_end(message: str, *, code: str) -> Invalid:
     return Invalid.one("to", code, message)
 
 
-def _moment(given: date | datetime | None, zone: ZoneInfo) -> datetime | None:
-    return given if given is None or isinstance(given, datetime) else local_midnight(given, zone)
+def _to_moment(day_or_moment: date | datetime | None, zone: ZoneInfo) -> datetime | None:
+    return (
+        day_or_moment
+        if day_or_moment is None or isinstance(day_or_moment, datetime)
+        else local_midnight(day_or_moment, zone)
+    )
 
 
 def _end_of_today(now: datetime, zone: ZoneInfo) -> datetime:
     return local_midnight(now.astimezone(zone).date() + timedelta(days=1), zone)
 
 
-def _days_before(end: datetime, zone: ZoneInfo) -> datetime:
-    """The same time by the clock on the wall, whatever the clocks did in between."""
+def _default_start(end: datetime, zone: ZoneInfo) -> datetime:
+    """Return the same wall-clock time `DEFAULT_DAYS` earlier, even if the clocks were changed in between."""
     wall = end.astimezone(zone).replace(tzinfo=None) - DEFAULT_DAYS
     return wall.replace(tzinfo=zone).astimezone(UTC)
 
@@ -178,26 +187,28 @@ def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-# --- The answer ------------------------------------------------------------------------------------------------------
+# --- Response
+# --------------------------------------------------------------------------------------------------------
 
 
-def _answer(question: queries.Question) -> dict[str, Any]:
-    answer = queries.answer(question)
+def _body(question: queries.Question) -> dict[str, Any]:
+    """Return the response's body."""
+    result = queries.answer(question)
     period = question.period
     return {
-        "data": [serialize_row(row, question.group_by) for row in answer.rows],
-        "totals": figures(answer.totals),
+        "data": [serialize_row(row, question.group_by) for row in result.rows],
+        "totals": figures(result.totals),
         "range": {"from": as_z(period.start), "to": as_z(period.end)},
         "interval": period.interval,
         "timezone": period.zone.key,
-        "fresh_at": as_z_or_none(answer.fresh_at),
+        "fresh_at": as_z_or_none(result.fresh_at),
     }
 
 
 _JSON: Final = "application/json"
 _CSV: Final = CsvRenderer.media_type
 _RESPONSES: Final[Mapping[Any, Any]] = {
-    # Errors are JSON whatever was asked for.
+    # Errors are JSON, whatever the request accepts.
     **{(status, _JSON): serializer for status, serializer in answers({}).items()},
     (200, _JSON): AnalyticsSerializer,
     (200, _CSV): OpenApiTypes.STR,
@@ -224,16 +235,16 @@ class AnalyticsView(WorkspaceResource):
         ],
     )
     def list(self, request: Request) -> Response:
-        question = _question(request, self.caller, utc_now())
+        question = _read_question(request, self.caller, utc_now())
         self.dimensions = question.group_by
-        answer = _answer(question)
+        result = _body(question)
         if getattr(request, "accepted_media_type", _JSON) != _CSV:
-            body = DumpedJson(dump(answer))
+            body = DumpedJson(dump(result))
             return respond_with_tag(request, body, tag=weak_tag(body))
-        # The two forms of one answer are told apart by their tags.
+        # JSON and CSV of the same answer need different ETags.
         return respond_with_tag(
             request,
-            answer,
-            tag=weak_tag([_CSV, answer]),
+            result,
+            tag=weak_tag([_CSV, result]),
             headers={"Content-Disposition": 'attachment; filename="analytics.csv"'},
         )

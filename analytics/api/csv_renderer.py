@@ -1,4 +1,4 @@
-"""The rows of an answer as CSV (RFC 4180), for `Accept: text/csv`."""
+"""Renders the rows of an answer as CSV (RFC 4180), for `Accept: text/csv`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CsvRenderer(BaseRenderer):
     def render(  # type: ignore[override]  # DRF always gives the context, and only its view knows the columns
         self, data: Any, accepted_media_type: str | None, renderer_context: Mapping[str, Any]
     ) -> bytes:
-        """The rows of `data["data"]`, by the `dimensions` of the context's `view`; UTF-8."""
+        """Return the rows of `data["data"]` in UTF-8, by the `dimensions` of the context's `view`."""
         del accepted_media_type
-        # Not modified: there is no body.
+        # A 304 has no body.
         if data is None:
             return b""
         return as_csv(data["data"], renderer_context["view"].dimensions).encode()

@@ -1,4 +1,4 @@
-"""How the answer of GET /analytics looks, for the API's document."""
+"""Serializers and examples that document the answer of GET /analytics in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RangeSerializer(serializers.Serializer[Any]):
     to = MomentField(help_text="The first moment that is no longer in it.")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        # `from` can't be written as a name of Python.
+        # `from` is a keyword of Python.
         return {"from": MomentField(), **super().get_fields()}
 
 

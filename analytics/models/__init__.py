@@ -1,4 +1,4 @@
-"""What became of what was published."""
+"""Models of outcomes, measurements and their rollups."""
 
 from analytics.models.measurement import Measurement, Measuring, MeasuringStatus, Outcome
 from analytics.models.rollup import (

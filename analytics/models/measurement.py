@@ -1,4 +1,4 @@
-"""What became of a publication: its platform's numbers at one moment, and how it ended."""
+"""Stores how publications ended, and their platforms' numbers over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MeasuringStatus(models.TextChoices):
 
 
 class Measuring(WorkspaceRow, DueModel):
-    """When a publication is measured next."""
+    """Schedules a publication's next measurement."""
 
     test = models.BooleanField(default=False)
     publication = models.OneToOneField(
@@ -27,7 +27,7 @@ class Measuring(WorkspaceRow, DueModel):
     )
     status = models.CharField(max_length=10, choices=MeasuringStatus, default=MeasuringStatus.WAITING)
     measured = models.PositiveSmallIntegerField(default=0)
-    """How many of its moments have been measured."""
+    """How many measurements have been made."""
     last_error = models.CharField(max_length=300, blank=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -36,7 +36,7 @@ class Measuring(WorkspaceRow, DueModel):
 
 
 class Measurement(WorkspaceRow):
-    """Cumulative values and what they rose by since the measurement before; None is "not given", never 0."""
+    """Cumulative values and their increases since the measurement before; None means "not given", never 0."""
 
     test = models.BooleanField(default=False)
     publication = models.ForeignKey(
@@ -63,12 +63,12 @@ class Measurement(WorkspaceRow):
     shares_delta = models.BigIntegerField(null=True)
     clicks_delta = models.BigIntegerField(null=True)
     availability = models.JSONField(default=dict)
-    """By metric, where it is None: `unsupported`, `delayed` or `unavailable`."""
+    """For each metric that is None: `unsupported`, `delayed` or `unavailable`."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "measurement"
         constraints: ClassVar = [
-            # A killed hand that measures again writes the same number and meets its own row.
+            # A killed worker that measures again writes the same number, which the constraint refuses.
             models.UniqueConstraint(fields=["publication", "number"], name="measurement_once"),
         ]
         indexes: ClassVar = [
@@ -82,14 +82,14 @@ class Measurement(WorkspaceRow):
 
 
 class Outcome(WorkspaceRow):
-    """The facts of `published.success` and of a final `published.failed`, with every dimension beside them."""
+    """The facts of `published.success` or of a final `published.failed`, with every dimension."""
 
     test = models.BooleanField(default=False)
     event_id = models.UUIDField(unique=True)
-    """Counting the same event again finds its row."""
+    """Unique, so that counting the same event again finds its row."""
     publication_id = models.UUIDField()
     is_published = models.BooleanField()
-    """False: it failed for good."""
+    """False: it failed finally."""
     at = models.DateTimeField()
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
     content_type = models.CharField(max_length=10, choices=Bucket)

@@ -1,4 +1,4 @@
-"""Facts added up by quarter of an hour and by UTC day, and the monthly summaries."""
+"""Stores facts summed by quarter of an hour and by UTC day, and schedules the monthly summaries."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pipeline.models import Bucket, HitKind
 
 QUARTER: Final = 900
 DAY: Final = 86_400
-"""The units of rollups, in seconds."""
+"""The units of rollups (`QUARTER`, `DAY`), in seconds."""
 
 
 class Attribution(models.TextChoices):
-    """By which moment a platform's numbers count."""
+    """By which date a platform's numbers count."""
 
     RECEIVED = "received", _("Date counted")
     PUBLISHED = "published", _("Date published")
 
 
 class RollupDay(WorkspaceRow, DueModel):
-    """One UTC day of a workspace; whoever writes a fact of that day says so here, in the same transaction."""
+    """A UTC day of a workspace; whoever writes a fact of that day marks it here, in the same transaction."""
 
     test = models.BooleanField(default=False)
     day = models.DateField()
     is_current = models.BooleanField(default=False)
-    """The rollups of the day hold every fact of it; until then the facts themselves are asked."""
+    """True: the day's rollups hold every fact of it; otherwise answers read the facts themselves."""
     last_error = models.CharField(max_length=300, blank=True)
 
     class Meta(WorkspaceRow.Meta):
@@ -41,13 +41,13 @@ class RollupDay(WorkspaceRow, DueModel):
 
 
 class Rollup(WorkspaceRow):
-    # Many are replaced at once, by one statement of the database's own.
+    # A number of the database's own, because many rows are replaced by one statement.
     id = models.BigAutoField(primary_key=True)  # type: ignore[assignment]
     test = models.BooleanField(default=False)
     day = models.DateField()
     unit = models.PositiveIntegerField()
     start = models.BigIntegerField()
-    """In seconds since 1970; with `unit` the time that it adds up."""
+    """In seconds since 1970; with `unit` the time that the row sums."""
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
     content_type = models.CharField(max_length=10, choices=Bucket)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -60,7 +60,7 @@ class Rollup(WorkspaceRow):
 
 class OutcomeRollup(Rollup):
     known = models.PositiveSmallIntegerField(null=True)
-    """Of the publications that it counts: 1 a number is known, 0 asked in vain, None never asked."""
+    """What is known of the counted publications: 1 any number, 0 none was given, None not measured."""
     published_count = models.PositiveIntegerField()
     failed_count = models.PositiveIntegerField()
 
@@ -68,7 +68,7 @@ class OutcomeRollup(Rollup):
         db_table = "outcome_rollup"
         indexes: ClassVar = [
             models.Index(fields=["workspace", "test", "unit", "start"], name="outcome_rollup_read"),
-            # What a day is replaced by.
+            # Replacing a day deletes by it.
             models.Index(fields=["workspace", "test", "day"], name="outcome_rollup_day"),
         ]
 
@@ -94,7 +94,7 @@ class MeasurementRollup(Rollup):
 
 
 class HitRollup(Rollup):
-    """Clicks by the dimensions of their items; a fetch is of no item, and both its texts are empty."""
+    """Clicks by the dimensions of their items; a feed fetch has no item, and both its texts are empty."""
 
     kind = models.CharField(max_length=5, choices=HitKind)
     count = models.BigIntegerField()
@@ -109,7 +109,7 @@ class HitRollup(Rollup):
 
 
 class MonthlySummary(WorkspaceRow, DueModel):
-    """A workspace's monthly summaries: `due_at` is the next first of a month there."""
+    """Schedules a workspace's monthly summaries: `due_at` is the next first of a month in its time zone."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "monthly"

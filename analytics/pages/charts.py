@@ -1,4 +1,4 @@
-"""Numbers and charts as people read them: what isn't known is a dash and a gap, with its reason, and never 0."""
+"""Formats report figures and charts; an unknown value is a dash or a gap with its reason, never 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from analytics.aggregate import Figures
-    from analytics.reports.page_report import Chart, Compared, ReportLine, ReportPart
+    from analytics.reports.page_report import Chart, MetricComparison, ReportLine, ReportPart
 
 REASONS: Final = {
     "unsupported": gettext_lazy("not provided by the platform"),
@@ -26,27 +26,31 @@ REASONS: Final = {
     "unavailable": gettext_lazy("not provided"),
 }
 _CARDS: Final = ("published", "failed", "impressions", "views", "engagements", "engagement_rate")
-COLUMNS: Final = METRICS
+TABLE_METRICS: Final = METRICS
 
 
 @dataclass(frozen=True)
 class ChartCell:
-    said: str
+    """A formatted number, with the reason if it is unknown."""
+
+    text: str
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class ChartCard:
+    """A number above the charts."""
+
     label: str
-    said: str
+    text: str
     about: str
-    """The reason where the number isn't known, else what it was before."""
+    """The reason if the number is unknown, else the previous value."""
     tone: str = ""
 
 
 @dataclass(frozen=True)
 class ChartWithTable:
-    """A chart with its table; `data` is what the script draws."""
+    """A chart with its table; `data` is what the script draws, `left_out` counts smaller lines not drawn."""
 
     id: str
     title: str
@@ -58,79 +62,89 @@ class ChartWithTable:
     left_out: int
 
 
-def cell(figures: Figures, metric: str) -> ChartCell:
+def metric_cell(figures: Figures, metric: str) -> ChartCell:
+    """Return the formatted metric with the reason if it is unknown."""
     value = figures.metrics[metric]
     return ChartCell(number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
 
 
-def cells(figures: Figures) -> list[tuple[str, ChartCell]]:
-    return [(str(METRIC_NAMES[metric]), cell(figures, metric)) for metric in COLUMNS]
+def metric_cells(figures: Figures) -> list[tuple[str, ChartCell]]:
+    """Return each metric's name and cell."""
+    return [(str(METRIC_NAMES[metric]), metric_cell(figures, metric)) for metric in TABLE_METRICS]
 
 
-def cards(compared: Sequence[Compared]) -> list[ChartCard]:
-    return [_card(one) for one in compared if one.metric in _CARDS]
+def metric_cards(compared: Sequence[MetricComparison]) -> list[ChartCard]:
+    """Return the cards of the most important metrics."""
+    return [_card(comparison) for comparison in compared if comparison.metric in _CARDS]
 
 
-def _card(one: Compared) -> ChartCard:
-    if one.now is None:
-        about = str(REASONS.get(one.reason, ""))
-    elif one.before is None:
+def _card(comparison: MetricComparison) -> ChartCard:
+    if comparison.now is None:
+        about = str(REASONS.get(comparison.reason, ""))
+    elif comparison.before is None:
         about = _("no earlier data")
-    elif one.change is None:
-        about = _("Previously %(before)s") % {"before": number(one.before, one.metric)}
+    elif comparison.change is None:
+        about = _("Previously %(before)s") % {"before": number(comparison.before, comparison.metric)}
     else:
         about = _("%(change)s %% vs %(before)s") % {
-            "change": f"{one.change:+d}".replace("-", "\u2212"),
-            "before": number(one.before, one.metric),
+            "change": f"{comparison.change:+d}".replace("-", "\u2212"),
+            "before": number(comparison.before, comparison.metric),
         }
-    tone = "bad" if one.metric == "failed" and one.now else ""
-    return ChartCard(str(METRIC_NAMES[one.metric]), number(one.now, one.metric), about, tone)
+    tone = "bad" if comparison.metric == "failed" and comparison.now else ""
+    return ChartCard(
+        str(METRIC_NAMES[comparison.metric]), number(comparison.now, comparison.metric), about, tone
+    )
 
 
-def chart(
-    name: str, title: str, about: str, found: Chart, metric: str, *, said: Callable[[ReportLine], str]
+def chart_with_table(
+    name: str, title: str, about: str, source: Chart, metric: str, *, line_label: Callable[[ReportLine], str]
 ) -> ChartWithTable:
-    labels = [day_said(label) for label in found.labels]
-    names = tuple(said(line) for line in found.lines)
-    columns = [[number(value, metric) for value in line.values] for line in found.lines]
-    percent = metric == "engagement_rate"
+    """Return a chart and its table; `line_label` names its lines."""
+    labels = [format_bucket_label(label) for label in source.labels]
+    names = tuple(line_label(line) for line in source.lines)
+    columns = [[number(value, metric) for value in line.values] for line in source.lines]
+    is_percent = metric == "engagement_rate"
     return ChartWithTable(
         id=name,
         title=title,
         about=about,
         data={
             "labels": labels,
-            "percent": percent,
+            "percent": is_percent,
             "lines": [
                 {
                     "name": label,
                     "values": [
-                        value * 100 if percent and value is not None else value for value in line.values
+                        value * 100 if is_percent and value is not None else value for value in line.values
                     ],
                     "before": line.is_before,
                 }
-                for label, line in zip(names, found.lines, strict=True)
+                for label, line in zip(names, source.lines, strict=True)
             ],
         },
         names=names,
-        rows=tuple((label, tuple(column[place] for column in columns)) for place, label in enumerate(labels)),
-        is_empty=found.is_empty,
-        left_out=found.left_out,
+        rows=tuple((label, tuple(column[index] for column in columns)) for index, label in enumerate(labels)),
+        is_empty=source.is_empty,
+        left_out=source.left_out,
     )
 
 
-def day_said(label: str) -> str:
-    """A bucket's label: a date, or a moment with its offset, which is said where a day has the hour twice."""
+def format_bucket_label(label: str) -> str:
+    """Format a bucket's label, a date or a moment, for people.
+
+    A moment gets its UTC offset, which tells the hour apart that a change of clocks repeats.
+    """
     if "T" not in label:
         day = date.fromisoformat(label)
         return f"{day.day} {day:%b %Y}"
     moment = datetime.fromisoformat(label)
+    # The offset follows `YYYY-MM-DDTHH:MM:SS`.
     return f"{moment.day} {moment:%b, %H:%M} ({label[19:]})"
 
 
-def type_said(line: ReportLine) -> str:
+def content_type_label(line: ReportLine) -> str:
     return str(dict(Bucket.choices).get(line.name, line.name))
 
 
-def part_said(part: ReportPart) -> str:
+def part_type_label(part: ReportPart) -> str:
     return str(dict(Bucket.choices).get(part.about, part.about))

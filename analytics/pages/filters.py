@@ -1,4 +1,4 @@
-"""What the page of analytics is narrowed to: the form, which is kept in the address, and the question that it asks."""
+"""The filters of the page of analytics, which are kept in its URL, and the question that they ask."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 OUTLETS_OFFERED: Final = 200
-HOURS_FOR_DAYS: Final = 14
+MAX_DAYS_BY_HOUR: Final = 14
 WEEKS_FROM_DAYS: Final = 93
-"""Where nobody chose an interval: a longer range is shown by weeks."""
+"""If nobody chose an interval, a range of at least so many days is shown by weeks."""
 CHOSEN: Final = "chosen"
 RANGES: Final = {
     "1": gettext_lazy("Today"),
@@ -100,45 +100,45 @@ class AnalyticsFilter(forms.Form):
         fields: Any = self.fields
         rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("name", "id")
         outlets = [
-            (encode("out", key), name) for key, name in rows.values_list("id", "name")[:OUTLETS_OFFERED]
+            (encode("out", outlet_id), name)
+            for outlet_id, name in rows.values_list("id", "name")[:OUTLETS_OFFERED]
         ]
-        # One that was asked for by its id is taken, though the list doesn't reach to it or it was disconnected since.
-        asked = self.data.get("outlet", "")
-        if decode("out", asked) is not None and asked not in dict(outlets):
-            outlets.append((asked, _("Another outlet")))
+        # Accept an outlet by its id even if it is beyond the list's end or was disconnected since.
+        chosen_id = self.data.get("outlet", "")
+        if decode("out", chosen_id) is not None and chosen_id not in dict(outlets):
+            outlets.append((chosen_id, _("Another outlet")))
         fields["outlet"].choices = [("", _("All outlets")), *outlets]
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = {**(super().clean() or {})}
+        data: dict[str, Any] = {**(super().clean() or {})}
         if self.errors:
-            return given
-        given["period"] = self._period(given)
-        return given
+            return data
+        data["period"] = self._period(data)
+        return data
 
-    def _period(self, given: dict[str, Any]) -> Period:
-        zone = ZoneInfo(given["tz"] or self.workspace.timezone)
+    def _period(self, data: dict[str, Any]) -> Period:
+        """Return the chosen period; add an error to the field that makes it impossible."""
+        zone = ZoneInfo(data["tz"] or self.workspace.timezone)
         today = self.now.astimezone(zone).date()
-        chosen = given["range"] or (CHOSEN if given["start"] else DEFAULT_RANGE)
-        if chosen == CHOSEN:
-            if given["start"] is None:
+        range_name = data["range"] or (CHOSEN if data["start"] else DEFAULT_RANGE)
+        if range_name == CHOSEN:
+            if data["start"] is None:
                 self.add_error("start", _("Enter a start date."))
-            last = given["end"] or today
-            first = given["start"] or last
+            last = data["end"] or today
+            first = data["start"] or last
         else:
             last = today
-            first = today - timedelta(days=int(chosen) - 1)
+            first = today - timedelta(days=int(range_name) - 1)
         days = (last - first).days + 1
         if days < 1:
             self.add_error("end", _("The end is before the start."))
         elif days > limits.ANALYTICS_DAYS:
             self.add_error("end", _("Choose at most %(days)s days.") % {"days": limits.ANALYTICS_DAYS})
-        interval = given["interval"] or (
-            "hour" if days == 1 else "week" if days >= WEEKS_FROM_DAYS else "day"
-        )
-        if interval == "hour" and days > HOURS_FOR_DAYS:
+        interval = data["interval"] or ("hour" if days == 1 else "week" if days >= WEEKS_FROM_DAYS else "day")
+        if interval == "hour" and days > MAX_DAYS_BY_HOUR:
             self.add_error(
                 "interval",
-                _("Hourly data covers at most %(days)s days.") % {"days": HOURS_FOR_DAYS},
+                _("Hourly data covers at most %(days)s days.") % {"days": MAX_DAYS_BY_HOUR},
             )
         if not 1970 < first.year < 3000 or not 1970 < last.year < 3000:
             self.add_error("start", _("Choose a day in range."))
@@ -148,13 +148,14 @@ class AnalyticsFilter(forms.Form):
         )
 
     def question(self) -> Question:
-        given = self.cleaned_data
-        outlet = decode("out", given["outlet"]) if given["outlet"] else None
+        """Return the question that the filters ask."""
+        data = self.cleaned_data
+        outlet_id = decode("out", data["outlet"]) if data["outlet"] else None
         return Question(
             workspace_id=self.workspace.pk,
             test=False,
-            period=given["period"],
-            attribution=given["attribution"] or Attribution.RECEIVED,
-            outlets=None if outlet is None else (outlet,),
-            content_types=(given["content_type"],) if given["content_type"] else None,
+            period=data["period"],
+            attribution=data["attribution"] or Attribution.RECEIVED,
+            outlets=None if outlet_id is None else (outlet_id,),
+            content_types=(data["content_type"],) if data["content_type"] else None,
         )

@@ -1,6 +1,6 @@
-"""The page of the pipeline: what entered, is being made, waits, is due, late and failed, with the oldest of each and why.
+"""View of the pipeline: how much is in each stage, with the oldest of each and what it waits for.
 
-The stages look again by themselves; how punctual the pipeline was is read when the page is opened.
+The stages poll for updates; the delivery rates are read when the page is opened.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
 from analytics import queries
 from analytics.pages.stages import flow
 from analytics.periods import Period
-from analytics.reports.number_format import seconds_said
+from analytics.reports.number_format import format_seconds
 from analytics.reports.punctuality_and_top_posts import punctuality
 from config.core.clock import utc_now
 
@@ -34,41 +34,47 @@ SPANS: Final[Mapping[str, tuple[Any, timedelta]]] = {
     "week": (_("7 days"), timedelta(days=7)),
     "month": (_("30 days"), timedelta(days=30)),
 }
-_LIVE_SECONDS: Final = 10
-_PART: Final = "stages"
+_POLL_SECONDS: Final = 10
+_FRAGMENT_ID: Final = "stages"
 
 
 @dataclass(frozen=True)
 class Rates:
-    """In words; a dash where there was nothing to be punctual with."""
+    """Delivery rates as text; a dash if nothing was published."""
 
     on_time: str
     median: str
     worst: str
     not_published: str
     not_made: str
-    is_whole: bool
+    is_complete: bool
 
 
 @page("look", methods=("GET",))
 def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
-    chosen = request.GET.get("span", "day")
-    if chosen not in SPANS:
-        chosen = "day"
+    """Show the stages and the delivery rates of the chosen span."""
+    span_name = request.GET.get("span", "day")
+    if span_name not in SPANS:
+        span_name = "day"
     now = utc_now()
-    label, span = SPANS[chosen]
-    seen = flow(place.workspace, span=span, now=now)
-    context: dict[str, Any] = {"flow": seen, "span": label, "public_url": settings.PUBLIC_URL}
-    part = look_again(
-        request, _PART, "pages/analytics/stages.html", context, css="stack", seconds=_LIVE_SECONDS
+    label, span = SPANS[span_name]
+    shown = flow(place.workspace, span=span, now=now)
+    context: dict[str, Any] = {"flow": shown, "span": label, "public_url": settings.PUBLIC_URL}
+    fragment = polling_fragment(
+        request,
+        _FRAGMENT_ID,
+        "pages/analytics/stages.html",
+        context,
+        css_class="stack",
+        interval_seconds=_POLL_SECONDS,
     )
-    if isinstance(part, HttpResponse):
-        return part
+    if isinstance(fragment, HttpResponse):
+        return fragment
     context |= {
-        "live": part,
-        "spans": {name: said for name, (said, _span) in SPANS.items()},
-        "chosen": chosen,
-        "rates": _rates(place, span) if seen.has_content else None,
+        "live": fragment,
+        "spans": {name: span_label for name, (span_label, _span) in SPANS.items()},
+        "chosen": span_name,
+        "rates": _rates(place, span) if shown.has_content else None,
     }
     return render(request, "pages/analytics/pipeline.html", context)
 
@@ -77,17 +83,17 @@ def _rates(place: Place, span: timedelta) -> Rates:
     now = utc_now().astimezone(UTC)
     period = Period(now - span, now, "day", ZoneInfo(place.workspace.timezone))
     question = queries.Question(place.workspace.pk, test=False, period=period, group_by=())
-    did = punctuality(question)
-    ended = queries.answer(question).totals.metrics
-    failed, published = ended["failed"] or 0, ended["published"] or 0
-    late = did.lateness
+    results = punctuality(question)
+    totals = queries.answer(question).totals.metrics
+    failed, published = totals["failed"] or 0, totals["published"] or 0
+    lateness = results.lateness
     return Rates(
-        on_time=_percent(late.on_time_percent if late else None),
-        median=seconds_said(late.median) if late else "—",
-        worst=seconds_said(late.worst_twentieth) if late else "—",
+        on_time=_percent(lateness.on_time_percent if lateness else None),
+        median=format_seconds(lateness.median) if lateness else "—",
+        worst=format_seconds(lateness.worst_twentieth) if lateness else "—",
         not_published=_percent(round(failed * 100 / (failed + published), 1) if failed + published else None),
-        not_made=_percent(did.not_made_percent),
-        is_whole=did.is_whole,
+        not_made=_percent(results.not_made_percent),
+        is_complete=results.is_complete,
     )
 
 

@@ -1,8 +1,8 @@
-"""How content goes through a workspace, stage by stage: how many there are, and what the oldest of each waits for.
+"""Reads the stages of a workspace's content: how many there are in each, and what the oldest one waits for.
 
-Every count stops at `counts.COUNTED_MOST`; what no index tells apart, how raw items ended, is read from the newest
-`READ_MOST` of the span, and `Flow.is_whole` says whether those were all. So a page costs the same however much a
-workspace holds.
+Every count stops at `counts.COUNTED_MOST`. How raw items ended isn't indexed, so it is counted over the
+newest `MAX_ROWS_READ` of the span only, and `Flow.is_complete` says whether there were fewer. So a page costs
+the same however much a workspace holds.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.publish.blockers import Blocker
 
-READ_MOST: Final = 5000
+MAX_ROWS_READ: Final = 5000
 _MINUTE: Final = timedelta(minutes=1)
 _NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", "not_due"})
 
 
 @dataclass(frozen=True)
-class Oldest:
-    """One thing of a stage, since when it is there or for when it is promised, and what it waits for, in words."""
+class OldestEntry:
+    """The oldest row of a stage: `at` is when it came or is due, `why` what it waits for."""
 
     title: str
     link: str
-    """Below the workspace's own address."""
+    """The page below the workspace's own address."""
     at: datetime | None
     span: str
     why: str
@@ -53,64 +53,81 @@ class Oldest:
 
 @dataclass(frozen=True)
 class FlowStage:
-    """`label` says what is counted; `tone` is `bad` where somebody should look."""
+    """A stage; `about` says what is counted, `tone` is `bad` if somebody should look at it."""
 
     name: str
     label: str
     about: str
     count: CappedCount
-    oldest: Oldest | None
+    oldest: OldestEntry | None
     tone: str = ""
 
 
 @dataclass(frozen=True)
 class Flow:
     stages: tuple[FlowStage, ...]
-    is_whole: bool
+    is_complete: bool
     has_content: bool
-    """Anything has ever entered or been made."""
+    """Whether anything has ever been collected or generated."""
 
     @property
-    def is_still(self) -> bool:
+    def is_empty(self) -> bool:
         return not any(stage.count for stage in self.stages)
 
 
 def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
-    """What entered, failed and was published within the span before `now`, what is due within the one after it.
+    """Count what entered, failed and was published in the span before `now`, and what is due in the next.
+    one after.
 
-    What is being made, waits or is late is all there is. The number of statements depends on which stages hold
-    anything, not on how much.
+    Generating, waiting and late content is counted whatever its age. The number of statements depends on
+    which stages hold anything, not on how much.
     """
-    read = _StageQueries(workspace, now - span, now + span, now)
-    counts = read.counts()
-    entered = read.how_entries_ended()
+    queries = _StageQueries(workspace, now - span, now + span, now)
+    counts = queries.counts()
+    entries_by_status = queries.count_by_status()
     stages = (
-        FlowStage("entered", _("New"), _ended(entered), counts["entered"], read.waits_for_credits()),
+        FlowStage(
+            "entered",
+            _("New"),
+            _intake_summary(entries_by_status),
+            counts["entered"],
+            queries.oldest_waiting_for_credits(),
+        ),
         FlowStage(
             "made",
             _("Generating"),
             _("queued or generating"),
             counts["made"],
-            read.longest_in_making(),
+            queries.oldest_in_making(),
         ),
-        FlowStage("review", _("To review"), "", counts["review"], read.longest_unreviewed()),
-        FlowStage("due", _("Due"), _("upcoming, same range"), counts["due"], read.next_due()),
-        FlowStage("late", _("Late"), "", counts["late"], read.latest(), tone="bad" if counts["late"] else ""),
+        FlowStage("review", _("To review"), "", counts["review"], queries.oldest_unreviewed()),
+        FlowStage("due", _("Due"), _("upcoming, same range"), counts["due"], queries.next_due()),
+        FlowStage(
+            "late",
+            _("Late"),
+            "",
+            counts["late"],
+            queries.most_overdue(),
+            tone="bad" if counts["late"] else "",
+        ),
         FlowStage(
             "failed",
             _("Failed"),
-            _failures(counts),
+            _failure_summary(counts),
             CappedCount(counts["posts"].number + counts["items"].number),
-            read.first_failed(),
+            queries.oldest_failed(),
             tone="bad" if counts["posts"] or counts["items"] else "",
         ),
         FlowStage("published", _("Published"), "", counts["published"], None),
     )
-    is_whole = sum(entered.values()) < READ_MOST
-    return Flow(stages, is_whole, has_content=any(stage.count for stage in stages) or read.has_content())
+    is_complete = sum(entries_by_status.values()) < MAX_ROWS_READ
+    return Flow(
+        stages, is_complete, has_content=any(stage.count for stage in stages) or queries.has_content()
+    )
 
 
-# --- Inside ----------------------------------------------------------------------------------------------------------
+# --- Queries
+# ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -121,40 +138,43 @@ class _StageQueries:
     now: datetime
 
     def counts(self) -> Mapping[str, CappedCount]:
-        """In one statement."""
-        late, coming = self._late(), self._coming()
-        several = {
+        """Return each stage's capped count, in one statement."""
+        late, due = self._late(), self._due_in_span()
+        queries = {
             "entered": self._entered(),
             "queued": self._in_making("queued"),
             "generating": self._in_making("generating"),
             "review": self._to_review(),
-            "due": coming,
+            "due": due,
             "late": late,
             "posts": self._failed_posts(),
             "items": self._failed_items(),
             "published": self._posts().published().filter(published_at__gte=self.since),
         }
-        found = dict(zip(several, count_each(*several.values()), strict=True))
-        return {**found, "made": CappedCount(found["queued"].number + found["generating"].number)}
+        counts_by_name = dict(zip(queries, count_each(*queries.values()), strict=True))
+        return {
+            **counts_by_name,
+            "made": CappedCount(counts_by_name["queued"].number + counts_by_name["generating"].number),
+        }
 
-    def how_entries_ended(self) -> Mapping[str, int]:
-        """How many have each status, of the newest `READ_MOST` that entered."""
-        found: dict[str, int] = {}
-        for status in self._entered().order_by("-id").values_list("status", flat=True)[:READ_MOST]:
-            found[status] = found.get(status, 0) + 1
-        return found
+    def count_by_status(self) -> Mapping[str, int]:
+        """Count the statuses of the newest `MAX_ROWS_READ` raw items of the span."""
+        counts: dict[str, int] = {}
+        for status in self._entered().order_by("-id").values_list("status", flat=True)[:MAX_ROWS_READ]:
+            counts[status] = counts.get(status, 0) + 1
+        return counts
 
     def has_content(self) -> bool:
-        rows: tuple[QuerySet[Any], ...] = (
+        queries: tuple[QuerySet[Any], ...] = (
             RawItem.objects.of(self.workspace).filter(test=False),
             GeneratedItem.objects.of(self.workspace).filter(test=False),
         )
-        return any(one.order_by("-id").values_list("pk").first() is not None for one in rows)
+        return any(query.order_by("-id").values_list("pk").first() is not None for query in queries)
 
     # --- The oldest of each --------------------------------------------------------------------------------------
 
-    def waits_for_credits(self) -> Oldest | None:
-        """The raw item whose credits come first; `wake_at` is set while one waits for them, and only then."""
+    def oldest_waiting_for_credits(self) -> OldestEntry | None:
+        """Return the raw item whose credits come first; `wake_at` is set only while one waits for them."""
         row = (
             RawItem.objects.of(self.workspace)
             .filter(test=False, deleted_at=None, wake_at__isnull=False)
@@ -164,16 +184,17 @@ class _StageQueries:
         )
         if row is None:
             return None
-        return Oldest(
+        return OldestEntry(
             row["title"] or row["url"],
             f"new/{encode('raw', row['id'])}",
             row["created_at"],
-            self._ago(row["created_at"]),
+            self._age_text(row["created_at"]),
             (row["reason"] or {}).get("message") or _("Waiting for credits"),
         )
 
-    def longest_in_making(self) -> Oldest | None:
-        # One statement for each status, so that the index by status gives its first row.
+    def oldest_in_making(self) -> OldestEntry | None:
+        """Return the item that has been queued or generating longest."""
+        # One statement for each status, so that the index by status finds its first row.
         rows = [
             self._in_making(status).select_related("generation", "raw_item").order_by("id").first()
             for status in sorted(ITEMS_IN_MAKING)
@@ -182,36 +203,39 @@ class _StageQueries:
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        return self._of_item(item, title, item.created_at, self._why_in_making(item))
+        return self._entry_of_item(item, title, item.created_at, self._why_in_making(item))
 
-    def longest_unreviewed(self) -> Oldest | None:
+    def oldest_unreviewed(self) -> OldestEntry | None:
+        """Return the item that has waited longest for review, with its first obstacle."""
         rows = self._to_review().select_related("workspace", "raw_item")
         item = rows.order_by("id").first()
         if item is None:
             return None
-        first = _first_obstacle(explain(item, now=self.now).blockers)
-        why = first.message if first else _("Not reviewed yet")
-        return self._of_item(item, item.title or item.excerpt, item.ready_at, why)
+        obstacle = _first_obstacle(explain(item, now=self.now).blockers)
+        why = obstacle.message if obstacle else _("Not reviewed yet")
+        return self._entry_of_item(item, item.title or item.excerpt, item.ready_at, why)
 
-    def next_due(self) -> Oldest | None:
-        found = self._earliest_with_blocker(self._coming())
-        if found is None:
+    def next_due(self) -> OldestEntry | None:
+        """Return the publication that is due next, with its first obstacle."""
+        earliest = self._earliest_with_blocker(self._due_in_span())
+        if earliest is None:
             return None
-        row, first = found
-        why = first.message if first else _("Not blocked")
-        return self._of_post(row, row.due_at, why)
+        row, obstacle = earliest
+        why = obstacle.message if obstacle else _("Not blocked")
+        return self._entry_of_post(row, row.due_at, why)
 
-    def latest(self) -> Oldest | None:
-        found = self._earliest_with_blocker(self._late())
-        if found is None:
+    def most_overdue(self) -> OldestEntry | None:
+        """Return the publication that is latest, with its first obstacle."""
+        earliest = self._earliest_with_blocker(self._late())
+        if earliest is None:
             return None
-        row, first = found
-        untold = _("Starting soon. If this persists, contact the people who run this service.")
-        why = first.message if first else untold
-        return self._of_post(row, row.due_at, why)
+        row, obstacle = earliest
+        unexplained = _("Starting soon. If this persists, contact the people who run this service.")
+        why = obstacle.message if obstacle else unexplained
+        return self._entry_of_post(row, row.due_at, why)
 
-    def first_failed(self) -> Oldest | None:
-        """Of what failed within the span, posts and items, what has lain longest."""
+    def oldest_failed(self) -> OldestEntry | None:
+        """Return the post or item that failed first within the span."""
         post = (
             self._failed_posts()
             .select_related("item__raw_item", "outlet", "workspace", "queue")
@@ -220,24 +244,27 @@ class _StageQueries:
         )
         item = self._failed_items().select_related("raw_item").order_by("updated_at").first()
         if post is not None and (item is None or post.updated_at <= item.updated_at):
-            first = _first_obstacle(blockers_of(post, self.now))
-            return self._of_post(post, post.updated_at, first.message if first else "")
+            obstacle = _first_obstacle(blockers_of(post, self.now))
+            return self._entry_of_post(post, post.updated_at, obstacle.message if obstacle else "")
         if item is None:
             return None
         title = item.title or (item.raw_item.title if item.raw_item else "")
-        return self._of_item(item, title, item.updated_at, (item.error or {}).get("message", _("Failed")))
+        return self._entry_of_item(
+            item, title, item.updated_at, (item.error or {}).get("message", _("Failed"))
+        )
 
-    # --- Rows ----------------------------------------------------------------------------------------------------
+    # --- Rows of the stages
+    # --------------------------------------------------------------------------------------
 
     def _entered(self) -> QuerySet[Any]:
-        """By id, which rises with time, so that the list's own index tells what is new."""
+        """Return the raw items of the span; as ids rise with time, the list's own index finds them."""
         rows: QuerySet[Any] = RawItem.objects.of(self.workspace).filter(
             test=False, id__gte=first_id_of(self.since)
         )
         return rows
 
     def _in_making(self, status: str) -> QuerySet[Any]:
-        # By a list of one value: SQLite finds no index for the `NOT test` of a plain filter.
+        # A list of one value, because SQLite finds no index for the `NOT test` of a plain filter.
         rows: QuerySet[Any] = GeneratedItem.objects.of(self.workspace).filter(
             test__in=[False], status=status, deleted_at=None
         )
@@ -250,7 +277,7 @@ class _StageQueries:
     def _posts(self) -> Any:
         return Publication.objects.of(self.workspace).live()
 
-    def _coming(self) -> QuerySet[Any]:
+    def _due_in_span(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = self._posts().coming(self.now).filter(due_at__lt=self.until)
         return rows
 
@@ -267,10 +294,11 @@ class _StageQueries:
         rows: QuerySet[Any] = items.failed().filter(updated_at__gte=self.since)
         return rows
 
-    # --- In words ------------------------------------------------------------------------------------------------
+    # --- Entries
+    # -------------------------------------------------------------------------------------------------
 
     def _earliest_with_blocker(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
-        """The first of them by its promise, and the first of what stands in its way."""
+        """Return the row that is due first, and its first obstacle; None if there are no rows."""
         row = (
             rows.select_related("item__raw_item", "outlet", "workspace", "queue")
             .order_by("due_at", "id")
@@ -278,50 +306,51 @@ class _StageQueries:
         )
         if row is None:
             return None
-        # Of a platform whose plug-in is gone nobody can say more.
+        # Blockers can't be computed once the platform's plug-in is uninstalled.
         is_known = platform_if_known(row.platform) is not None
         return row, _first_obstacle(blockers_of(row, self.now)) if is_known else None
 
-    def _of_post(self, row: Publication, at: datetime | None, why: str) -> Oldest:
+    def _entry_of_post(self, row: Publication, at: datetime | None, why: str) -> OldestEntry:
         item = row.item
         title = item.title or item.excerpt
-        return Oldest(title, page_of(item.pk), at, self._ago(at), why, row.outlet.name)
+        return OldestEntry(title, page_of(item.pk), at, self._age_text(at), why, row.outlet.name)
 
-    def _of_item(self, item: GeneratedItem, title: str, at: datetime | None, why: str) -> Oldest:
-        return Oldest(title, page_of(item.pk), at, self._ago(at), why, item.engine_output)
+    def _entry_of_item(self, item: GeneratedItem, title: str, at: datetime | None, why: str) -> OldestEntry:
+        return OldestEntry(title, page_of(item.pk), at, self._age_text(at), why, item.engine_output)
 
     def _why_in_making(self, item: GeneratedItem) -> str:
         run = item.generation
         is_queued = item.status == GeneratedItemStatus.QUEUED
-        waits_for = (run.error or {}).get("message", "")
-        said = [waits_for, _("Queued")] if is_queued else [display.progress_label(item)]
+        error_message = (run.error or {}).get("message", "")
+        reasons = [error_message, _("Queued")] if is_queued else [display.progress_label(item)]
         if run.batch_until is not None and run.batch_until > self.now:
-            said.append(_("May use a cheaper batch"))
-        return " ".join(filter(None, said))
+            reasons.append(_("May use a cheaper batch"))
+        return " ".join(filter(None, reasons))
 
-    def _ago(self, at: datetime | None) -> str:
-        """In whole words, the largest unit alone; empty for what is still to come."""
+    def _age_text(self, at: datetime | None) -> str:
+        """Return the age in its largest unit; empty for the future."""
         if at is None or at > self.now:
             return ""
         return timesince(at, self.now, depth=1) if self.now - at >= _MINUTE else _("under a minute")
 
 
 def _first_obstacle(blockers: Iterable[Blocker]) -> Blocker | None:
-    """What a person has to know of first; that it is promised for later is no obstacle."""
-    return next((one for one in blockers if one.code not in _NO_OBSTACLE), None)
+    """Return what matters first; that a publication is scheduled for later is no obstacle."""
+    return next((blocker for blocker in blockers if blocker.code not in _NO_OBSTACLE), None)
 
 
-def _ended(entered: Mapping[str, int]) -> str:
-    """What became of those that entered, where it isn't what was hoped for."""
+def _intake_summary(entered: Mapping[str, int]) -> str:
+    """Say how many of the new raw items led to nothing, and why."""
     waiting, skipped, failed = (entered.get(name, 0) for name in ("waiting_quota", "skipped", "failed"))
-    told = (
+    texts = (
         (waiting, ngettext("%d waiting for credits", "%d waiting for credits", waiting)),
         (skipped, ngettext("%d skipped", "%d skipped", skipped)),
         (failed, ngettext("%d without content", "%d without content", failed)),
     )
-    return ", ".join(text % number for number, text in told if number)
+    return ", ".join(text % number for number, text in texts if number)
 
 
-def _failures(counts: Mapping[str, CappedCount]) -> str:
-    told = ((counts["posts"], _("%s not published")), (counts["items"], _("%s failed")))
-    return ", ".join(text % count.said for count, text in told if count)
+def _failure_summary(counts: Mapping[str, CappedCount]) -> str:
+    """Say how many posts and items failed."""
+    texts = ((counts["posts"], _("%s not published")), (counts["items"], _("%s failed")))
+    return ", ".join(text % count.text for count, text in texts if count)

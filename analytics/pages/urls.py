@@ -1,4 +1,4 @@
-"""Addresses of the pages Analytics and Pipeline, and of the CSV."""
+"""Routes of the pages Analytics and Pipeline, and of the CSV."""
 
 from accounts.pages.page_access import page_path
 from analytics.pages import page

@@ -1,1 +1,1 @@
-"""What pages and mails say of a period."""
+"""Reports about a period, for pages and mails."""

@@ -1,7 +1,7 @@
-"""A month in numbers, as people read them in a mail; what isn't known is said, and nothing stands in for it.
+"""Composes the text of a month's summary mail; unknown numbers are named as missing, never replaced.
 
-The numbers are those of `GET /v1/analytics` for the month's days in the workspace's time zone. A number is compared
-with the month before only where it is known of every post of both: what its platform never gives to anybody is left
+The numbers are those of `GET /v1/analytics` for the month's days in the workspace's time zone. A number is
+compared with the month before only if it is known of every post of both: what a platform never gives is left
 out of both months and named.
 """
 
@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import queries
 from analytics.periods import Period, local_midnight
-from analytics.reports.number_format import number, seconds_said
-from analytics.reports.punctuality_and_top_posts import Doing, doing
+from analytics.reports.number_format import format_seconds, number
+from analytics.reports.punctuality_and_top_posts import Performance, performance
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from analytics.aggregate import Figures
 
-LINES: Final = 12
-"""Of one list; it says how many more there are."""
-BEST: Final = 5
-MEASURED: Final = ("impressions", "views", "engagements")
-_RANKED_BY: Final = ("engagements", "views", "impressions")
+MAX_LINES: Final = 12
+"""Lines of one list, which says how many more there are."""
+BEST_POSTS: Final = 5
+SUMMARY_METRICS: Final = ("impressions", "views", "engagements")
+_RANKING_METRICS: Final = ("engagements", "views", "impressions")
 _NAMES: Final = {
     "impressions": gettext_lazy("Impressions"),
     "views": gettext_lazy("Views"),
@@ -50,13 +50,13 @@ class SummaryPart:
 
     @property
     def known(self) -> int:
-        """Posts of the month of which any number is known."""
+        """Return the number of posts of the month with any known number."""
         return round((self.figures.coverage or 0.0) * self.published)
 
 
 @dataclass(frozen=True)
 class Month:
-    """Everything that the summary says, before it is put into words."""
+    """The numbers of a month that the summary states."""
 
     first: date
     totals: Figures
@@ -68,7 +68,7 @@ class Month:
         return bool(self.totals.metrics["published"] or self.totals.metrics["failed"])
 
     def is_covered(self, metric: str) -> bool:
-        """Known of every post, but for those of platforms that give it to nobody."""
+        """Return whether the metric is known of every post, except on platforms that never give it."""
         return self.totals.metrics[metric] is not None and all(
             part.figures.availability.get(metric) == "unsupported"
             or (part.figures.metrics[metric] is not None and part.known == part.published)
@@ -82,31 +82,31 @@ class Summary:
     title: str
     text: str
     path: str
-    """Of the page that shows the same dates, below the workspace's address."""
+    """The page that shows the same dates, below the workspace's address."""
 
 
 def summary_of(workspace: Workspace, first: date) -> Summary | None:
-    """Of the month that begins with that day; None where nothing was published in it and nothing failed."""
+    """Return the summary of the month beginning with `first`; None if nothing was published or failed."""
     zone = ZoneInfo(workspace.timezone)
     question = queries.Question(
         workspace.pk, test=False, period=period_of(first, zone), group_by=("outlet", "content_type")
     )
-    month = read(question, first)
+    month = read_month(question, first)
     if not month.has_publications:
         return None
     earlier = month_before(first)
-    before = read(replace(question, period=period_of(earlier, zone)), earlier)
-    ranked_by = next((name for name in _RANKED_BY if month.totals.metrics[name] is not None), "")
-    did = doing(question, ranked_by or "engagements")
+    before = read_month(replace(question, period=period_of(earlier, zone)), earlier)
+    ranked_by = next((name for name in _RANKING_METRICS if month.totals.metrics[name] is not None), "")
+    results = performance(question, ranked_by or "engagements")
     sections = [
-        [_headline(month, before), *_compared(month, before)],
-        _missing(month),
-        _parts(_("By outlet"), month.outlets),
-        _parts(_("By kind"), month.content_types),
-        _best(did, ranked_by),
-        _punctuality(month, did),
+        [_headline(month, before), *_comparison_lines(month, before)],
+        _missing_data_lines(month),
+        _part_lines(_("By outlet"), month.outlets),
+        _part_lines(_("By kind"), month.content_types),
+        _best_post_lines(results, ranked_by),
+        _delivery_lines(month, results),
     ]
-    name = month_said(first)
+    name = format_month(first)
     count = month.totals.metrics["published"] or 0
     last = month_after(first) - timedelta(days=1)
     return Summary(
@@ -121,7 +121,8 @@ def summary_of(workspace: Workspace, first: date) -> Summary | None:
     )
 
 
-def read(question: queries.Question, first: date) -> Month:
+def read_month(question: queries.Question, first: date) -> Month:
+    """Return the month's numbers."""
     by_outlet, by_type = queries.answers(question, [("outlet",), ("content_type",)])
     outlets = tuple(
         SummaryPart(row.dimensions.outlet.name, row.figures)
@@ -148,15 +149,16 @@ def month_after(first: date) -> date:
 
 
 def period_of(first: date, zone: ZoneInfo) -> Period:
-    """That month by the clocks there."""
+    """Return the month as a period in the time zone."""
     return Period(local_midnight(first, zone), local_midnight(month_after(first), zone), "day", zone)
 
 
-def month_said(first: date) -> str:
+def format_month(first: date) -> str:
     return f"{first:%B %Y}"
 
 
-# --- Words -----------------------------------------------------------------------------------------------------------
+# --- Lines of the mail
+# -----------------------------------------------------------------------------------------------
 
 
 def _largest_first(parts: Sequence[SummaryPart]) -> tuple[SummaryPart, ...]:
@@ -166,37 +168,37 @@ def _largest_first(parts: Sequence[SummaryPart]) -> tuple[SummaryPart, ...]:
 def _headline(month: Month, before: Month) -> str:
     if before.has_publications:
         return _("%(month)s, compared with %(before)s:") % {
-            "month": month_said(month.first),
-            "before": month_said(before.first),
+            "month": format_month(month.first),
+            "before": format_month(before.first),
         }
     return _("%(month)s (no posts in %(before)s):") % {
-        "month": month_said(month.first),
-        "before": month_said(before.first),
+        "month": format_month(month.first),
+        "before": format_month(before.first),
     }
 
 
-def _compared(month: Month, before: Month) -> list[str]:
+def _comparison_lines(month: Month, before: Month) -> list[str]:
     lines = []
     for metric, name in (("published", _("Published")), ("failed", _("Failed"))):
-        said = number(month.totals.metrics[metric] or 0, metric)
+        text = number(month.totals.metrics[metric] or 0, metric)
         if before.has_publications:
-            said += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric] or 0, metric)}
-        lines.append(f"- {name}: {said}")
-    for metric in MEASURED:
+            text += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric] or 0, metric)}
+        lines.append(f"- {name}: {text}")
+    for metric in SUMMARY_METRICS:
         value = month.totals.metrics[metric]
         if value is None:
             continue
-        said = number(value, metric)
+        text = number(value, metric)
         if month.is_covered(metric) and before.is_covered(metric):
-            said += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric], metric)}
+            text += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric], metric)}
         elif before.totals.metrics[metric] is not None:
-            said += _(" (not compared: missing data)")
-        lines.append(f"- {_NAMES[metric]}: {said}")
+            text += _(" (not compared: missing data)")
+        lines.append(f"- {_NAMES[metric]}: {text}")
     return lines
 
 
-def _missing(month: Month) -> list[str]:
-    """Which posts no number is known of, and which numbers whose platform never gives."""
+def _missing_data_lines(month: Month) -> list[str]:
+    """List the posts without any known number, and the metrics that a platform never gives."""
     lines = [
         ngettext(
             "- No data from %(outlet)s: %(missing)s of %(count)s post",
@@ -211,84 +213,89 @@ def _missing(month: Month) -> list[str]:
         for part in month.outlets
         if part.published > part.known
     ]
-    for metric in MEASURED:
-        silent = [part.name for part in month.outlets if part.known and part.figures.metrics[metric] is None]
-        if silent:
+    for metric in SUMMARY_METRICS:
+        outlets_without = [
+            part.name for part in month.outlets if part.known and part.figures.metrics[metric] is None
+        ]
+        if outlets_without:
             lines.append(
                 _("- %(metric)s not provided by: %(outlets)s")
-                % {"metric": str(_NAMES[metric]), "outlets": ", ".join(silent[:LINES])}
+                % {"metric": str(_NAMES[metric]), "outlets": ", ".join(outlets_without[:MAX_LINES])}
             )
-    return [_("Missing data, not in any total:"), *_cut(lines)] if lines else []
+    return [_("Missing data, not in any total:"), *_limit_lines(lines)] if lines else []
 
 
-def _parts(title: str, parts: Sequence[SummaryPart]) -> list[str]:
+def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
     lines = []
     for part in parts:
-        told = [
+        numbers = [
             ngettext("%(count)s published", "%(count)s published", part.published)
             % {"count": number(part.published, "")}
         ]
         failed = part.figures.metrics["failed"]
         if failed:
-            told.append(_("%(count)s failed") % {"count": number(failed, "")})
-        told += [
+            numbers.append(_("%(count)s failed") % {"count": number(failed, "")})
+        numbers += [
             f"{number(value, metric)} {str(_NAMES[metric]).lower()}"
-            for metric in MEASURED
+            for metric in SUMMARY_METRICS
             if (value := part.figures.metrics[metric]) is not None
         ]
         if part.published > part.known:
-            told.append(
+            numbers.append(
                 _("no data from %(missing)s of %(count)s")
                 % {
                     "missing": number(part.published - part.known, ""),
                     "count": number(part.published, ""),
                 }
             )
-        lines.append(f"- {part.name}: {', '.join(told)}")
-    return [f"{title}:", *_cut(lines)] if lines else []
+        lines.append(f"- {part.name}: {', '.join(numbers)}")
+    return [f"{title}:", *_limit_lines(lines)] if lines else []
 
 
-def _best(did: Doing, metric: str) -> list[str]:
-    if not metric or not did.best:
+def _best_post_lines(results: Performance, metric: str) -> list[str]:
+    if not metric or not results.best:
         return []
     lines = [
         f"- {_one_line(post.title) or _('Untitled')} ({post.outlet}): {number(post.value, metric)}"
-        for post in did.best[:BEST]
+        for post in results.best[:BEST_POSTS]
     ]
     return [_("Best posts by %(metric)s:") % {"metric": str(_NAMES[metric]).lower()}, *lines]
 
 
-def _punctuality(month: Month, did: Doing) -> list[str]:
+def _delivery_lines(month: Month, results: Performance) -> list[str]:
     lines = []
-    late = did.lateness
-    if late is not None:
+    lateness = results.lateness
+    if lateness is not None:
         lines += [
-            _("- Published on time: %(percent)s %%") % {"percent": late.on_time_percent},
-            _("- Median delay: %(span)s") % {"span": seconds_said(late.median)},
-            _("- Delay, 95th percentile: %(span)s") % {"span": seconds_said(late.worst_twentieth)},
+            _("- Published on time: %(percent)s %%") % {"percent": lateness.on_time_percent},
+            _("- Median delay: %(span)s") % {"span": format_seconds(lateness.median)},
+            _("- Delay, 95th percentile: %(span)s") % {"span": format_seconds(lateness.worst_twentieth)},
         ]
     failed, published = month.totals.metrics["failed"] or 0, month.totals.metrics["published"] or 0
     lines.append(
         _("- Failed publications: %(failed)s of %(all)s")
         % {"failed": number(failed, ""), "all": number(failed + published, "")}
     )
-    if did.made or did.not_made:
+    if results.made or results.not_made:
         lines.append(
             _("- Failed items: %(failed)s of %(all)s")
-            % {"failed": number(did.not_made, ""), "all": number(did.made + did.not_made, "")}
+            % {"failed": number(results.not_made, ""), "all": number(results.made + results.not_made, "")}
         )
-    title = _("Delivery:") if did.is_whole else _("Delivery (newest 5,000):")
+    title = _("Delivery:") if results.is_complete else _("Delivery (newest 5,000):")
     return [title, *lines]
 
 
-def _cut(lines: Sequence[str]) -> list[str]:
-    more = len(lines) - LINES
-    if more <= 0:
+def _limit_lines(lines: Sequence[str]) -> list[str]:
+    hidden_count = len(lines) - MAX_LINES
+    if hidden_count <= 0:
         return list(lines)
-    return [*lines[:LINES], ngettext("- And %(count)d more", "- And %(count)d more", more) % {"count": more}]
+    return [
+        *lines[:MAX_LINES],
+        ngettext("- And %(count)d more", "- And %(count)d more", hidden_count) % {"count": hidden_count},
+    ]
 
 
 def _one_line(text: str) -> str:
-    """A title may hold what would end a line of the mail."""
-    said = " ".join(text.split())
-    return f"{said[:79]}…" if len(said) > 80 else said
+    """Return the title in one line of the mail, cut to 80 characters."""
+    line = " ".join(text.split())
+    return f"{line[:79]}…" if len(line) > 80 else line

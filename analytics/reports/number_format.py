@@ -1,4 +1,4 @@
-"""Numbers and spans as people read them, on pages and in mails."""
+"""Formats numbers and durations for people, on pages and in mails."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from django.utils.translation import ngettext
 
 
 def number(value: float | None, metric: str) -> str:
+    """Return the value with thousands separators, a rate as a percentage; a dash for None."""
     if value is None:
         return "—"
     return f"{value * 100:.2f} %" if metric == "engagement_rate" else str(intcomma(value))
 
 
-def seconds_said(seconds: float) -> str:
-    """A span for people, to two figures or so."""
+def format_seconds(seconds: float) -> str:
+    """Return the duration in its largest unit, with about two digits."""
     if seconds < 1:
         return _("under a second")
-    for size, one in ((86_400, "d"), (3600, "h"), (60, "min")):
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             amount = seconds / size
-            return f"{amount:.1f} {one}" if amount < 10 else f"{amount:.0f} {one}"
+            return f"{amount:.1f} {unit}" if amount < 10 else f"{amount:.0f} {unit}"
     return ngettext("%(count)d second", "%(count)d seconds", int(seconds)) % {"count": int(seconds)}

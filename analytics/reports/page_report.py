@@ -1,7 +1,7 @@
-"""What the page of analytics shows of a period: totals beside the period before, series, and who did best.
+"""Computes the report of the page of analytics: totals compared with the period before, series, and rankings.
 
-The facts are read three times, however many charts there are: this period by date, outlet and type, the one before by
-date, and this one by source and engine.
+The facts are read three times, however many charts there are: this period by date, outlet and type, the one
+before by date, and this one by source and engine.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from analytics.queries import AnalyticsAnswer, AnalyticsRow, OutletName, Question
 
-LINES: Final = 8
-"""Of a chart; the table has all."""
-BEST: Final = 10
-_OPENING: Final = ("impressions", "views", "engagements")
-"""The metric that is shown where nobody chose one: the first of these that anything is known of."""
+MAX_LINES: Final = 8
+"""Lines of a chart; its table has all."""
+BEST_ROWS: Final = 10
+_DEFAULT_METRICS: Final = ("impressions", "views", "engagements")
+"""If nobody chose a metric, the first of these with any known value is shown."""
 
 
 @dataclass(frozen=True)
 class ReportLine:
-    """`values` has one for each label; None where nothing is known."""
+    """A line of a chart; `values` has one for each label, None if unknown."""
 
     name: str
     values: tuple[int | float | None, ...]
@@ -46,7 +46,7 @@ class Chart:
     labels: tuple[str, ...]
     lines: tuple[ReportLine, ...]
     left_out: int = 0
-    """Lines that are smaller than those shown."""
+    """How many smaller lines aren't shown."""
 
     @property
     def is_empty(self) -> bool:
@@ -54,8 +54,8 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """`before` is the same metric of the period before; `change` in percent, None where it can't be told."""
+class MetricComparison:
+    """A metric beside its value in the period before; `change` is in percent, None if there is none."""
 
     metric: str
     now: int | float | None
@@ -71,7 +71,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class ReportPart:
-    """One outlet and type, one source or one engine, in all of the period."""
+    """One outlet and type, one source or one engine, over the whole period."""
 
     name: str
     about: str
@@ -82,7 +82,7 @@ class ReportPart:
 class Report:
     metric: str
     totals: Figures
-    compared: tuple[Compared, ...]
+    compared: tuple[MetricComparison, ...]
     over_time: Chart
     by_outlet: Chart
     by_type: Chart
@@ -91,48 +91,48 @@ class Report:
     engines: tuple[ReportPart, ...]
     fresh_at: datetime | None
     own: Mapping[str, int | None]
-    """What the service counted itself; fetches of feeds are of no kind, so that they are asked for apart."""
+    """What the service counted itself; queried separately, because feed fetches have no content type."""
     is_empty: bool
-    """Nothing was published, failed or measured within the period."""
+    """Whether nothing was published, failed or measured within the period."""
 
 
 def report(question: Question, metric: str, *, now: datetime) -> Report:
-    """`metric` is empty where nobody chose one; `question.group_by` is not looked at."""
+    """Return a period's report; `metric` is empty if nobody chose one, `question.group_by` is ignored."""
     dated, by_outlet, by_type, parts, _all = queries.answers(
         replace(question, group_by=("outlet", "content_type", "date")),
         [("date",), ("outlet", "date"), ("content_type", "date"), ("outlet", "content_type"), ()],
     )
-    (before,) = queries.answers(
+    (earlier,) = queries.answers(
         replace(question, group_by=("date",), period=period_before(question.period)), [("date",)]
     )
     sources, engines = queries.answers(
         replace(question, group_by=("source", "engine_output")), [("source",), ("engine_output",)]
     )
-    chosen = metric or _opening(dated.totals)
-    frame = _Frame(question.period, chosen, now)
-    names = _names(row.dimensions.outlet for row in parts.rows if row.dimensions.outlet)
+    shown_metric = metric or _default_metric(dated.totals)
+    series = _Series(question.period, shown_metric, now)
+    names = _unique_names(row.dimensions.outlet for row in parts.rows if row.dimensions.outlet)
     return Report(
-        metric=chosen,
+        metric=shown_metric,
         totals=dated.totals,
-        compared=tuple(_compared(name, dated.totals, before.totals) for name in METRICS),
-        over_time=frame.beside(dated, before),
-        by_outlet=frame.lines(by_outlet, "outlet"),
-        by_type=frame.lines(by_type, "content_type"),
+        compared=tuple(_comparison(name, dated.totals, earlier.totals) for name in METRICS),
+        over_time=series.beside(dated, earlier),
+        by_outlet=series.lines(by_outlet, "outlet"),
+        by_type=series.lines(by_type, "content_type"),
         parts=tuple(
             ReportPart(names[row.dimensions.outlet.id], row.dimensions.content_type or "", row.figures)
             for row in parts.rows
             if row.dimensions.outlet
         ),
-        sources=_best(sources, "source", chosen, _sources(question, sources)),
-        engines=_best(engines, "engine_output", chosen, {}),
+        sources=_ranked(sources, "source", shown_metric, _source_names(question, sources)),
+        engines=_ranked(engines, "engine_output", shown_metric, {}),
         fresh_at=dated.fresh_at,
-        own=_own(question),
+        own=_first_party_totals(question),
         is_empty=not dated.rows,
     )
 
 
 def period_before(period: Period) -> Period:
-    """As long by the clocks on the wall, and over where this one starts."""
+    """Return the period of the same local length that ends where this one starts."""
     start, end = (
         moment.astimezone(period.zone).replace(tzinfo=None) for moment in (period.start, period.end)
     )
@@ -140,29 +140,32 @@ def period_before(period: Period) -> Period:
     return replace(period, start=earlier, end=period.start)
 
 
-# --- Inside ----------------------------------------------------------------------------------------------------------
+# --- Helpers
+# ---------------------------------------------------------------------------------------------------------
 
 
-def _own(question: Question) -> Mapping[str, int | None]:
+def _first_party_totals(question: Question) -> Mapping[str, int | None]:
     total = Fold()
-    whole = replace(question, group_by=("outlet",))
-    for groups in queries.hit_groups(whole, None, queries.spans_for(whole, None)):
+    by_outlet = replace(question, group_by=("outlet",))
+    for groups in queries.hit_groups(by_outlet, None, queries.spans_for(by_outlet, None)):
         for group in groups:
             total.add_hits(first_party_counts.NAMES[group["kind"]], group["total"], "")
-    first_party_counts.add_zeros(whole, None, total, [])
+    first_party_counts.add_zeros(by_outlet, None, total, [])
     return total.first_party
 
 
-def _opening(totals: Figures) -> str:
-    return next((name for name in _OPENING if totals.metrics[name] is not None), "published")
+def _default_metric(totals: Figures) -> str:
+    return next((name for name in _DEFAULT_METRICS if totals.metrics[name] is not None), "published")
 
 
-def _compared(metric: str, now: Figures, before: Figures) -> Compared:
-    return Compared(metric, now.metrics[metric], before.metrics[metric], now.availability.get(metric, ""))
+def _comparison(metric: str, now: Figures, earlier: Figures) -> MetricComparison:
+    return MetricComparison(
+        metric, now.metrics[metric], earlier.metrics[metric], now.availability.get(metric, "")
+    )
 
 
-class _Frame:
-    """The buckets of a period, into which the rows of an answer are put."""
+class _Series:
+    """Fills the buckets of a period with the rows of an answer."""
 
     def __init__(self, period: Period, metric: str, now: datetime) -> None:
         self.period = period
@@ -173,62 +176,67 @@ class _Frame:
         )
 
     def lines(self, answer: AnalyticsAnswer, dimension: str) -> Chart:
-        """One for each value of the dimension, the largest first."""
+        """Return a line for each value of the dimension, the largest first."""
         rows: dict[str | OutletName, list[AnalyticsRow]] = {}
         for row in answer.rows:
             rows.setdefault(getattr(row.dimensions, dimension), []).append(row)
-        names = _names(value for value in rows if not isinstance(value, str))
+        names = _unique_names(value for value in rows if not isinstance(value, str))
         lines = [
-            ReportLine(value if isinstance(value, str) else names[value.id], self.values(found))
-            for value, found in rows.items()
+            ReportLine(value if isinstance(value, str) else names[value.id], self.values(rows_of_value))
+            for value, rows_of_value in rows.items()
         ]
         lines.sort(key=lambda line: (-sum(value or 0 for value in line.values), line.name))
-        return Chart(self.labels, tuple(lines[:LINES]), max(len(lines) - LINES, 0))
+        return Chart(self.labels, tuple(lines[:MAX_LINES]), max(len(lines) - MAX_LINES, 0))
 
-    def beside(self, answer: AnalyticsAnswer, before: AnalyticsAnswer) -> Chart:
-        """Two lines: the period and the one before it, place by place."""
-        earlier = _Frame(period_before(self.period), self.metric, self.period.start)
-        then = earlier.values(before.rows)[: len(self.labels)]
-        then += (None,) * (len(self.labels) - len(then))
+    def beside(self, answer: AnalyticsAnswer, earlier_answer: AnalyticsAnswer) -> Chart:
+        """Return two lines, the period and the one before it, bucket by bucket."""
+        earlier = _Series(period_before(self.period), self.metric, self.period.start)
+        earlier_values = earlier.values(earlier_answer.rows)[: len(self.labels)]
+        earlier_values += (None,) * (len(self.labels) - len(earlier_values))
         return Chart(
-            self.labels, (ReportLine("", self.values(answer.rows)), ReportLine("", then, is_before=True))
+            self.labels,
+            (ReportLine("", self.values(answer.rows)), ReportLine("", earlier_values, is_before=True)),
         )
 
     def values(self, rows: Sequence[AnalyticsRow]) -> tuple[int | float | None, ...]:
-        found = {row.dimensions.date: row.figures.metrics[self.metric] for row in rows}
-        # That nothing was published is known of a day that is over; that nobody saw anything isn't.
+        """Return the metric's value in each bucket."""
+        value_by_label = {row.dimensions.date: row.figures.metrics[self.metric] for row in rows}
+        # A missing count of a past day is 0, because we count it ourselves; a missing metric of a platform is
+        # unknown.
         missing = 0 if self.metric in COUNTED else None
         return tuple(
-            found.get(label, missing if place < self.known_until else None)
-            for place, label in enumerate(self.labels)
+            value_by_label.get(label, missing if index < self.known_until else None)
+            for index, label in enumerate(self.labels)
         )
 
 
-def _names(outlets: Iterable[OutletName]) -> dict[UUID, str]:
-    """What each is called; where several are called the same, with its platform."""
-    found = set(outlets)
-    often = Counter(one.name for one in found)
+def _unique_names(outlets: Iterable[OutletName]) -> dict[UUID, str]:
+    """Return each outlet's name; if several have the same, with its platform."""
+    distinct = set(outlets)
+    name_counts = Counter(outlet.name for outlet in distinct)
     return {
-        one.id: one.name if often[one.name] == 1 else f"{one.name} ({_label_of(one.platform)})"
-        for one in found
+        outlet.id: outlet.name
+        if name_counts[outlet.name] == 1
+        else f"{outlet.name} ({_platform_label(outlet.platform)})"
+        for outlet in distinct
     }
 
 
-def _label_of(platform: str) -> str:
-    known = platform_if_known(platform)
-    return known.label if known else platform
+def _platform_label(platform: str) -> str:
+    plugin = platform_if_known(platform)
+    return plugin.label if plugin else platform
 
 
-def _best(
+def _ranked(
     answer: AnalyticsAnswer, dimension: str, metric: str, names: Mapping[UUID, str]
 ) -> tuple[ReportPart, ...]:
-    """The largest first; of what is unknown the most published."""
+    """Return the rows ranked by the metric, largest first; those without a value by their posts."""
 
     def rank(row: AnalyticsRow) -> tuple[bool, float, float]:
         value = row.figures.metrics[metric]
         return value is None, -(value or 0), -(row.figures.metrics["published"] or 0)
 
-    rows = sorted(answer.rows, key=rank)[:BEST]
+    rows = sorted(answer.rows, key=rank)[:BEST_ROWS]
     values = [getattr(row.dimensions, dimension) for row in rows]
     return tuple(
         ReportPart(names.get(value, "") if dimension == "source" else value, "", row.figures)
@@ -236,7 +244,7 @@ def _best(
     )
 
 
-def _sources(question: Question, answer: AnalyticsAnswer) -> dict[UUID, str]:
+def _source_names(question: Question, answer: AnalyticsAnswer) -> dict[UUID, str]:
     ids = {row.dimensions.source for row in answer.rows if row.dimensions.source}
     rows = Source.objects.of(question.workspace_id).filter(pk__in=ids)
     return {

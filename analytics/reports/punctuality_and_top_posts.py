@@ -1,7 +1,7 @@
-"""How the pipeline itself did in a period, and which of its posts did best: read from the newest publications of it.
+"""Computes how punctual a period's publications were, and its best posts, from its newest publications.
 
-At most `READ_MOST` are looked at, so that a page costs the same however much was published; `is_whole` says whether
-those were all.
+At most `MAX_ROWS_READ` are read, so that a page costs the same however much was published; `is_complete` says
+whether there were fewer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.aggregate import ENGAGING
+from analytics.aggregate import ENGAGEMENT_METRICS
 from pipeline import plugins
 from pipeline.dashboard.counts import first_id_of
 from pipeline.models import GeneratedItem, Publication
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from analytics.queries import Question
 
-READ_MOST: Final = 5000
-BEST: Final = 10
+MAX_ROWS_READ: Final = 5000
+BEST_POSTS: Final = 10
 ON_TIME_SECONDS: Final = 60
 
 
@@ -41,23 +41,23 @@ class TopPost:
 
 @dataclass(frozen=True)
 class Lateness:
-    """In seconds after the promised moment; of what was handed over to a person nothing is said."""
+    """In seconds after the scheduled moment; posts that a person publishes by hand aren't counted."""
 
     count: int
     median: float
     worst_twentieth: float
-    """Nineteen of twenty were not later."""
+    """The 95th percentile: 19 of 20 were not later."""
     on_time_percent: float
 
 
 @dataclass(frozen=True)
 class Punctuality:
     lateness: Lateness | None
-    """None where nothing was published."""
+    """None if nothing was published."""
     made: int
     not_made: int
     """Items that failed before there was anything to publish."""
-    is_whole: bool
+    is_complete: bool
 
     @property
     def not_made_percent(self) -> float | None:
@@ -65,34 +65,34 @@ class Punctuality:
 
 
 @dataclass(frozen=True)
-class Doing(Punctuality):
+class Performance(Punctuality):
     best: tuple[TopPost, ...]
 
 
-def doing(question: Question, metric: str) -> Doing:
-    """`metric` is one that a post can have; three statements."""
-    rows = _newest(question)
+def performance(question: Question, metric: str) -> Performance:
+    """Return the punctuality and the posts with the highest `metric`, one that posts have; three statements."""
+    rows = _newest_publications(question)
     values = ((_value(row["metrics"] or {}, metric), row) for row in rows)
-    known = [(value, row["pk"]) for value, row in values if value is not None]
-    made, not_made, are_all_items = _made(question)
-    return Doing(
-        best=_posts(question, heapq.nlargest(BEST, known)),
+    ranked = [(value, row["pk"]) for value, row in values if value is not None]
+    made, not_made, are_all_items = _count_made(question)
+    return Performance(
+        best=_load_posts(question, heapq.nlargest(BEST_POSTS, ranked)),
         lateness=_lateness(rows),
         made=made,
         not_made=not_made,
-        is_whole=len(rows) < READ_MOST and are_all_items,
+        is_complete=len(rows) < MAX_ROWS_READ and are_all_items,
     )
 
 
 def punctuality(question: Question) -> Punctuality:
-    """Without the posts; two statements."""
-    rows = _newest(question, but=("metrics",))
-    made, not_made, are_all_items = _made(question)
-    return Punctuality(_lateness(rows), made, not_made, len(rows) < READ_MOST and are_all_items)
+    """Return the punctuality without the best posts; two statements."""
+    rows = _newest_publications(question, without=("metrics",))
+    made, not_made, are_all_items = _count_made(question)
+    return Punctuality(_lateness(rows), made, not_made, len(rows) < MAX_ROWS_READ and are_all_items)
 
 
-def _newest(question: Question, *, but: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """`but` are columns that nobody needs."""
+def _newest_publications(question: Question, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the newest published publications as dicts, without the columns in `without`."""
     period = question.period
     published = Publication.objects.of(question.workspace_id).published()
     rows = published.filter(test=question.test, published_at__gte=period.start, published_at__lt=period.end)
@@ -101,52 +101,63 @@ def _newest(question: Question, *, but: Sequence[str] = ()) -> list[dict[str, An
     if question.content_types is not None:
         rows = rows.filter(item__bucket__in=question.content_types)
     columns = [
-        name for name in ("pk", "metrics", "published_at", "due_at", "step", "platform") if name not in but
+        name
+        for name in ("pk", "metrics", "published_at", "due_at", "step", "platform")
+        if name not in without
     ]
-    found: QuerySet[Any] = rows.order_by("-published_at").values(*columns)
-    return list(found[:READ_MOST])
+    newest: QuerySet[Any] = rows.order_by("-published_at").values(*columns)
+    return list(newest[:MAX_ROWS_READ])
 
 
 def _value(metrics: Mapping[str, int | None], metric: str) -> int | float | None:
+    """Return a post's metric, None if unknown."""
     if metric not in {"engagements", "engagement_rate"}:
         return metrics.get(metric)
-    engaged = [value for name in ENGAGING if (value := metrics.get(name)) is not None]
-    if metric == "engagements" or not engaged:
-        return sum(engaged) if engaged else None
+    known_engagements = [value for name in ENGAGEMENT_METRICS if (value := metrics.get(name)) is not None]
+    if metric == "engagements" or not known_engagements:
+        return sum(known_engagements) if known_engagements else None
     impressions = metrics.get("impressions")
-    return round(sum(engaged) / impressions, 4) if impressions else None
+    return round(sum(known_engagements) / impressions, 4) if impressions else None
 
 
-def _posts(question: Question, best: Sequence[tuple[int | float, UUID]]) -> tuple[TopPost, ...]:
+def _load_posts(question: Question, best: Sequence[tuple[int | float, UUID]]) -> tuple[TopPost, ...]:
     rows = Publication.objects.of(question.workspace_id).select_related("item", "outlet")
-    found = rows.in_bulk([pk for _, pk in best])
+    publications = rows.in_bulk([pk for _, pk in best])
     return tuple(
-        TopPost(one.item_id, one.item.title or one.item.excerpt, one.outlet.name, one.published_at, value)
+        TopPost(
+            publication.item_id,
+            publication.item.title or publication.item.excerpt,
+            publication.outlet.name,
+            publication.published_at,
+            value,
+        )
         for value, pk in best
-        if (one := found.get(pk)) is not None and one.published_at is not None
+        if (publication := publications.get(pk)) is not None and publication.published_at is not None
     )
 
 
 def _lateness(rows: Sequence[dict[str, Any]]) -> Lateness | None:
-    by_hand = {one.kind for one in plugins.every("platforms", Platform) if one.is_by_hand}
-    late = sorted(
+    manual_platforms = {plugin.kind for plugin in plugins.every("platforms", Platform) if plugin.is_by_hand}
+    delays = sorted(
         max((row["published_at"] - row["due_at"]).total_seconds(), 0.0)
         for row in rows
-        if row["due_at"] is not None and row["step"] != Publication.BY_HAND and row["platform"] not in by_hand
+        if row["due_at"] is not None
+        and row["step"] != Publication.BY_HAND
+        and row["platform"] not in manual_platforms
     )
-    if not late:
+    if not delays:
         return None
-    on_time = sum(seconds <= ON_TIME_SECONDS for seconds in late)
+    on_time = sum(seconds <= ON_TIME_SECONDS for seconds in delays)
     return Lateness(
-        count=len(late),
-        median=late[(len(late) - 1) // 2],
-        worst_twentieth=late[-(-len(late) * 19 // 20) - 1],
-        on_time_percent=_percent(on_time, len(late)) or 0.0,
+        count=len(delays),
+        median=delays[(len(delays) - 1) // 2],
+        worst_twentieth=delays[-(-len(delays) * 19 // 20) - 1],
+        on_time_percent=_percent(on_time, len(delays)) or 0.0,
     )
 
 
-def _made(question: Question) -> tuple[int, int, bool]:
-    """Of the items whose making began in the period: how many were made, how many failed, and whether that is all."""
+def _count_made(question: Question) -> tuple[int, int, bool]:
+    """Count the period's new items: how many were generated, how many failed, and if that is all."""
     rows = GeneratedItem.objects.of(question.workspace_id).filter(
         test__in=[question.test],
         id__gte=first_id_of(question.period.start),
@@ -154,11 +165,11 @@ def _made(question: Question) -> tuple[int, int, bool]:
     )
     if question.content_types is not None:
         rows = rows.filter(bucket__in=question.content_types)
-    found = list(rows.order_by("-id").values_list("status", "ready_at")[:READ_MOST])
-    made = sum(ready_at is not None for _, ready_at in found)
-    failed = sum(status == "failed" and ready_at is None for status, ready_at in found)
-    return made, failed, len(found) < READ_MOST
+    statuses = list(rows.order_by("-id").values_list("status", "ready_at")[:MAX_ROWS_READ])
+    made = sum(ready_at is not None for _, ready_at in statuses)
+    failed = sum(status == "failed" and ready_at is None for status, ready_at in statuses)
+    return made, failed, len(statuses) < MAX_ROWS_READ
 
 
-def _percent(part: int, whole: int) -> float | None:
-    return round(part * 100 / whole, 1) if whole else None
+def _percent(count: int, total: int) -> float | None:
+    return round(count * 100 / total, 1) if total else None

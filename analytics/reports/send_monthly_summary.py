@@ -1,7 +1,7 @@
-"""Sends each workspace a summary of the month before on the first of the month, on its own clocks, as a notice.
+"""Sends each workspace a summary of the past month on the first, in its own time zone, as a notice.
 
-The notice has the month as its key, and is written in the transaction that sets the next date: a killed task tells of no
-month twice, and leaves none out. Who is told, and how, is each person's choice (`accounts.notices`).
+The notice's key is the month, and it is written in the transaction that sets the next date: a killed task
+sends no month twice, and skips none. Who is notified, and how, is each member's choice (`accounts.notices`).
 """
 
 from __future__ import annotations
@@ -23,65 +23,66 @@ from config.core.crash_points import crash_point
 
 log = structlog.get_logger(__name__)
 LEASE: Final = timedelta(seconds=max(settings.LEASE_SECONDS, 120))
-MOVED_WITHIN: Final = timedelta(days=2)
-"""A workspace that moves to other clocks at the turn of a month has its first at most that much earlier."""
+TIMEZONE_CHANGE_SLACK: Final = timedelta(days=2)
+"""A workspace whose time zone changes at the turn of a month has its first at most that much earlier."""
 
 
 def open_summary(workspace: Workspace, _language: str = "") -> None:
-    """What a new workspace is given."""
+    """Create the schedule of a new workspace's summaries."""
     turn = next_turn(utc_now(), workspace.timezone)
     MonthlySummary.everywhere.create(workspace=workspace, due_at=turn, wake_at=turn)
 
 
 def send_monthly_summary(row: MonthlySummary, *, now: datetime | None = None) -> None:
-    """Work one claimed row; of a month without publications nothing is told."""
+    """Work one claimed row; a month without publications is skipped."""
     now = now or utc_now()
     workspace = Workspace.everywhere.get(pk=row.workspace_id)
     if workspace.deleted_at is not None:
         row.sleep_until(None, attempts=0)
         return
     turn = last_turn(now, workspace.timezone)
-    is_due = row.due_at is not None and turn >= row.due_at - MOVED_WITHIN
+    is_due = row.due_at is not None and turn >= row.due_at - TIMEZONE_CHANGE_SLACK
     month = month_before(turn.astimezone(ZoneInfo(workspace.timezone)).date())
-    found = summary_of(workspace, month) if is_due else None
-    following = next_turn(now, workspace.timezone)
+    summary = summary_of(workspace, month) if is_due else None
+    next_due = next_turn(now, workspace.timezone)
     with transaction.atomic():
-        if found is not None:
+        if summary is not None:
             notices.record(
                 NoticeKind.MONTHLY,
                 workspace_id=workspace.pk,
                 key=f"{month:%Y-%m}",
-                title=found.title,
-                text=found.text,
-                path=found.path,
+                title=summary.title,
+                text=summary.text,
+                path=summary.path,
                 now=now,
             )
-        if not row.sleep_until(following, due_at=following, attempts=0):
-            # Another hand has it: what it writes is the same.
+        if not row.sleep_until(next_due, due_at=next_due, attempts=0):
+            # The lease was lost: another worker has the row, and writes the same.
             transaction.set_rollback(True)
             return
         crash_point("monthly.recorded")
 
 
 def give_up(row: MonthlySummary) -> None:
+    """Skip a month whose workers died again and again, and log an error."""
     log.error("month_not_told", workspace=row.workspace_id.hex)
-    following = next_turn(utc_now(), row.workspace.timezone)
-    row.sleep_until(following, due_at=following, attempts=0)
+    next_due = next_turn(utc_now(), row.workspace.timezone)
+    row.sleep_until(next_due, due_at=next_due, attempts=0)
 
 
 def next_turn(after: datetime, zone: str) -> datetime:
-    """The first morning of a month, at the digest's hour of the clocks there, that is after that moment."""
+    """Return the first morning of a month after the moment, at the digest's hour in the time zone."""
     first = after.astimezone(ZoneInfo(zone)).date().replace(day=1)
-    turn = _turn_of(first, zone)
-    return turn if turn > after else _turn_of(month_after(first), zone)
+    turn = _first_morning(first, zone)
+    return turn if turn > after else _first_morning(month_after(first), zone)
 
 
 def last_turn(until: datetime, zone: str) -> datetime:
-    """The last such morning that is over by then."""
+    """Return the last such morning that is over by then."""
     first = until.astimezone(ZoneInfo(zone)).date().replace(day=1)
-    turn = _turn_of(first, zone)
-    return turn if turn <= until else _turn_of(month_before(first), zone)
+    turn = _first_morning(first, zone)
+    return turn if turn <= until else _first_morning(month_before(first), zone)
 
 
-def _turn_of(first: date, zone: str) -> datetime:
+def _first_morning(first: date, zone: str) -> datetime:
     return datetime.combine(first, time(limits.DIGEST_HOUR), tzinfo=ZoneInfo(zone)).astimezone(UTC)

@@ -180,7 +180,7 @@ def _create_member(workspace: Workspace, name: str, email: str, role: str) -> No
     if user is None:
         user = User(email=email, name=name)
         user.set_unusable_password()
-        users.keep_user(user, ["email", "name"], ACTOR)
+        users.save_user(user, ["email", "name"], ACTOR)
     Membership.everywhere.get_or_create(
         workspace=workspace, user=user, defaults={"role": role, "is_sample": True}
     )

@@ -66,7 +66,7 @@ def forget_sessions(now: datetime) -> int:
 
 RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
-        "answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.forget_expired
+        "answers to an `Idempotency-Key`", accounts_limits.IDEMPOTENCY_KEPT, idempotency.delete_expired
     ),
     RetentionRule("sessions of people who are logged in", "until they expire", forget_sessions),
     RetentionRule(
@@ -76,12 +76,12 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "accounts whose address nobody has proven",
         accounts_limits.UNVERIFIED_KEPT,
-        users.forget_unverified,
+        users.delete_unverified,
     ),
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",
         "until their span ends",
-        counter_caches.forget_ended_counts,
+        counter_caches.delete_ended_counts,
     ),
     RetentionRule(
         "content of events (the row stays for the counts)",
@@ -185,7 +185,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "batches of calls to a model; their costs stay", pipeline_limits.MODEL_BATCHES_KEPT, batches.forget
     ),
-    RetentionRule("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.forget),
+    RetentionRule("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.delete_old),
     RetentionRule("what a model found in a raw item", "until the raw item is deleted"),
     RetentionRule("a workspace's place in its rate limit", "one row for each workspace"),
     RetentionRule(

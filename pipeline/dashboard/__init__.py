@@ -1,1 +1,1 @@
-"""How a workspace is doing, counted for the first page and the digest."""
+"""Counts and lists how a workspace is doing, for its first page and the digest."""

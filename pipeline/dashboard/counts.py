@@ -1,7 +1,7 @@
-"""Counts of a workspace: what waits, what is late or held, what has to be connected again.
+"""Counts what waits, is late or held, and must be reconnected in a workspace.
 
-Every count stops at `COUNTED_MOST`, so that a page costs the same however much a workspace holds. Test items are
-nobody's business here.
+Every count stops at `COUNTED_MOST`, so that a page costs the same however much a workspace holds. Test items
+aren't counted.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ COUNTED_MOST: Final = 1000
 class Overdue:
     count: int
     minutes: int
-    """By how much the earliest of them is late."""
+    """By how many minutes the earliest is late."""
 
 
 def publishing_obstacles(workspace_id: UUID, *, now: datetime) -> tuple[str | None, Overdue | None]:
-    """Why people hold all publishing, and what is late by the clock alone; None where nothing is. One statement."""
+    """Return why members hold all publishing, and what is overdue; None for either if there is nothing.
+
+    One statement.
+    """
     late = (
         Publication.everywhere.overdue(now)
         .live()
@@ -63,10 +66,12 @@ def publishing_obstacles(workspace_id: UUID, *, now: datetime) -> tuple[str | No
 
 @dataclass(frozen=True)
 class CappedCount:
+    """A count that stops at `COUNTED_MOST`; `text` is for display."""
+
     number: int
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return f"{COUNTED_MOST:,}+" if self.number > COUNTED_MOST else f"{self.number:,}"
 
     def __bool__(self) -> bool:
@@ -75,48 +80,52 @@ class CappedCount:
 
 @dataclass(frozen=True)
 class WaitingForReview:
+    """How many items wait for review, and since when the oldest has."""
+
     count: int
-    said: str
+    text: str
     oldest_at: datetime | None
 
 
 def waiting_for_review(workspace_id: UUID) -> WaitingForReview:
+    """Count the items to review, with the oldest."""
     count = to_review(workspace_id)
-    waiting = GeneratedItem.objects.of(workspace_id).live().to_review()
-    oldest = waiting.order_by("id").values_list("ready_at", flat=True).first()
-    return WaitingForReview(count.number, count.said, oldest)
+    rows = GeneratedItem.objects.of(workspace_id).live().to_review()
+    oldest = rows.order_by("id").values_list("ready_at", flat=True).first()
+    return WaitingForReview(count.number, count.text, oldest)
 
 
 def to_review(workspace_id: UUID) -> CappedCount:
-    (found,) = count_each(GeneratedItem.objects.of(workspace_id).live().to_review())
-    return found
+    """Count the items to review."""
+    (count,) = count_each(GeneratedItem.objects.of(workspace_id).live().to_review())
+    return count
 
 
 def to_post_by_hand(workspace_id: UUID) -> CappedCount:
-    """Posts that are due at places where a person posts them."""
-    (found,) = count_each(Publication.objects.of(workspace_id).live().unsent().by_hand())
-    return found
+    """Count the due posts that a person must publish."""
+    (count,) = count_each(Publication.objects.of(workspace_id).live().unsent().by_hand())
+    return count
 
 
 def outlets_to_reconnect(workspace_id: UUID) -> list[str]:
-    """Their names."""
+    """Return the names of the newest outlets that need reconnecting."""
     rows = Outlet.objects.of(workspace_id).to_reconnect()
     return list(rows.order_by("-id").values_list("name", flat=True)[:ROWS])
 
 
 def first_id_of(moment: datetime) -> UUID:
-    """No UUIDv7 that was made at that moment or after it is below this."""
+    """Return the lowest UUIDv7 that can have been made at the moment or later."""
     return UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
-def count_each(*several: QuerySet[Any]) -> list[CappedCount]:
-    """All of them in one statement: on a busy machine each way to the database and back costs more than the counting."""
+def count_each(*query_sets: QuerySet[Any]) -> list[CappedCount]:
+    """Count each query set, capped, all in one statement: round trips cost more than the counting."""
     parts: list[str] = []
     parameters: list[Any] = []
-    for rows in several:
-        sql, given = rows.order_by().values("pk")[: COUNTED_MOST + 1].query.sql_with_params()
+    for rows in query_sets:
+        sql, sql_parameters = rows.order_by().values("pk")[: COUNTED_MOST + 1].query.sql_with_params()
         parts.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted)")  # noqa: S608  Django's own statement
-        parameters += given
+        parameters += sql_parameters
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(parts)}", parameters)
         return [CappedCount(number) for number in cursor.fetchone()]

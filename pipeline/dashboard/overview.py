@@ -1,4 +1,4 @@
-"""The first page of a workspace: what is to be done, with the rows that it is about."""
+"""Collects the first page of a workspace: what is to be done, with the rows to do it for."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-AHEAD: Final = timedelta(days=1)
-LATELY: Final = 50
-"""Items of which one that was decided on shows that somebody reviews."""
+LOOK_AHEAD: Final = timedelta(days=1)
+NEWEST_ITEMS: Final = 50
+"""If any of so many newest items was decided on, somebody reviews."""
 
 
 @dataclass(frozen=True)
 class DashboardRow:
-    """One thing: what it is, when, why if something is wrong with it, and the page that does something about it."""
+    """A row: what it is, when, the reason if something is wrong with it, and the page to act on it."""
 
     title: str
     at: datetime | None
@@ -57,19 +57,19 @@ class DashboardRow:
 
 @dataclass(frozen=True)
 class Steps:
-    """How far a newcomer is."""
+    """How far a new workspace is set up."""
 
     has_content: bool
     has_review: bool
-    """Somebody has approved or rejected an item, or published one."""
+    """Whether somebody has approved, rejected or published an item."""
     has_publication: bool
     has_access: bool
     requested_at: datetime | None
-    """When access was requested, if an operator hasn't decided yet."""
+    """When access was requested; None if it wasn't, or an operator has decided."""
     has_outlet: bool
-    """An account of the workspace's own: the feed and the simulated outlet come with it."""
+    """Whether it has an account of its own: feed and simulated outlet come with the workspace."""
     to_publish: UUID | None
-    """The newest item that may be published; None where there is none."""
+    """The newest item that may be published; None if there is none."""
 
     @property
     def is_access_requested(self) -> bool:
@@ -77,7 +77,7 @@ class Steps:
 
     @property
     def are_done(self) -> bool:
-        """Who publishes to the feed alone needs no outlet."""
+        """Return whether all steps are done; an outlet isn't needed, as there is the feed."""
         return self.has_content and self.has_review and self.has_publication and self.has_access
 
 
@@ -94,7 +94,7 @@ class DashboardOverview:
     next_ones: Sequence[DashboardRow]
     late_ones: Sequence[DashboardRow]
     by_hand: Sequence[DashboardRow]
-    """What a person has to post; their links are below the workspace's own address."""
+    """Posts that a person must publish; the links are below the workspace's own address."""
     published_ones: Sequence[DashboardRow]
     failed_posts: Sequence[DashboardRow]
     failed_items: Sequence[DashboardRow]
@@ -105,17 +105,17 @@ class DashboardOverview:
 
 
 def overview(workspace: Workspace, *, since: datetime, now: datetime) -> DashboardOverview:
-    """Always the same number of statements."""
+    """Return the first page's data, always in the same number of statements."""
     posts, items = Publication.objects.of(workspace).live(), GeneratedItem.objects.of(workspace).live()
-    late, coming = posts.late(now), posts.coming(now)
+    late, upcoming = posts.late(now), posts.coming(now)
     failed_posts = posts.unresolved().filter(updated_at__gte=since)
     failed_items = items.failed().filter(updated_at__gte=since)
     published = posts.published().filter(published_at__gte=since)
-    # Ids rise with time, so that the list's own index counts what is new.
+    # Ids rise with time, so the list's own index counts what is new.
     entered = RawItem.objects.of(workspace).live().filter(id__gte=first_id_of(since))
-    waiting = items.to_review()
-    soon = coming.filter(due_at__lt=now + AHEAD)
-    counts = count_each(entered, waiting, soon, late, failed_posts, failed_items, published)
+    to_review = items.to_review()
+    due_soon = upcoming.filter(due_at__lt=now + LOOK_AHEAD)
+    counts = count_each(entered, to_review, due_soon, late, failed_posts, failed_items, published)
     return DashboardOverview(
         entered=counts[0],
         waiting=counts[1],
@@ -123,13 +123,17 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Dashboa
         late=counts[3],
         failed=CappedCount(counts[4].number + counts[5].number),
         published=counts[6],
-        newest=_newest(workspace.pk),
-        for_review=_for_review(waiting),
-        next_ones=[_publication(row) for row in _with_names(coming.order_by("due_at"))],
-        late_ones=[_publication(row) for row in _with_names(late.order_by("due_at"))],
+        newest=_newest_raw_items(workspace.pk),
+        for_review=_for_review(to_review),
+        next_ones=[_publication_row(row) for row in _publication_values(upcoming.order_by("due_at"))],
+        late_ones=[_publication_row(row) for row in _publication_values(late.order_by("due_at"))],
         by_hand=_by_hand(workspace.pk),
-        published_ones=[_publication(row) for row in _with_names(published.order_by("-published_at"))],
-        failed_posts=[_publication(row) for row in _with_names(failed_posts.order_by("-updated_at"))],
+        published_ones=[
+            _publication_row(row) for row in _publication_values(published.order_by("-published_at"))
+        ],
+        failed_posts=[
+            _publication_row(row) for row in _publication_values(failed_posts.order_by("-updated_at"))
+        ],
         failed_items=_failed_items(failed_items),
         flagged=_flagged(workspace.pk),
         sources=_sources(workspace.pk),
@@ -139,14 +143,16 @@ def overview(workspace: Workspace, *, since: datetime, now: datetime) -> Dashboa
 
 
 def _by_hand(workspace_id: UUID) -> list[DashboardRow]:
-    rows = _with_names(Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at"))
+    rows = _publication_values(
+        Publication.objects.of(workspace_id).live().unsent().by_hand().order_by("due_at")
+    )
     return [
-        replace(_publication(row), status="", link=f"publications/{encode('pub', row['id'])}/package")
+        replace(_publication_row(row), status="", link=f"publications/{encode('pub', row['id'])}/package")
         for row in rows
     ]
 
 
-def _newest(workspace_id: UUID) -> list[DashboardRow]:
+def _newest_raw_items(workspace_id: UUID) -> list[DashboardRow]:
     rows = (
         RawItem.objects.of(workspace_id)
         .filter(test=False)
@@ -179,8 +185,8 @@ def _newest(workspace_id: UUID) -> list[DashboardRow]:
     ]
 
 
-def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
-    rows = waiting.order_by("-id").values(
+def _for_review(items: QuerySet[Any]) -> list[DashboardRow]:
+    rows = items.order_by("-id").values(
         "id", "title", "excerpt", "engine_output", "ready_at", "held", "is_sample"
     )[:ROWS]
     return [
@@ -196,8 +202,9 @@ def _for_review(waiting: QuerySet[Any]) -> list[DashboardRow]:
     ]
 
 
-def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
-    found: QuerySet[Any] = rows.annotate(
+def _publication_values(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the first rows as dicts, with the titles of their items and the names of their outlets."""
+    values: QuerySet[Any] = rows.annotate(
         item_title=F("item__title"), item_excerpt=F("item__excerpt"), outlet_name=F("outlet__name")
     ).values(
         "id",
@@ -213,15 +220,15 @@ def _with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
         "outlet_name",
         "item__is_sample",
     )[:ROWS]
-    return found
+    return values
 
 
 def page_of(item_id: UUID) -> str:
-    """Below the workspace's own address."""
+    """Return the item's page, below the workspace's own address."""
     return f"items/{encode('gen', item_id)}"
 
 
-def _publication(row: Any) -> DashboardRow:
+def _publication_row(row: Any) -> DashboardRow:
     is_published = row["status"] == PublicationStatus.PUBLISHED
     moments = {"failed": row["updated_at"], "unknown": row["updated_at"], "published": row["published_at"]}
     return DashboardRow(
@@ -230,7 +237,7 @@ def _publication(row: Any) -> DashboardRow:
         about=row["outlet_name"],
         reason="" if is_published else (row["error"] or {}).get("message", ""),
         status=row["status"],
-        # Of the platform's own making, so that only what a browser opens safely becomes a link.
+        # The platform chose the URL, so it becomes a link only if browsers open it safely.
         link=(
             row["url"]
             if is_published and row["url"].startswith(("https://", "http://"))
@@ -241,7 +248,7 @@ def _publication(row: Any) -> DashboardRow:
 
 
 def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
-    found = rows.order_by("-updated_at").values(
+    values = rows.order_by("-updated_at").values(
         "id", "title", "raw_item__title", "engine_output", "error", "updated_at", "is_sample"
     )[:ROWS]
     return [
@@ -254,7 +261,7 @@ def _failed_items(rows: QuerySet[Any]) -> list[DashboardRow]:
             link=page_of(row["id"]),
             is_sample=row["is_sample"],
         )
-        for row in found
+        for row in values
     ]
 
 
@@ -325,20 +332,20 @@ def _outlets(workspace_id: UUID) -> list[DashboardRow]:
 
 
 def _steps(workspace: Workspace) -> Steps:
-    """In one statement; each part of it reads one row of a list's index, or the newest `LATELY` rows."""
-    own = {"workspace_id": OuterRef("pk"), "test": False}
-    # Of the workspace too, though from one subquery further in.
+    """Read the steps in one statement; each part reads one row of an index, or `NEWEST_ITEMS` rows."""
+    filters = {"workspace_id": OuterRef("pk"), "test": False}
+    # Refers to the workspace from one subquery further in.
     items = GeneratedItem.everywhere.filter(workspace_id=OuterRef(OuterRef("pk")), test=False)
-    newest = items.order_by("-id").values("id")[:LATELY]
+    newest = items.order_by("-id").values("id")[:NEWEST_ITEMS]
     outlets = Outlet.everywhere.filter(
         workspace_id=OuterRef("pk"), deleted_at=None, is_simulated=False
     ).exclude(platform="feed")
     row = Workspace.everywhere.filter(pk=workspace.pk).values_list(
-        Exists(Source.everywhere.filter(**own, is_push=False, deleted_at=None)),
-        _newest_id(RawItem.everywhere.filter(**own)),
+        Exists(Source.everywhere.filter(**filters, is_push=False, deleted_at=None)),
+        _newest_id(RawItem.everywhere.filter(**filters)),
         Exists(GeneratedItem.everywhere.decided().filter(pk__in=newest)),
-        _newest_id(Publication.everywhere.filter(**own)),
-        _newest_id(GeneratedItem.everywhere.ready().filter(**own)),
+        _newest_id(Publication.everywhere.filter(**filters)),
+        _newest_id(GeneratedItem.everywhere.ready().filter(**filters)),
         Exists(outlets),
         Subquery(
             WhitelistRequest.everywhere.filter(
@@ -359,5 +366,8 @@ def _steps(workspace: Workspace) -> Steps:
 
 
 def _newest_id(rows: QuerySet[Any]) -> Subquery:
-    """Without the order a planner may look for one in the table itself, past everybody else's."""
+    """Return the newest id as a subquery.
+
+    Without the order a planner may scan the table itself, past all other workspaces' rows.
+    """
     return Subquery(rows.order_by("-id").values("id")[:1])

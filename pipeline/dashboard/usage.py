@@ -1,6 +1,6 @@
-"""What a workspace has used since a moment: credits by engine, and the cost of its calls of a model.
+"""Sums what a workspace has used since a moment: credits by engine, and the cost of its model calls.
 
-Costs are millionths of a US dollar.
+Costs are in millionths of a US dollar.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineUse:
-    """One engine's settled runs; `name` is empty for runs that are gone, and for an engine that was taken out."""
+    """An engine's settled runs; `name` is empty if the runs were deleted or the engine was removed."""
 
     name: str
     bucket: str
@@ -36,7 +36,7 @@ class EngineUse:
 
 @dataclass(frozen=True)
 class ModelCost:
-    """Micro US dollars of the month: with the workspace's own key, and in all, which is what its cap counts."""
+    """Model costs in micro US dollars: `own` with the workspace's own key, `total` as its cap counts them."""
 
     own: int
     total: int
@@ -44,22 +44,23 @@ class ModelCost:
 
 
 def credits_by_engine(workspace: Workspace, since: datetime) -> list[EngineUse]:
-    """The dearest first."""
-    known = {engine.kind: engine for engine in plugins.every("engines", Engine)}
-    kind = Generation.everywhere.filter(pk=OuterRef("subject")).values("engine")[:1]
+    """Return the credits used by each engine, most first."""
+    engines = {engine.kind: engine for engine in plugins.every("engines", Engine)}
+    engine_of_run = Generation.everywhere.filter(pk=OuterRef("subject")).values("engine")[:1]
     rows = (
-        # By id, which rises with time: the list's index finds the month's entries without reading those before.
+        # Filtered by id, which rises with time: the list's index finds the entries without reading older
+        # ones.
         LedgerEntry.objects.of(workspace)
         .filter(kind=LedgerEntry.Kind.SETTLE, pk__gte=lowest_id_at(since))
-        .annotate(engine=Subquery(kind))
+        .annotate(engine=Subquery(engine_of_run))
         .values("engine")
         .annotate(runs=Count("pk"), credits=Sum("used_change"))
         .order_by("-credits", "engine")
     )
     return [
         EngineUse(
-            name=known[row["engine"]].name if row["engine"] in known else "",
-            bucket=known[row["engine"]].bucket if row["engine"] in known else "",
+            name=engines[row["engine"]].name if row["engine"] in engines else "",
+            bucket=engines[row["engine"]].bucket if row["engine"] in engines else "",
             runs=row["runs"],
             credits=row["credits"],
         )
@@ -68,14 +69,14 @@ def credits_by_engine(workspace: Workspace, since: datetime) -> list[EngineUse]:
 
 
 def engine_names_by_run(workspace: Workspace, runs: Iterable[UUID]) -> dict[UUID, str]:
-    """The engine's name of each of these runs; those that are gone are left out."""
-    known = {engine.kind: engine.name for engine in plugins.every("engines", Engine)}
+    """Return each run's engine name, without runs that were deleted."""
+    names_by_kind = {engine.kind: engine.name for engine in plugins.every("engines", Engine)}
     rows = Generation.objects.of(workspace).filter(pk__in=list(runs)).values_list("pk", "engine")
-    return {run: known[kind] for run, kind in rows if kind in known}
+    return {run: names_by_kind[kind] for run, kind in rows if kind in names_by_kind}
 
 
 def model_cost(workspace: Workspace, since: datetime) -> ModelCost:
-    """What its calls of a model have cost since then, and how many they were."""
+    """Return what the workspace's model calls have cost since then, and how many they were."""
     rows = ModelCall.objects.of(workspace).filter(created_at__gte=since)
     by_key = {
         row["is_own_key"]: row

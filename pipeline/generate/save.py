@@ -29,7 +29,7 @@ from pipeline.generate.lifecycle import (
     settle_credits,
 )
 from pipeline.generate.topics.topic_run import conclude_pick
-from pipeline.holds.source_changes import standing_of
+from pipeline.holds.source_changes import hold_reason_of
 from pipeline.media import drawn_pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
 from pipeline.text.plain_text import plain_text
@@ -211,7 +211,7 @@ def _hold_reason(generation: Generation, raw: RawItem | None, brief: Brief) -> s
     """
     reason = ""
     if brief.stories:
-        reason = standing_of(generation.pk, multi_source.raw_items_of(brief))
+        reason = hold_reason_of(generation.pk, multi_source.raw_items_of(brief))
     elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
         reason = "source_withdrawn"
     elif raw is not None and raw.content_version != generation.raw_version:

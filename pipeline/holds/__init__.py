@@ -1,1 +1,1 @@
-"""What happens to items whose source changes or is withdrawn."""
+"""Holds or flags items whose source changes or is withdrawn."""

@@ -1,4 +1,6 @@
-"""`/hooks/<token>`: what a bridge POSTs to a webhook source; `/hooks/mail/<secret>`: mails that come back to newsletters."""
+"""`/hooks/<token>`: what a bridge POSTs to a webhook source; `/hooks/mail/<secret>`: mails that come back to
+newsletters.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
 from rest_framework.request import Request
 
-from accounts.access.authentication import sender
+from accounts.access.authentication import client_network
 from config.core import limits as core_limits
 from config.core.api.jsonio import raw_body
 from config.core.clock import utc_now
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 _STATUSES: Final = {"new": 202, "failed": 202}
-"""Of an answer: taken in, or kept for somebody to look at. Everything else was there, or is nothing to keep."""
+"""Of an answer: taken in, or kept for somebody to look at. Everything else was there, or is nothing to
+keep."""
 
 
 class TooManyCalls(AppError):
@@ -74,13 +77,13 @@ def _shown(received: receive.Received) -> dict[str, Any]:
 
 
 def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
-    """A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses are
-    counted by their sender.
+    """A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses
+    are counted by their sender.
     """
 
     def counted_by(group: str, request: HttpRequest) -> str:
         del group
-        return str(source.pk) if source else sender(request)
+        return str(source.pk) if source else client_network(request)
 
     try:
         is_over = is_ratelimited(

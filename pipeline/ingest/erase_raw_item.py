@@ -12,7 +12,7 @@ from django.db import transaction
 from pipeline.generate import lifecycle, retry_rules
 from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
-from pipeline.holds.source_changes import hold_what_was_made
+from pipeline.holds.source_changes import hold_derived_items
 from pipeline.ingest.near_duplicates import clear_fingerprint
 from pipeline.media import uploads
 from pipeline.models import (
@@ -65,7 +65,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             lease_token=row.lease_token + 1,
             updated_at=now,
         )
-        hold_what_was_made(row, "source_withdrawn", now)
+        hold_derived_items(row, "source_withdrawn", now)
         _erase_from_unmade(row)
 
 

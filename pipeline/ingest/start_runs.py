@@ -50,7 +50,8 @@ class ToMake:
 def start_runs(
     to_make: ToMake, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> list[GeneratedItem]:
-    """The generations, then the events, then the reservation: the balance's row is locked as shortly as can be.
+    """The generations, then the events, then the reservation: the balance's row is locked as shortly as can
+    be.
 
     Returns the items that are to be made; none where they wait for credits.
     """
@@ -70,7 +71,7 @@ def start_runs(
         wait_for_credits(row, now)
         events.write(facts_of_new(row, (), now))
         balance = error.balance
-        credit_account.tell_used_up(to_make.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(to_make.workspace, balance.period_start, balance.granted, now=now)
         return []
     return items
 
@@ -78,7 +79,9 @@ def start_runs(
 def start_now(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
-    """Store the runs and their items, and have them worked; with `may_wait` the model may be asked in a batch."""
+    """Store the runs and their items, and have them worked; with `may_wait` the model may be asked in a
+    batch.
+    """
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)
@@ -173,7 +176,9 @@ def reason_of_skip(code: str, message: str) -> dict[str, str]:
 
 
 def facts_of_new(row: RawItem, items: Iterable[GeneratedItem], now: datetime) -> list[Event]:
-    """What is told of a raw item that came in: that it did, or why nothing is made of it; and what was left out."""
+    """What is told of a raw item that came in: that it did, or why nothing is made of it; and what was left
+    out.
+    """
     if row.status == RawItemStatus.SKIPPED and (row.reason or {})["code"] in QUIET_SKIPS:
         return []
     return facts_of(row, items, now, was_told=False, skipped_before=())
@@ -187,10 +192,11 @@ def facts_of(
     was_told: bool,
     skipped_before: Sequence[Mapping[str, Any]],
 ) -> list[Event]:
-    """The events of a raw item that was planned: that it came in, and each engine that is left out. Stores nothing.
+    """The events of a raw item that was planned: that it came in, and each engine that is left out. Stores
+    nothing.
 
-    `was_told` where it was told that it came in; what is `skipped_before` was told too. The raw item has what `items`
-    make pending.
+    `was_told` where it was told that it came in; what is `skipped_before` was told too. The raw item has what
+    `items` make pending.
     """
     document = raw_item_outcomes.serialize_new_raw_item(row, items)
     newly_skipped = {

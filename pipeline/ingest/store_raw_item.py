@@ -14,7 +14,7 @@ from config.core.database.insert import insert, insert_or_ignore
 from pipeline import events
 from pipeline.generate import raw_item_outcomes
 from pipeline.generate.acceptance import NOTHING_TO_MAKE, Acceptance, GenerationPlan
-from pipeline.holds.source_changes import hold_what_was_made
+from pipeline.holds.source_changes import hold_derived_items
 from pipeline.ingest.generation_plan import plan_with
 from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
 from pipeline.ingest.raw_content import (
@@ -88,11 +88,11 @@ def push(
 ) -> Pushed:
     """Store a raw item with the rows of everything that will be made from it, or meet the one already there.
 
-    One transaction: the item, its body, a generation per engine with its generated items, the event, and last the
-    reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"` the item is
-    kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`. With `skip` it is kept
-    as `skipped` and nothing is made. `beside` gets the id of the raw item and what became of it, and writes what
-    belongs to it, before the balance of credits is locked.
+    One transaction: the item, its body, a generation per engine with its generated items, the event, and last
+    the reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"`
+    the item is kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`.
+    With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw item and what
+    became of it, and writes what belongs to it, before the balance of credits is locked.
     """
     now = now or utc_now()
     availability.refuse_engines(content.engines or ())
@@ -170,11 +170,12 @@ def push_portion(
     beside: Callable[[Sequence[UUID]], None],
     now: datetime,
 ) -> None:
-    """Store several new raw items with few statements, as `push` does one after the other; all of them or none.
+    """Store several new raw items with few statements, as `push` does one after the other; all of them or
+    none.
 
-    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the transaction, and
-    pushes one by one after an `IntegrityError` (somebody had one of them first) or `QuotaExceeded` (the credits don't
-    do for all).
+    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
+    transaction, and pushes one by one after an `IntegrityError` (somebody had one of them first) or
+    `QuotaExceeded` (the credits don't do for all).
     """
     generations: list[Generation] = []
     items: list[GeneratedItem] = []
@@ -258,7 +259,7 @@ def _meet(
         setattr(row, name, value)
     if pushed.media:
         uploads.mark_used(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
-    hold_what_was_made(row, "source_changed", now)
+    hold_derived_items(row, "source_changed", now)
     update_fingerprint(row, seen_text(body.body, body.body_format))
     if row.status == RawItemStatus.SKIPPED and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
         # The first version had nothing to work with; this one may have.

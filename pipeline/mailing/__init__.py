@@ -1,4 +1,4 @@
-"""Mail newsletters: the list of an outlet, its mailings, and each mail at most once."""
+"""Mails newsletters: an outlet's subscribers, its mailings, and each mail at most once."""
 
 from pipeline.mailing.lifecycle import counts_of, doubt_restored, erase_words, issue, resume, stop
 from pipeline.mailing.queue import mail_queue_of

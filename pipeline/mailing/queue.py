@@ -1,4 +1,4 @@
-"""An outlet's line of mails: put something in, and give the row back without missing what came meanwhile."""
+"""Queues an outlet's mails, and releases the queue's row without missing what was added meanwhile."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def mail_queue_of(outlet: Outlet) -> MailQueue:
+    """Return the outlet's queue, which is created if there is none."""
     row: MailQueue | None = MailQueue.everywhere.filter(outlet=outlet).first()
     if row is None:
-        # Two at once make one.
+        # Two workers at once create one.
         MailQueue.everywhere.bulk_create(
             [MailQueue(workspace_id=outlet.workspace_id, outlet=outlet)], ignore_conflicts=True
         )
@@ -27,15 +28,21 @@ def mail_queue_of(outlet: Outlet) -> MailQueue:
     return row
 
 
-def put_in_line(outlet: Outlet, now: datetime) -> None:
-    """In the transaction that wrote what is to be mailed: a task looks at once, or the one at work looks again."""
+def wake_queue(outlet: Outlet, now: datetime) -> None:
+    """Wake the outlet's queue, in the transaction that wrote what is to be mailed.
+
+    A worker takes it at once, or the one that has it looks again.
+    """
     queue = mail_queue_of(outlet)
     MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.wake_changes(now))
     dispatcher.wake()
 
 
-def give_back(row: MailQueue, when: Callable[[], datetime | None], **changes: Any) -> None:
-    """Sleep until then, unless something was put in line since it was looked: then look again."""
+def release_queue(row: MailQueue, when: Callable[[], datetime | None], **changes: Any) -> None:
+    """Let the queue's row sleep until `when()`, or retry if something was added since it was read.
+
+    Raises `Overtaken` if the lease was lost.
+    """
     while True:
         asks = MailQueue.everywhere.filter(pk=row.pk).values_list("asks", flat=True).get()
         values = {"wake_at": when(), "attempts": 0, "updated_at": utc_now(), **changes}
@@ -46,4 +53,5 @@ def give_back(row: MailQueue, when: Callable[[], datetime | None], **changes: An
 
 
 def overtaken() -> states.Overtaken:
+    """Return the error for a lost lease."""
     return states.Overtaken(Detail("status", "changed_meanwhile", "Another hand has it."))

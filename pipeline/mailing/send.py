@@ -1,4 +1,4 @@
-"""One mail: written for its recipient, handed over, and its line of the ledger closed by what the server said."""
+"""Sends one mail: composes it for its recipient, hands it over, and records what the server said."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import OutletConnection
 
 REPLY_CHARACTERS: Final = 300
-"""Of what a mail server says, as the columns have room for."""
+"""Characters of a mail server's reply that are stored."""
 
 
 class Halted(Exception):
-    """The session is over: by `problem`, of one mailing alone where that is named."""
+    """Raised when the session is over because of `problem`, which concerns only `mailing` if that is set."""
 
     def __init__(self, problem: TryLater | Refused | NeedsReconnect, mailing: Mailing | None = None) -> None:
         super().__init__(problem.message)
@@ -54,41 +54,46 @@ class Postman:
         self._mailings: dict[UUID, Mailing] = {}
 
     def deliver(self, row: MailDelivery) -> bool:
-        """False where nothing was said to the server; raises `Halted`, and `Overtaken` where another task has it."""
-        mailing = self._mailing(row)
+        """Send one mail; False if the server wasn't contacted.
+
+        Raises `Halted`, and `Overtaken` if another task has it.
+        """
+        mailing = self._load_mailing(row)
         if mailing is not None and mailing.status == MailingStatus.DONE:
-            # It was stopped, and its item erased, since the line was read: there are no words to send.
+            # It was stopped and its item erased since the delivery was read: there is no content to send.
             return False
         subscriber = Subscriber.everywhere.filter(pk=row.subscriber_id).first() if row.subscriber_id else None
-        wanted = "pending" if mailing is None else "active"
-        if subscriber is None or subscriber.status != wanted:
-            why = "The address isn't on the list any more." if mailing else "It was answered already."
-            states.move(row, "skipped", next_at=None, reply=why, updated_at=utc_now())
+        required_status = "pending" if mailing is None else "active"
+        if subscriber is None or subscriber.status != required_status:
+            reason = "The address isn't on the list any more." if mailing else "It was answered already."
+            states.move(row, "skipped", next_at=None, reply=reason, updated_at=utc_now())
             return False
-        message = self._written(row, mailing, subscriber)
+        message = self._compose(row, mailing, subscriber)
         with self.session.one_mail():
             try:
-                reply = self.session.begin(self._sender(row), subscriber.email)
+                reply = self.session.begin(self._return_address(row), subscriber.email)
             except SessionLost as error:
                 raise Halted(TryLater(str(error), code="connection_lost")) from error
             if reply.verdict == "sent":
                 states.move(row, "sending", tries=row.tries + 1, updated_at=utc_now())
                 crash_point("mailing.sending")
-                reply = self._end(row, message)
+                reply = self._finish(row, message)
         self._record(row, mailing, subscriber, reply)
         return True
 
-    def _end(self, row: MailDelivery, message: bytes) -> SmtpReply:
+    def _finish(self, row: MailDelivery, message: bytes) -> SmtpReply:
         try:
             reply = self.session.end(message)
         except SessionLost as error:
             now = utc_now()
-            states.move(row, "pending", next_at=now, reply=self._told(str(error)), updated_at=now)
+            states.move(row, "pending", next_at=now, reply=self._storable_reply(str(error)), updated_at=now)
             raise Halted(TryLater(str(error), code="connection_lost")) from error
         except NoAnswer as error:
             crash_point("mailing.sent")
-            states.move(row, "unknown", next_at=None, reply=self._told(str(error)), updated_at=utc_now())
-            # A server that is silent now would leave the next ones unknown too.
+            states.move(
+                row, "unknown", next_at=None, reply=self._storable_reply(str(error)), updated_at=utc_now()
+            )
+            # A server that doesn't answer now would leave the next mails unknown too.
             raise Halted(TryLater(str(error), code="no_answer")) from error
         crash_point("mailing.sent")
         return reply
@@ -97,9 +102,9 @@ class Postman:
         self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber, reply: SmtpReply
     ) -> None:
         now = utc_now()
-        said: dict[str, Any] = {
+        values: dict[str, Any] = {
             "code": reply.code,
-            "reply": self._told(reply.text),
+            "reply": self._storable_reply(reply.text),
             "updated_at": now,
         }
         tries = row.tries + (row.status == MailDeliveryStatus.PENDING)
@@ -107,66 +112,71 @@ class Postman:
         if verdict == "sent":
             self.sent += 1
             try:
-                states.move(row, "sent", next_at=None, sent_at=now, **said)
+                states.move(row, "sent", next_at=None, sent_at=now, **values)
             except states.Overtaken:
-                _keep_late_word(row, sent_at=now, **said)
+                _record_late_success(row, sent_at=now, **values)
                 raise
         elif verdict == "later" and tries <= len(limits.MAIL_RETRIES):
-            self._again(row, now, after=limits.MAIL_RETRIES[tries - 1], tries=tries, **said)
+            self._retry_later(row, now, after=limits.MAIL_RETRIES[tries - 1], tries=tries, **values)
         elif verdict == "bounced":
             with transaction.atomic():
-                states.move(row, "failed", next_at=None, tries=tries, **said)
-                bounce(subscriber, said["reply"], now=now)
+                states.move(row, "failed", next_at=None, tries=tries, **values)
+                bounce(subscriber, values["reply"], now=now)
         elif verdict in {"later", "failed"}:
-            states.move(row, "failed", next_at=None, tries=tries, **said)
+            states.move(row, "failed", next_at=None, tries=tries, **values)
         else:
-            self._again(row, now, after=None, tries=tries, **said)
-            raise self._halted(reply, mailing)
+            self._retry_later(row, now, after=None, tries=tries, **values)
+            raise self._to_halt(reply, mailing)
 
-    def _told(self, words: str) -> str:
-        """Without secrets, and as long as a line of the ledger takes: what stands for a secret may be longer than it."""
-        return self.connection.redact(words)[:REPLY_CHARACTERS]
+    def _storable_reply(self, text: str) -> str:
+        """Return the text without secrets, cut to the column's length.
 
-    def _again(self, row: MailDelivery, now: datetime, *, after: timedelta | None, **said: Any) -> None:
-        """Pending again, or still: the same mail, later."""
-        values = {"next_at": now if after is None else now + after, **said}
+        What replaces a secret may be longer than it, so it is cut afterwards.
+        """
+        return self.connection.redact(text)[:REPLY_CHARACTERS]
+
+    def _retry_later(
+        self, row: MailDelivery, now: datetime, *, after: timedelta | None, **values: Any
+    ) -> None:
+        """Make the delivery pending again, to be sent later."""
+        updates = {"next_at": now if after is None else now + after, **values}
         if row.status == MailDeliveryStatus.SENDING:
-            states.move(row, "pending", **values)
-        elif not type(row).everywhere.filter(pk=row.pk, status=MailDeliveryStatus.PENDING).update(**values):
+            states.move(row, "pending", **updates)
+        elif not type(row).everywhere.filter(pk=row.pk, status=MailDeliveryStatus.PENDING).update(**updates):
             raise overtaken()
 
-    def _halted(self, reply: SmtpReply, mailing: Mailing | None) -> Halted:
-        said: dict[str, Any] = {
+    def _to_halt(self, reply: SmtpReply, mailing: Mailing | None) -> Halted:
+        details: dict[str, Any] = {
             "platform_status": reply.code,
-            "platform_message": self._told(reply.text),
+            "platform_message": self._storable_reply(reply.text),
         }
         message = f"The mail server answered {reply.code}."
         if reply.verdict == "reconnect":
-            return Halted(NeedsReconnect(message, code="login_refused", **said))
+            return Halted(NeedsReconnect(message, code="login_refused", **details))
         if reply.verdict == "too_big":
             return Halted(
-                Refused("The mail is too big for the mail server.", code="too_big", **said), mailing
+                Refused("The mail is too big for the mail server.", code="too_big", **details), mailing
             )
         if reply.verdict == "policy":
             message = f"The mail server refuses these mails ({reply.code})."
-            return Halted(Refused(message, code="policy", **said))
-        return Halted(TryLater(message, code="busy", **said))
+            return Halted(Refused(message, code="policy", **details))
+        return Halted(TryLater(message, code="busy", **details))
 
-    def _mailing(self, row: MailDelivery) -> Mailing | None:
+    def _load_mailing(self, row: MailDelivery) -> Mailing | None:
         if row.mailing_id is None:
             return None
         if row.mailing_id not in self._mailings:
             self._mailings = {row.mailing_id: Mailing.everywhere.get(pk=row.mailing_id)}
         return self._mailings[row.mailing_id]
 
-    def _sender(self, row: MailDelivery) -> str:
-        """Where an undeliverable mail comes back: an address of its own where a domain takes any."""
+    def _return_address(self, row: MailDelivery) -> str:
+        """Return the address for undeliverable mail: one of its own if a domain accepts any."""
         config = self.connection.account.config
         if config.get("bounce_domain"):
             return f"b-{row.pk.hex}@{config['bounce_domain']}"
         return str(config.get("return_address") or config["from_address"])
 
-    def _written(self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber) -> bytes:
+    def _compose(self, row: MailDelivery, mailing: Mailing | None, subscriber: Subscriber) -> bytes:
         if mailing is None:
             issue, envelope = confirmation_for(self.outlet, subscriber, row.message_id)
         else:
@@ -193,39 +203,38 @@ class Postman:
         )
 
 
-def _keep_late_word(row: MailDelivery, **said: Any) -> None:
-    """The lease was lost while the server took the mail, and the next hand called it unknown: the server's word is better."""
+def _record_late_success(row: MailDelivery, **values: Any) -> None:
+    """Record that the server took a mail after the lease was lost and the next worker called it unknown."""
     with transaction.atomic():
         fresh = MailDelivery.everywhere.get(pk=row.pk)
         if fresh.status != MailDeliveryStatus.UNKNOWN:
             return
-        states.move(fresh, "sent", next_at=None, **said)
-        done = Mailing.everywhere.filter(pk=row.mailing_id).exclude(counts=None).first()
-        if done is not None:
-            done.counts = None
-            Mailing.everywhere.filter(pk=done.pk).update(counts=counts_of(done))
+        states.move(fresh, "sent", next_at=None, **values)
+        ended_mailing = Mailing.everywhere.filter(pk=row.mailing_id).exclude(counts=None).first()
+        if ended_mailing is not None:
+            ended_mailing.counts = None
+            Mailing.everywhere.filter(pk=ended_mailing.pk).update(counts=counts_of(ended_mailing))
 
 
-def bounce(subscriber: Subscriber, said: str, *, now: datetime, to: str = "bounced") -> bool:
-    """Nothing is mailed there any more; False where that is so already."""
+def bounce(subscriber: Subscriber, reason: str, *, now: datetime, to: str = "bounced") -> bool:
+    """Stop mailing the subscriber; False if that is so already."""
     if subscriber.status not in WANTED_SUBSCRIBERS:
         return False
-    states.move(subscriber, to, ended_at=now, reason=said[:REPLY_CHARACTERS], updated_at=now)
+    states.move(subscriber, to, ended_at=now, reason=reason[:REPLY_CHARACTERS], updated_at=now)
     return True
 
 
 def confirmation_for(outlet: Outlet, subscriber: Subscriber, message_id: str) -> tuple[Issue, Envelope]:
+    """Return the mail that asks a subscriber to confirm."""
     name = str(outlet.config.get("from_name") or outlet.name)
     url = f"{settings.PUBLIC_URL.rstrip('/')}/subscribe/confirm/{subscriber.token}"
     subject = _("Please confirm: %(name)s") % {"name": name}
-    asked = _("Confirm your subscription to %(name)s:") % {"name": name}
-    ignore = _("If this wasn't you, ignore this mail.")
-    html = (
-        f'<p>{escape(asked)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore)}</p>'
-    )
+    request = _("Confirm your subscription to %(name)s:") % {"name": name}
+    ignore_hint = _("If this wasn't you, ignore this mail.")
+    html = f'<p>{escape(request)}</p>\n<p><a href="{escape(url)}">{escape(url)}</a></p>\n<p>{escape(ignore_hint)}</p>'
     issue = Issue(
         " ".join(subject.split()),
         inline_styles(html, style_of(outlet.config)),
-        f"{asked}\n\n{url}\n\n{ignore}",
+        f"{request}\n\n{url}\n\n{ignore_hint}",
     )
     return issue, Envelope(subscriber.email, message_id)

@@ -1,4 +1,4 @@
-"""Outlets: connected, checked, renewed, changed, disconnected."""
+"""Connects, checks, renews, changes and disconnects outlets."""
 
 from pipeline.outlets.account_check_task import give_up, maintain_outlet
 from pipeline.outlets.check_account import BeingRenewed

@@ -1,4 +1,7 @@
-"""Ask a platform whose account it is, and say of each failure what a person can do; no transaction is open."""
+"""Asks a platform whose account credentials belong to, and says what to do about failures.
+
+No transaction is open meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,16 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import AccountInfo, Platform, Setting
 
 MESSAGE_CHARACTERS: Final = 1000
-"""Of what a platform says of a failure; the rest is in nobody's interest."""
-_FITTING: Final = frozenset(setting.name for setting in FITTING)
+"""Characters of a platform's error message that are kept."""
+_FITTING_NAMES: Final = frozenset(setting.name for setting in FITTING)
 
 
 class BeingRenewed(TryLater):
-    """Another hand is renewing the credential at this moment; only one of them may."""
+    """Raised while another worker renews the credential; only one at a time may."""
 
 
 class CannotAsk(AppError):
-    """The platform couldn't be asked; the account may be all right."""
+    """Raised if the platform couldn't be asked; the account may be all right."""
 
     code = "unavailable"
 
@@ -40,15 +43,15 @@ class CannotAsk(AppError):
 def clean_settings(
     platform: Platform, config: Mapping[str, Any], credentials: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings and secrets as they will be stored; raises `Invalid` naming every field that can't be used.
+    """Return settings and secrets as they are stored. Raises `Invalid` with every field that can't be used.
 
-    `credentials` None: they aren't looked at.
+    With `credentials` None they aren't checked.
     """
     problems = []
-    kept: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     secrets: dict[str, Any] = {}
     try:
-        kept = platform.clean_config(config)
+        settings = platform.clean_config(config)
     except ConfigInvalid as error:
         problems += error.problems
     if credentials is not None:
@@ -58,10 +61,10 @@ def clean_settings(
             problems += error.problems
     if problems:
         raise Invalid(*(Detail(problem.field, problem.code, problem.message) for problem in problems))
-    return kept, secrets
+    return settings, secrets
 
 
-def ask_whose(
+def fetch_account(
     outlet: Outlet,
     platform: Platform,
     *,
@@ -69,7 +72,10 @@ def ask_whose(
     credentials: Mapping[str, Any],
     now: datetime,
 ) -> AccountInfo:
-    """Whose account these are the credentials of; raises `Invalid` or `CannotAsk`, neither of which quotes a secret."""
+    """Return whose account the credentials belong to.
+
+    Raises `Invalid` or `CannotAsk`, neither of which contains a secret.
+    """
     account = new_account(
         platform.kind,
         outlet=encode("out", outlet.pk),
@@ -78,7 +84,7 @@ def ask_whose(
         profile=outlet.profile,
     )
     connection = OutletConnection(platform, account, client_for(platform, outlet))
-    release_for_the_call()
+    release_database_for_call()
     try:
         with connection.telling_no_secret():
             return platform.check_account(account, http=connection.http, now=now)
@@ -90,8 +96,8 @@ def ask_whose(
         raise Invalid(_detail("credentials", error)) from None
 
 
-def release_for_the_call() -> None:
-    """The platform may take long to answer: no connection of the database is held meanwhile."""
+def release_database_for_call() -> None:
+    """Release the database connection, unless in a transaction: the platform may take long to answer."""
     if not transaction.get_connection().in_atomic_block:
         work_queue.release_connections()
 
@@ -102,15 +108,15 @@ def _field_of(error: Refused) -> str:
 
 
 def _detail(field: str | None, error: PluginError) -> Detail:
-    """What happened and, where the platform says something of its own, what to do about it."""
-    words = error.message
+    """Return what happened and, if the platform says something specific, what to do about it."""
+    message = error.message
     if error.action != error.usual_action:
-        words = f"{words} {error.action}"
-    return Detail(field, error.code, words[:MESSAGE_CHARACTERS])
+        message = f"{message} {error.action}"
+    return Detail(field, error.code, message[:MESSAGE_CHARACTERS])
 
 
 def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
-    """As an outlet keeps what its platform said; `renewed_at` is when its credential's life began."""
+    """Return the profile for an outlet's row; `renewed_at` is when its credential's life began."""
     return {
         "external_id": info.external_id,
         "handle": info.handle,
@@ -123,15 +129,15 @@ def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
     }
 
 
-def is_same(outlet: Outlet, info: AccountInfo) -> bool:
-    """Whether it is the account that the outlet was connected to; True where that isn't known."""
-    known = str(outlet.profile.get("external_id") or "")
-    return not known or known == info.external_id
+def is_same_account(outlet: Outlet, info: AccountInfo) -> bool:
+    """Return whether it is the account that the outlet was connected to; True if that isn't known."""
+    known_id = str(outlet.profile.get("external_id") or "")
+    return not known_id or known_id == info.external_id
 
 
 def refuse_another(outlet: Outlet, info: AccountInfo) -> None:
-    """Raises `Invalid` for any other account than the outlet's."""
-    if is_same(outlet, info):
+    """Raise `Invalid` for any other account than the outlet's."""
+    if is_same_account(outlet, info):
         return
     message = _(
         "These belong to another account (%(found)s). %(name)s stays connected to %(known)s: add the other account "
@@ -145,7 +151,10 @@ def refuse_another(outlet: Outlet, info: AccountInfo) -> None:
 
 
 def is_fixed(setting: Setting) -> bool:
-    """Says which account it is, or where its secrets are sent: changed only by whoever gives the secrets again."""
-    if setting.name in _FITTING or setting.is_secret:
+    """Return whether the setting names the account, or where its secrets are sent.
+
+    Such a setting is changed only by reconnecting, which takes the secrets again.
+    """
+    if setting.name in _FITTING_NAMES or setting.is_secret:
         return False
     return setting.kind in {"url", "email"} or (setting.kind in {"text", "password"} and setting.is_required)

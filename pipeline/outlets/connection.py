@@ -1,4 +1,4 @@
-"""Connect a workspace's account on a platform, and connect it again."""
+"""Connects a workspace's account on a platform, and reconnects it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.core.ids import encode, uuid7
 from pipeline import plugins
 from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health
-from pipeline.outlets.check_account import ask_whose, clean_settings, profile_of, refuse_another
+from pipeline.outlets.check_account import clean_settings, fetch_account, profile_of, refuse_another
 from pipeline.outlets.outlet_client import credentials_of, platform_of
 from pipeline.switches import availability
 
@@ -39,36 +39,36 @@ def connect_outlet(
     now: datetime,
     expires_at: datetime | None = None,
 ) -> Outlet:
-    """A new outlet, after its platform has said whose account it is. An empty `name` takes the account's.
+    """Create an outlet, after its platform has said whose account it is. An empty `name` takes the account's.
 
-    Raises `Invalid` for settings and secrets that can't be used, an account that the workspace has already, and a
-    platform's refusal; `CannotAsk` where the platform can't be reached.
+    Raises `Invalid` for settings and secrets that can't be used, an account that the workspace has already,
+    and a platform's refusal; `CannotAsk` if the platform can't be reached.
     """
     platform = _connectable(kind)
     name = clean_name(name, is_required=False)
-    kept, secrets = clean_settings(platform, config, credentials)
+    settings, secrets = clean_settings(platform, config, credentials)
     outlet = Outlet(pk=uuid7(), workspace=workspace, platform=kind, name=name)
-    info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
-    ends = expires_at or info.expires_at
-    at = health.next_check(now, ends, now)
+    info = fetch_account(outlet, platform, config=settings, credentials=secrets, now=now)
+    expiry = expires_at or info.expires_at
+    next_check_at = health.next_check(now, expiry, now)
     with transaction.atomic():
-        # Of two that connect one account at the same moment the second finds the first's outlet.
+        # Of two requests that connect one account at the same moment, the second finds the first's outlet.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
-        _refuse_second(workspace, kind, info.external_id)
+        _refuse_duplicate(workspace, kind, info.external_id)
         outlet.name = name or (info.name or info.handle or str(platform.label))[:NAME_CHARACTERS]
-        outlet.config = {**kept, **info.config}
+        outlet.config = {**settings, **info.config}
         outlet.credentials = {**secrets, **info.credentials}
         outlet.profile = profile_of(info, renewed_at=now)
         outlet.is_simulated = platform.is_simulated
         outlet.connected_by = by[:200]
         outlet.connected_at = outlet.checked_at = outlet.created_at = outlet.updated_at = now
-        outlet.expires_at = ends
-        outlet.due_at = outlet.wake_at = at
+        outlet.expires_at = expiry
+        outlet.due_at = outlet.wake_at = next_check_at
         outlet.save(force_insert=True)
         audit_outlet(
             "outlet.connected", outlet, by, {"platform": kind, "account": info.handle or info.external_id}
         )
-    return _read(outlet)
+    return _reload(outlet)
 
 
 def reconnect(
@@ -80,35 +80,38 @@ def reconnect(
     now: datetime,
     expires_at: datetime | None = None,
 ) -> Outlet:
-    """New secrets for the same account; what failed for the old ones goes on at once.
+    """Store new secrets for the same account; what failed with the old ones goes on at once.
 
-    `config` may name some settings only; the others stay. Raises as `connect_outlet`, and `Invalid` for another account.
+    `config` may name only some settings; the others stay. Raises as `connect_outlet`, and `Invalid` for
+    another account.
     """
     platform = _connectable(outlet.platform)
     refuse_deleted(outlet)
-    kept, secrets = clean_settings(platform, {**settings_of(platform, outlet.config), **config}, credentials)
-    info = ask_whose(outlet, platform, config=kept, credentials=secrets, now=now)
+    settings, secrets = clean_settings(
+        platform, {**settings_of(platform, outlet.config), **config}, credentials
+    )
+    info = fetch_account(outlet, platform, config=settings, credentials=secrets, now=now)
     refuse_another(outlet, info)
-    ends = expires_at or info.expires_at
-    at = health.next_check(now, ends, now)
+    expiry = expires_at or info.expires_at
+    next_check_at = health.next_check(now, expiry, now)
     with transaction.atomic():
         locked: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
         refuse_deleted(locked)
         values: dict[str, Any] = {
-            "config": {**locked.config, **kept, **info.config},
+            "config": {**locked.config, **settings, **info.config},
             "credentials": {**secrets, **info.credentials},
             "profile": profile_of(info, renewed_at=now),
             "connected_by": by[:200],
             "connected_at": now,
             "checked_at": now,
-            "expires_at": ends,
+            "expires_at": expiry,
             "expiry_told_at": None,
             "rests_until": None,
             "last_error": None,
-            "due_at": at,
-            "wake_at": at,
+            "due_at": next_check_at,
+            "wake_at": next_check_at,
             "updated_at": now,
-            # A hand that renews the old ones at this moment must not write them over the new.
+            # A worker that renews the old ones at this moment must not overwrite the new.
             **work_queue.overtake(),
         }
         if locked.status == OutletStatus.NEEDS_RECONNECT:
@@ -118,30 +121,33 @@ def reconnect(
         audit_outlet("outlet.reconnected", locked, by, {"platform": outlet.platform})
     health.wake_publications(locked, now)
     health.wake_mails(locked, now, ends_rest=True)
-    return _read(outlet)
+    return _reload(outlet)
 
 
-def secret_made(outlet: Outlet, given: Mapping[str, Any]) -> str | None:
-    """The secret that was made for an outlet just connected, because `given` held none; for its one showing."""
+def secret_made(outlet: Outlet, credentials: Mapping[str, Any]) -> str | None:
+    """Return the secret that was generated for a new outlet because `credentials` held none, to be shown once."""
     for setting in platform_of(outlet.platform).settings:
-        if setting.make is not None and not str(given.get(setting.name) or "").strip():
+        if setting.make is not None and not str(credentials.get(setting.name) or "").strip():
             return str(credentials_of(outlet)[setting.name])
     return None
 
 
-def _read(outlet: Outlet) -> Outlet:
+def _reload(outlet: Outlet) -> Outlet:
     row: Outlet = Outlet.everywhere.select_related("workspace").get(pk=outlet.pk)
     return row
 
 
 def settings_of(platform: Platform, config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person chose, without what the platform answered with."""
-    known = {setting.name for setting in platform.settings}
-    return {name: value for name, value in config.items() if name in known}
+    """Return the settings that a person chose, without what the platform answered."""
+    setting_names = {setting.name for setting in platform.settings}
+    return {name: value for name, value in config.items() if name in setting_names}
 
 
 def clean_name(name: str, *, is_required: bool) -> str:
-    """The name with single spaces; raises `Invalid` for one that is too long, or empty and required."""
+    """Return the name with single spaces.
+
+    Raises `Invalid` for one that is too long, or empty and required.
+    """
     cleaned = " ".join(name.split())
     if is_required and not cleaned:
         raise Invalid.one("name", "required", _("Give it a name."))
@@ -152,13 +158,13 @@ def clean_name(name: str, *, is_required: bool) -> str:
 
 
 def refuse_deleted(outlet: Outlet) -> None:
-    """Raises `Conflict` for an outlet that was disconnected."""
+    """Raise `Conflict` for an outlet that was disconnected."""
     if outlet.deleted_at is not None:
         raise Conflict.because(code="deleted", message=_("This outlet was disconnected."))
 
 
 def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any] | None = None) -> None:
-    """Note who did what with it, in the transaction that did it; its name goes with the details."""
+    """Write an audit entry, in the change's transaction; the outlet's name goes with the details."""
     audit.note(
         action,
         workspace=outlet.workspace,
@@ -169,22 +175,22 @@ def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any
 
 
 def _connectable(kind: str) -> Platform:
-    """The platform of that kind; raises `Invalid` or `Conflict` where a workspace can't be connected there."""
+    """Return the platform. Raises `Invalid` or `Conflict` if a workspace can't be connected there."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind:
         raise Invalid.one("kind", "unknown", _("There is no such platform here.")) from None
-    taken_out = availability.of_platform(platform)
-    if taken_out is not None:
-        raise Conflict.because("platform_unavailable", taken_out.sentence, field="kind")
+    unavailability = availability.of_platform(platform)
+    if unavailability is not None:
+        raise Conflict.because("platform_unavailable", unavailability.sentence, field="kind")
     if not platform.is_connectable:
         message = _("%(platform)s: a workspace has its own from the start.") % {"platform": platform.label}
         raise Invalid.one("kind", "not_connectable", message)
     return platform
 
 
-def _refuse_second(workspace: Workspace, kind: str, external_id: str) -> None:
-    """Raises `Invalid` where the workspace has the account already; one without an id can't be told from others."""
+def _refuse_duplicate(workspace: Workspace, kind: str, external_id: str) -> None:
+    """Raise `Invalid` if the workspace has the account already; one without an id can't be recognized."""
     if not external_id:
         return
     connected = Outlet.objects.of(workspace).filter(platform=kind, deleted_at=None)

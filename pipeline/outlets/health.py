@@ -1,4 +1,4 @@
-"""An account that its platform no longer takes, and one that works again; and when it is looked at next."""
+"""Records accounts that fail or work again, wakes what waited for them, and schedules their next check."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
-EVERY: Final = timedelta(hours=24)
+CHECK_INTERVAL: Final = timedelta(hours=24)
 JITTER: Final = timedelta(hours=1)
-"""A check comes up to this much earlier, so that outlets that were connected together aren't asked together."""
-TOLD_BEFORE: Final = timedelta(days=7)
-"""How long before a credential that can't be renewed ends its people are told."""
-SHORT: Final = timedelta(minutes=10)
-"""The least time before its end at which a credential is renewed."""
-LAST_MINUTES: Final = timedelta(minutes=2)
-"""A credential that ends sooner is renewed before anything is sent with it."""
-WAIT_LEAST: Final = timedelta(minutes=1)
-WAIT_FIRST: Final = timedelta(minutes=15)
-WAIT_MOST: Final = timedelta(hours=6)
+"""A check comes up to this much earlier, so that outlets connected together aren't checked together."""
+NOTIFY_BEFORE: Final = timedelta(days=7)
+"""How long before a credential that can't be renewed expires its members are notified."""
+MIN_RENEWAL_LEAD: Final = timedelta(minutes=10)
+"""The shortest time before its expiry at which a credential is renewed."""
+RENEW_BEFORE_SENDING: Final = timedelta(minutes=2)
+"""A credential that expires sooner is renewed before anything is sent with it."""
+MIN_RETRY_WAIT: Final = timedelta(minutes=1)
+FIRST_RETRY_WAIT: Final = timedelta(minutes=15)
+MAX_RETRY_WAIT: Final = timedelta(hours=6)
 
 
-def lost(
+def mark_lost(
     outlet_id: UUID,
     error: Mapping[str, Any],
     now: datetime,
@@ -45,8 +45,12 @@ def lost(
     request: str = "",
     **changes: Any,
 ) -> bool:
-    """Nothing goes through it until a person acts: told once; False where it was so already. In a transaction."""
-    # Locked, because several may learn of it at once; the weaker lock lets others refer to the outlet.
+    """Stop using the outlet until a person reconnects it, and notify members; False if it was so.
+
+    Call it in a transaction.
+    """
+    # Locked, because several workers may learn of it at once; the weaker lock lets other rows refer to the
+    # outlet.
     outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet_id)
     if outlet.status != OutletStatus.OK or outlet.deleted_at is not None:
         return False
@@ -79,8 +83,8 @@ def lost(
     return True
 
 
-def works_again(outlet: Outlet, now: datetime) -> bool:
-    """What its platform has just taken works: True where that was in doubt. In a transaction."""
+def mark_working(outlet: Outlet, now: datetime) -> bool:
+    """Record that the platform accepted the account again; True if it was lost. Call it in a transaction."""
     if outlet.status != OutletStatus.NEEDS_RECONNECT:
         return False
     fresh: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
@@ -91,22 +95,22 @@ def works_again(outlet: Outlet, now: datetime) -> bool:
 
 
 def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
-    """A line of mails that waits for this account goes on at once; with `ends_rest` a refused log-in is forgotten."""
-    rest = {"rests_until": None} if ends_rest else {}
+    """Let mails that wait for this account go on at once; with `ends_rest` also after a refused log-in."""
+    resting_values = {"rests_until": None} if ends_rest else {}
     waiting = MailQueue.everywhere.filter(outlet=outlet, wake_at__isnull=False)
-    if waiting.update(**MailQueue.wake_changes(now), **rest):
+    if waiting.update(**MailQueue.wake_changes(now), **resting_values):
         dispatcher.wake()
 
 
 def wake_publications(outlet: Outlet, now: datetime) -> int:
-    """What waits for another try because of the account is tried at once; returns how many that are."""
+    """Try publications that wait because of the account at once; return how many."""
     woken = 0
     waiting = Publication.everywhere.scheduled().filter(outlet=outlet, error__class="account")
-    for key in list(waiting.order_by("id").values_list("pk", flat=True)):
+    for publication_id in list(waiting.order_by("id").values_list("pk", flat=True)):
         with transaction.atomic():
-            # Nothing of an item's status follows from it, so that the item isn't locked.
+            # The item's status doesn't depend on this, so the item isn't locked.
             woken += Publication.everywhere.filter(
-                Q(due_at=None) | Q(due_at__lte=now), pk=key, status=PublicationStatus.SCHEDULED
+                Q(due_at=None) | Q(due_at__lte=now), pk=publication_id, status=PublicationStatus.SCHEDULED
             ).update(
                 next_attempt_at=now,
                 wake_at=now,
@@ -120,40 +124,43 @@ def wake_publications(outlet: Outlet, now: datetime) -> int:
 
 
 def next_check(now: datetime, expires_at: datetime | None, renewed_at: datetime | None) -> datetime:
-    """A day from now, or when the credential is to be renewed, or told of, where that comes first."""
-    daily = now + EVERY - JITTER * random.random()  # noqa: S311  it spreads load and keeps no secret
+    """Return the next check: in a day, or when the credential must be renewed or is near its expiry."""
+    daily = now + CHECK_INTERVAL - JITTER * random.random()  # noqa: S311  it spreads load and keeps no secret
     if expires_at is None:
         return daily
-    moments = (renew_at(expires_at, renewed_at or now), expires_at - TOLD_BEFORE)
+    moments = (renew_at(expires_at, renewed_at or now), expires_at - NOTIFY_BEFORE)
     return min([daily, *(moment for moment in moments if moment > now)])
 
 
 def renew_at(expires_at: datetime, renewed_at: datetime) -> datetime:
-    """When four fifths of its life are over, ten minutes before its end at the latest; halfway where it is shorter."""
+    """Return when to renew: after four fifths of its life, ten minutes before its end at the latest.
+
+    A credential with a shorter life is renewed halfway.
+    """
     life = max(expires_at - renewed_at, timedelta(0))
-    return expires_at - min(max(life / 5, SHORT), life / 2)
+    return expires_at - min(max(life / 5, MIN_RENEWAL_LEAD), life / 2)
 
 
 def renewed_at_of(outlet: Outlet) -> datetime | None:
-    """When its credential's life began; when it was connected where nothing else is known."""
-    kept = outlet.profile.get("renewed_at")
-    return datetime.fromisoformat(kept) if isinstance(kept, str) else outlet.connected_at
+    """Return when the credential's life began, or when the outlet was connected if that isn't known."""
+    stored = outlet.profile.get("renewed_at")
+    return datetime.fromisoformat(stored) if isinstance(stored, str) else outlet.connected_at
 
 
 def is_to_renew(outlet: Outlet, now: datetime) -> bool:
-    """Whether it is time; never for a credential that doesn't end."""
+    """Return whether it is time to renew the credential; never for one that doesn't expire."""
     if outlet.expires_at is None:
         return False
     return now >= renew_at(outlet.expires_at, renewed_at_of(outlet) or now)
 
 
 def wait_after(outlet: Outlet, asked: timedelta | None, now: datetime) -> timedelta:
-    """As long again as it has failed for; sooner where the credential would end meanwhile; never sooner than asked.
+    """Return the wait after a failed check: as long as it has failed for, and at least `asked`.
 
-    What is asked for counts up to a day.
+    Shorter if the credential would expire meanwhile; what is asked for counts up to a day.
     """
     failing_for = now - outlet.due_at if outlet.due_at else timedelta(0)
-    wait = min(max(failing_for, WAIT_FIRST), WAIT_MOST)
+    wait = min(max(failing_for, FIRST_RETRY_WAIT), MAX_RETRY_WAIT)
     if outlet.expires_at is not None and outlet.expires_at > now:
-        wait = min(wait, max((outlet.expires_at - now) / 4, WAIT_LEAST))
-    return max(wait, min(asked, EVERY)) if asked else wait
+        wait = min(wait, max((outlet.expires_at - now) / 4, MIN_RETRY_WAIT))
+    return max(wait, min(asked, CHECK_INTERVAL)) if asked else wait

@@ -1,7 +1,8 @@
-"""Count clicks on short links and fetches of feeds: gathered in the process, written every few seconds, and forgotten.
+"""Counts clicks on short links and fetches of feeds: gathered in the process, and written every few seconds.
 
-A hit costs no write of its own. A process that is killed loses what it gathered in the last `FLUSH_SECONDS`; one that
-ends by itself writes it first. Nothing is kept of who it was: no address, no cookie, no browser, only a number.
+A hit costs no write of its own. A process that is killed loses what it gathered in the last `FLUSH_SECONDS`;
+one that ends by itself writes it first. Nothing is stored about the visitor: no address, no cookie, no
+browser, only a number. Old counts are deleted.
 """
 
 from __future__ import annotations
@@ -31,12 +32,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FLUSH_SECONDS: Final = 5.0
-QUARTER: Final = 900
-"""Seconds."""
-GATHERED_MOST: Final = 10_000
-"""Counts that wait in one process while the database can't be written to; what comes beyond them is lost."""
-_FORGOTTEN_AT_ONCE: Final = 500
-_WRITTEN_AT_ONCE: Final = 500
+QUARTER_HOUR_SECONDS: Final = 900
+MAX_PENDING_KEYS: Final = 10_000
+"""Counts that wait in one process while the database can't be written to; more are lost."""
+_DELETED_AT_ONCE: Final = 500
+_ROWS_PER_WRITE: Final = 500
 _ROBOT: Final = re.compile(
     r"bot\b|bot[/;_-]|crawl|spider|slurp|preview|fetcher|scan|monitor|headless|facebookexternalhit|embedly|whatsapp|"
     r"telegram|skype|lighthouse|curl|wget|python|java/|go-http|okhttp|axios|node-fetch|libwww|httpclient|ruby|perl",
@@ -44,36 +44,41 @@ _ROBOT: Final = re.compile(
 )
 _CRAWLER: Final = re.compile(r"googlebot|bingbot|crawl|spider|slurp|preview|scan|monitor", re.IGNORECASE)
 
-Key = tuple[str, "UUID", "UUID", "UUID | None", bool, "UUID", int]
-"""Kind, workspace, outlet, publication, whether it is a test, `HitCount.key`, and the quarter in seconds since 1970."""
+HitKey = tuple[str, "UUID", "UUID", "UUID | None", bool, "UUID", int]
+"""Kind, workspace, outlet, publication, whether it is a test, `HitCount.key`, and the quarter's start in
+seconds."""
 
-Written = tuple["UUID", bool, datetime]
-"""Whose counts changed (of a workspace, live or test), and at which quarter of an hour."""
+ChangedQuarter = tuple["UUID", bool, datetime]
+"""A changed count's workspace, whether it is a test, and its quarter of an hour."""
 
-_gathered: Counter[Key] = Counter()
-_listeners: Final[list[Callable[[Iterable[Written]], None]]] = []
+_pending: Counter[HitKey] = Counter()
+_listeners: Final[list[Callable[[Iterable[ChangedQuarter]], None]]] = []
 _lock: Final = threading.Lock()
 _timer: Final[dict[str, threading.Timer | None]] = {"at": None}
 
 
 def is_person(headers: Mapping[str, str]) -> bool:
-    """Whether a click is counted: by a browser that says so and wasn't fetching ahead; programs that tell the truth aren't."""
+    """Return whether a click is counted: from browsers that aren't prefetching, not from known programs."""
     agent = headers.get("User-Agent", "")
-    ahead = headers.get("Sec-Purpose", "") + headers.get("Purpose", "") + headers.get("X-Moz", "")
+    prefetch_hints = headers.get("Sec-Purpose", "") + headers.get("Purpose", "") + headers.get("X-Moz", "")
+    # "pre" is in prefetch, prerender and preview.
     return (
-        agent.startswith(("Mozilla/", "Opera/")) and not _ROBOT.search(agent) and "pre" not in ahead.lower()
+        agent.startswith(("Mozilla/", "Opera/"))
+        and not _ROBOT.search(agent)
+        and "pre" not in prefetch_hints.lower()
     )
 
 
 def is_reader(headers: Mapping[str, str]) -> bool:
-    """Whether a fetch of a feed is counted: readers are programs too, so that only search engines and checks are left out."""
+    """Return whether a feed fetch is counted: feed readers are programs too, but crawlers aren't counted."""
     agent = headers.get("User-Agent", "")
     return bool(agent) and not _CRAWLER.search(agent)
 
 
 def count_click(link: ShortLink, now: datetime) -> None:
+    """Count a click on a short link."""
     publication = link.publication
-    _gather(
+    _add(
         (
             HitKind.CLICK,
             link.workspace_id,
@@ -81,107 +86,108 @@ def count_click(link: ShortLink, now: datetime) -> None:
             publication.pk,
             publication.test,
             publication.pk,
-            _quarter(now),
+            _quarter_start(now),
         )
     )
 
 
 def count_fetch(outlet: Outlet, now: datetime) -> None:
-    _gather((HitKind.FETCH, outlet.workspace_id, outlet.pk, None, False, outlet.pk, _quarter(now)))
+    """Count a fetch of an outlet's feed."""
+    _add((HitKind.FETCH, outlet.workspace_id, outlet.pk, None, False, outlet.pk, _quarter_start(now)))
 
 
-def on_write(written: Callable[[Iterable[Written]], None]) -> None:
-    """Have it called in the transaction of each write, with what is `Written`."""
-    _listeners.append(written)
+def on_write(listener: Callable[[Iterable[ChangedQuarter]], None]) -> None:
+    """Register a callback that runs in each write's transaction, with the changed quarters."""
+    _listeners.append(listener)
 
 
 def flush() -> int:
-    """Write what was gathered; returns how many rows of it are written."""
+    """Write what was gathered; return how many rows were written."""
     with _lock:
         if _timer["at"] is not None:
             _timer["at"].cancel()
             _timer["at"] = None
-        taken = dict(_gathered)
-        _gathered.clear()
-    if not taken:
+        pending = dict(_pending)
+        _pending.clear()
+    if not pending:
         return 0
-    gathered = len(taken)
+    pending_count = len(pending)
     try:
-        _write_what_stands(taken)
+        _write_in_batches(pending)
     except Error:
-        # What is left is tried again with what comes next; a number too few is better than an answer too few.
+        # What is left is written with the next hits; losing counts is better than failing a request.
         log.warning("hits_not_written", exc_info=True)
         with _lock:
-            _gathered.update(taken)
-            while len(_gathered) > GATHERED_MOST:
-                _gathered.popitem()
+            _pending.update(pending)
+            while len(_pending) > MAX_PENDING_KEYS:
+                _pending.popitem()
             _start_timer()
-    return gathered - len(taken)
+    return pending_count - len(pending)
 
 
 def forget(now: datetime) -> int:
-    """Delete counts that no question reaches any more, some at a time; returns how many."""
+    """Delete some counts older than `HIT_COUNTS_KEPT`, and return how many."""
     old = HitCount.everywhere.filter(start__lt=now - limits.HIT_COUNTS_KEPT)
-    some = list(old.order_by("start").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE])
-    if some:
-        HitCount.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    ids = list(old.order_by("start").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
+    if ids:
+        HitCount.everywhere.filter(pk__in=ids).delete()
+    return len(ids)
 
 
-def _quarter(now: datetime) -> int:
-    """The beginning of that quarter of an hour, in seconds since 1970."""
-    return int(now.timestamp()) // QUARTER * QUARTER
+def _quarter_start(now: datetime) -> int:
+    """Return the start of the quarter of an hour, in seconds since 1970."""
+    return int(now.timestamp()) // QUARTER_HOUR_SECONDS * QUARTER_HOUR_SECONDS
 
 
-def _gather(key: Key) -> None:
+def _add(key: HitKey) -> None:
     with _lock:
-        if key in _gathered or len(_gathered) < GATHERED_MOST:
-            _gathered[key] += 1
+        if key in _pending or len(_pending) < MAX_PENDING_KEYS:
+            _pending[key] += 1
         _start_timer()
 
 
 def _start_timer() -> None:
     if _timer["at"] is None:
-        _timer["at"] = timer = threading.Timer(FLUSH_SECONDS, _flush_aside)
+        _timer["at"] = timer = threading.Timer(FLUSH_SECONDS, _flush_from_timer)
         timer.daemon = True
         timer.start()
 
 
-def _flush_aside() -> None:
+def _flush_from_timer() -> None:
     with _lock:
         _timer["at"] = None
     try:
         flush()
     finally:
-        # The thread ends, and its connection with it.
+        # The thread ends, so its database connection must be closed.
         connection.close()
 
 
-def _write_what_stands(taken: dict[Key, int]) -> None:
-    """Take each out of `taken` as it is written, so that what is left there has been written nowhere.
+def _write_in_batches(pending: dict[HitKey, int]) -> None:
+    """Write the counts, removing each from `pending` when it is written.
 
-    Where something of a portion was erased meanwhile, the others are written one by one.
+    If something of a batch was erased meanwhile, its rows are written one by one.
     """
-    while taken:
-        portion = dict(islice(taken.items(), _WRITTEN_AT_ONCE))
+    while pending:
+        batch = dict(islice(pending.items(), _ROWS_PER_WRITE))
         try:
-            _write(portion)
+            _write(batch)
         except IntegrityError:
-            for key, count in portion.items():
+            for key, count in batch.items():
                 with suppress(IntegrityError):
                     _write({key: count})
-                del taken[key]
+                del pending[key]
         else:
-            for key in portion:
-                del taken[key]
+            for key in batch:
+                del pending[key]
 
 
-def _write(taken: Mapping[Key, int]) -> None:
-    """One statement, in one order, so that two processes don't wait for each other in a circle."""
+def _write(counts: Mapping[HitKey, int]) -> None:
+    """Write the counts in one statement and in one order, so that two processes don't deadlock."""
     table = HitCount._meta.db_table
     rows = []
     for (kind, workspace, outlet, publication, test, key, start), count in sorted(
-        taken.items(), key=lambda pair: (pair[0][5].int, pair[0][0], pair[0][6])
+        counts.items(), key=lambda entry: (entry[0][5].int, entry[0][0], entry[0][6])
     ):
         rows.append(
             HitCount(
@@ -204,7 +210,7 @@ def _write(taken: Mapping[Key, int]) -> None:
     sql = f"""INSERT INTO {table} ({", ".join(str(field.column) for field in fields)})
         VALUES {", ".join([placeholders] * len(rows))}
         ON CONFLICT (key, kind, start) DO UPDATE SET count = {table}.count + excluded.count"""  # noqa: S608
-    # On SQLite a missing outlet is only found where a transaction ends.
+    # SQLite notices a missing outlet only at the end of a transaction.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(sql, values)
         for listener in _listeners:

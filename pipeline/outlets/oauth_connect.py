@@ -1,7 +1,8 @@
-"""Connect an outlet by OAuth 2.0: send a person to the platform, and take them back with its permission, once.
+"""Connects an outlet by OAuth 2.0: sends a person to the platform, and takes them back once.
 
-RFC 6749 with PKCE (RFC 7636). The `state` that goes along is kept as a hash, bound to the person who began; the
-verifier of PKCE is sealed. Both go with the row when the person comes back, and after ten minutes.
+RFC 6749 with PKCE (RFC 7636). The `state` that goes along is stored as a hash, bound to the person who began;
+the PKCE verifier is stored encrypted. Both are deleted with their row when the person comes back, and after
+ten minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from config.core.errors import AppError, Conflict, Detail, Invalid
 from config.core.http_client import shared
 from pipeline import limits, outlets, plugins
 from pipeline.models import OAuthApp, OAuthAttempt
-from pipeline.outlets.check_account import release_for_the_call
+from pipeline.outlets.check_account import release_database_for_call
 from pipeline.outlets.outlet_client import OutletConnection, client_of, new_account, platform_of
 from pipeline.platforms.oauth_tokens import TokenPlatform
 from pipeline.plugins import PluginError
@@ -36,40 +37,43 @@ if TYPE_CHECKING:
 VERIFIER_CHARACTERS: Final = 96
 EXCHANGE_SECONDS: Final = 20.0
 """X wants its code back within 30 seconds of giving it."""
-FORGOTTEN_AT_ONCE: Final = 500
+DELETED_AT_ONCE: Final = 500
 
 
 class NotAllowed(AppError):
-    """The platform, or the person there, didn't give what is needed."""
+    """Raised if the platform, or the person there, didn't give the permission."""
 
     code = "conflict"
 
 
 def platforms() -> tuple[TokenPlatform, ...]:
-    """Those that an operator can register an application at."""
-    known = [platform_of(kind) for kind in plugins.kinds("platforms")]
+    """Return the platforms at which an operator can register an application."""
+    all_platforms = [platform_of(kind) for kind in plugins.kinds("platforms")]
     return tuple(
-        platform for platform in known if isinstance(platform, TokenPlatform) and platform.oauth is not None
+        platform
+        for platform in all_platforms
+        if isinstance(platform, TokenPlatform) and platform.oauth is not None
     )
 
 
 def redirect_address(kind: str) -> str:
-    """What the operator pastes at the platform; it has to be the same to the letter each time."""
+    """Return the redirect URL that the operator registers at the platform; it must always match exactly."""
     return f"{settings.PUBLIC_URL.rstrip('/')}/outlets/connect/{kind}/callback"
 
 
 def is_registered(kind: str) -> bool:
-    """Whether the operator has registered an application at that platform."""
+    """Return whether the operator has registered an application at the platform."""
     is_known = any(platform.kind == kind for platform in platforms())
     return is_known and OAuthApp.everywhere.filter(platform=kind).exists()
 
 
 def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None, now: datetime) -> str:
-    """The platform's address to send the person to.
+    """Return the platform's address to send the person to.
 
-    Raises `Conflict` where the operator has registered nothing, `Invalid` for an outlet of another platform.
+    Raises `Conflict` if the operator hasn't registered an application, `Invalid` for an outlet of another
+    platform.
     """
-    platform = _platform(kind)
+    platform = _oauth_platform(kind)
     app = OAuthApp.everywhere.filter(platform=kind).first()
     if app is None or platform.oauth is None:
         message = _("The operator of this service first has to register an application at %(platform)s.")
@@ -89,7 +93,7 @@ def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None,
         created_at=now,
         expires_at=now + limits.OAUTH_ATTEMPT_KEPT,
     )
-    asked = {
+    parameters = {
         "response_type": "code",
         "client_id": app.client_id,
         "redirect_uri": redirect_address(kind),
@@ -98,47 +102,52 @@ def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None,
         **platform.oauth.extra,
     }
     if verifier:
-        asked["code_challenge"] = client.create_code_challenge(verifier, "S256")
-        asked["code_challenge_method"] = "S256"
+        parameters["code_challenge"] = client.create_code_challenge(verifier, "S256")
+        parameters["code_challenge_method"] = "S256"
     address = platform.at(new_account(kind, config={}, credentials={}), platform.oauth.authorize_url)
-    return add_params_to_uri(address, list(asked.items()))
+    return add_params_to_uri(address, list(parameters.items()))
 
 
-def take_back(kind: str, *, state: str, user: User, now: datetime) -> OAuthAttempt:
-    """The attempt that this `state` stands for, which is used up by that; raises `Invalid` for every other state."""
+def take_attempt(kind: str, *, state: str, user: User, now: datetime) -> OAuthAttempt:
+    """Return the attempt that belongs to the `state`, and delete its row.
+
+    Raises `Invalid` for every other state.
+    """
     message = _("This way back was used already, is older than ten minutes, or isn't yours. Begin again.")
-    over = Invalid.one("state", "over", message)
-    # Of two that bring the same state at the same moment one finds it gone.
+    expired = Invalid.one("state", "over", message)
+    # Of two requests with the same state at the same moment, one finds it gone.
     with transaction.atomic():
-        mine = OAuthAttempt.everywhere.select_for_update(of=("self",)).select_related("workspace", "outlet")
-        attempt: OAuthAttempt | None = mine.filter(state_hash=_hash(state), user=user, platform=kind).first()
+        rows = OAuthAttempt.everywhere.select_for_update(of=("self",)).select_related("workspace", "outlet")
+        attempt: OAuthAttempt | None = rows.filter(state_hash=_hash(state), user=user, platform=kind).first()
         if attempt is None:
-            raise over
-        kept, attempt_id = attempt, attempt.pk
+            raise expired
+        taken, attempt_id = attempt, attempt.pk
         attempt.delete()
-    kept.pk = attempt_id
-    if now >= kept.expires_at:
-        raise over
-    return kept
+    taken.pk = attempt_id
+    if now >= taken.expires_at:
+        raise expired
+    return taken
 
 
 def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Outlet:
-    """Exchange the code and connect the outlet. Raises `AppError` with what to tell."""
-    platform = _platform(attempt.platform)
+    """Exchange the code and connect the outlet. Raises `AppError` with a message for people."""
+    platform = _oauth_platform(attempt.platform)
     verifier = attempt.verifier
-    proof = verifier.open() if isinstance(verifier, Sealed) else verifier
-    asked = {
+    verifier_text = verifier.open() if isinstance(verifier, Sealed) else verifier
+    parameters = {
         "grant_type": "authorization_code",
         "code": code,
         "redirect_uri": redirect_address(attempt.platform),
-        **({"code_verifier": proof} if proof else {}),
+        **({"code_verifier": verifier_text} if verifier_text else {}),
     }
-    secret = {"code": code, "verifier": proof, **client_of(attempt.platform)}
+    secret = {"code": code, "verifier": verifier_text, **client_of(attempt.platform)}
     account = new_account(attempt.platform, config={}, credentials=secret)
     connection = OutletConnection(platform, account, shared.client())
-    release_for_the_call()
+    release_database_for_call()
     try:
-        granted = platform.tokens(account, asked, http=connection.http, now=now, timeout=EXCHANGE_SECONDS)
+        granted = platform.tokens(
+            account, parameters, http=connection.http, now=now, timeout=EXCHANGE_SECONDS
+        )
     except PluginError as error:
         message = error.message if error.action == error.usual_action else f"{error.message} {error.action}"
         raise NotAllowed(Detail(None, error.code, connection.redact(message))) from None
@@ -164,20 +173,20 @@ def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Out
 
 
 def forget(now: datetime) -> int:
-    """Delete attempts that nobody came back from, some at a time; returns how many."""
+    """Delete some attempts that nobody came back from, and return how many."""
     old = OAuthAttempt.everywhere.filter(expires_at__lt=now).order_by("expires_at")
-    some = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
-    if some:
-        OAuthAttempt.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    ids = list(old.values_list("pk", flat=True)[:DELETED_AT_ONCE])
+    if ids:
+        OAuthAttempt.everywhere.filter(pk__in=ids).delete()
+    return len(ids)
 
 
 def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
-    """Keep what the operator has registered at a platform; an empty `secret` leaves the former one.
+    """Store what the operator has registered at a platform; an empty `secret` keeps the former one.
 
-    Raises `Invalid` for a platform that nobody logs in at.
+    Raises `Invalid` for a platform without OAuth.
     """
-    _platform(app.platform)
+    _oauth_platform(app.platform)
     app.client_id = app.client_id.strip()
     if secret.strip():
         app.client_secret = secret.strip()
@@ -187,14 +196,17 @@ def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
         if app._state.adding:
             app.save(force_insert=True)
         else:
-            # It keeps its platform: the redirect address that is registered there names it.
+            # The platform can't change: the redirect URL that is registered there contains it.
             app.save(update_fields=changed)
         audit.note("oauth_app.saved", actor=by, subject=app.platform, details={"review": app.review})
     return app
 
 
 def unregister(app: OAuthApp, *, by: str) -> None:
-    """Forget the application. Connected outlets go on until their tokens end: nothing can renew them then."""
+    """Delete the application.
+
+    Connected outlets work until their tokens expire: nothing can renew them then.
+    """
     with transaction.atomic():
         audit.note("oauth_app.deleted", actor=by, subject=app.platform)
         app.delete()
@@ -204,8 +216,8 @@ def _hash(state: str) -> str:
     return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _platform(kind: str) -> TokenPlatform:
-    """Raises `Invalid` for a kind that nobody logs in at."""
+def _oauth_platform(kind: str) -> TokenPlatform:
+    """Return the platform. Raises `Invalid` for a kind without OAuth."""
     for platform in platforms():
         if platform.kind == kind:
             return platform

@@ -1,4 +1,4 @@
-"""An outlet opened for a call: its platform, its account, and the client that it speaks through."""
+"""Prepares an outlet for calls: its platform, its account with secrets, and the HTTP client to use."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
 
 REDACTED: Final = "[secret]"
-_ENDS: Final = " \t\r\n.,;:…\"')"
-SHORTEST_SECRET: Final = 6
-"""Characters of a value that is looked for in what is told: shorter ones would blank ordinary words."""
+_WORD_ENDS: Final = " \t\r\n.,;:…\"')"
+MIN_SECRET_CHARACTERS: Final = 6
+"""Shorter secrets aren't redacted: they would blank ordinary words."""
 
 
 @dataclass(frozen=True)
 class OutletConnection:
-    """What a call needs, and what keeps its secrets out of whatever is told of it."""
+    """What a call needs; it also redacts the account's secrets from texts about it."""
 
     platform: Platform
     account: Account
     http: Client
 
     def redact(self, text: str) -> str:
-        """The text without any of the account's secrets, whoever has put them there, and in whatever form."""
-        values = {text for text in _texts_in(self.account.credentials) if len(text) >= SHORTEST_SECRET}
-        forms = {form for value in values for form in _forms_of(value)}
-        # The longest first: what holds another one would else lose only that, and show the rest.
+        """Return the text without any of the account's secrets, in any encoding."""
+        values = {text for text in _texts_in(self.account.credentials) if len(text) >= MIN_SECRET_CHARACTERS}
+        forms = {form for value in values for form in _encoded_forms(value)}
+        # Longest first: otherwise a form that contains another would lose only that part, and show the rest.
         for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, REDACTED)
         for value in sorted(values, key=len, reverse=True):
-            text = _without_cut(text, value)
+            text = _redact_cut_secret(text, value)
         return text
 
     @contextmanager
     def telling_no_secret(self) -> Iterator[None]:
-        """Calls of the platform, whose failures are told without secrets."""
+        """Run calls of the platform; errors that they raise are redacted."""
         try:
             yield
         except PluginError as error:
@@ -67,7 +67,7 @@ class OutletConnection:
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """Every text of a JSON value, however deep it stands."""
+    """Yield every text of a JSON value, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -78,48 +78,51 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(member)
 
 
-def _forms_of(value: str) -> set[str]:
-    """As it is, in an address, in JSON, and inside of Base64, whose letters depend on what stands before."""
+def _encoded_forms(value: str) -> set[str]:
+    """Return the value as it is, escaped for URLs and JSON, and its possible forms within Base64.
+
+    Those depend on what stands before the value.
+    """
     data = value.encode("utf-8", "surrogatepass")
     escaped = {quote(data, safe=""), quote(data), quote_plus(data)}
-    forms = {value, json.dumps(value)[1:-1], *escaped, *(_in_lower_case(form) for form in escaped)}
-    for before in range(3):
-        whole = b64encode(b"\0" * before + data)
-        # Its first and last letters hold bits of the neighbours too.
-        inner = whole[(0, 2, 3)[before] :].decode().rstrip("=")[:-1]
-        if len(inner) >= SHORTEST_SECRET:
+    forms = {value, json.dumps(value)[1:-1], *escaped, *(_lower_case_escapes(form) for form in escaped)}
+    for prefix_length in range(3):
+        encoded = b64encode(b"\0" * prefix_length + data)
+        # The first and last letters hold bits of the neighbours too.
+        inner = encoded[(0, 2, 3)[prefix_length] :].decode().rstrip("=")[:-1]
+        if len(inner) >= MIN_SECRET_CHARACTERS:
             forms |= {inner, inner.replace("+", "-").replace("/", "_")}
     return forms
 
 
-def _in_lower_case(escaped: str) -> str:
-    """`%2f` for `%2F`: both are in use."""
+def _lower_case_escapes(escaped: str) -> str:
+    """Return `%2f` for `%2F`: both are in use."""
     return re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), escaped)
 
 
-def _without_cut(text: str, value: str) -> str:
-    """A message that was shortened may hold the beginning of a secret, with nothing of the message's own behind it."""
-    at = text.find(value[:SHORTEST_SECRET])
-    while at >= 0:
-        length = _length_of_common_beginning(text[at:], value)
-        if not text[at + length : at + length + 1].strip(_ENDS):
-            text = text[:at] + REDACTED + text[at + length :]
-        at = text.find(value[:SHORTEST_SECRET], at + 1)
+def _redact_cut_secret(text: str, value: str) -> str:
+    """Redact a secret's beginning at the end of a word, where a shortened message may have cut it."""
+    position = text.find(value[:MIN_SECRET_CHARACTERS])
+    while position >= 0:
+        length = _common_prefix_length(text[position:], value)
+        if not text[position + length : position + length + 1].strip(_WORD_ENDS):
+            text = text[:position] + REDACTED + text[position + length :]
+        position = text.find(value[:MIN_SECRET_CHARACTERS], position + 1)
     return text
 
 
-def _length_of_common_beginning(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _common_prefix_length(text: str, value: str) -> int:
+    pairs = enumerate(zip(text, value, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(text), len(value)))
 
 
 def platform_of(kind: str) -> Platform:
-    """Raises `UnknownKind` where no plug-in has that kind."""
+    """Return the platform. Raises `UnknownKind` if no plug-in has that kind."""
     return plugins.get("platforms", kind, Platform)
 
 
 def platform_if_known(kind: str) -> Platform | None:
-    """None where its plug-in was taken out; rows that name it stay."""
+    """Return the platform; None if its plug-in was removed, while rows still name it."""
     try:
         return platform_of(kind)
     except plugins.UnknownKind:
@@ -127,13 +130,13 @@ def platform_if_known(kind: str) -> Platform | None:
 
 
 def buckets_of(kind: str) -> tuple[str, ...]:
-    """What it takes: nothing where its plug-in was taken out."""
+    """Return the content types that the platform takes; none if its plug-in was removed."""
     platform = platform_if_known(kind)
     return tuple(platform.buckets) if platform is not None else ()
 
 
 def account_of(outlet: Outlet, *, is_open: bool = False) -> Account:
-    """The account as rules need it; with `is_open` with its secrets, as calls do."""
+    """Return the account without secrets, as rules need it; with `is_open` with its secrets, as calls do."""
     config = dict(outlet.config)
     if platform_of(outlet.platform).is_own_feed:
         addresses = feed_addresses(outlet.secret)
@@ -159,7 +162,7 @@ def new_account(
     credentials: Mapping[str, Any],
     profile: Mapping[str, Any] | None = None,
 ) -> Account:
-    """An account of a platform at the address, and in the version, that the operator has set or the platform names."""
+    """Return an account with the address and API version that the operator or the platform sets."""
     platform = platform_of(kind)
     api = platform.api
     if platform.may_use_http:
@@ -167,7 +170,7 @@ def new_account(
     return Account(
         outlet=outlet,
         config=config,
-        # Without secrets of its own, as rules need it, the account needs none of the operator's either.
+        # An account without secrets, for rules, needs none of the operator's either.
         credentials={**credentials, **client_of(kind)} if credentials else {},
         profile=profile or {},
         base_url=settings.PLATFORM_ADDRESSES.get(kind, api.base_url if api else ""),
@@ -176,7 +179,7 @@ def new_account(
 
 
 def client_of(kind: str) -> dict[str, str]:
-    """The operator's application at the platform, which renewing a token needs; nothing where there is none."""
+    """Return the operator's application at the platform, needed to renew tokens; empty if none."""
     if platform_of(kind).oauth is None:
         return {}
     app = OAuthApp.everywhere.filter(platform=kind).first()
@@ -190,10 +193,10 @@ def client_of(kind: str) -> dict[str, str]:
 
 
 def credentials_of(outlet: Outlet) -> dict[str, Any]:
-    """Its secrets, opened; empty where it has none."""
-    kept = outlet.credentials
-    # A row that was just made holds the object itself; one that was read holds it sealed.
-    return kept.open_object() if isinstance(kept, SealedJSON) else dict(kept or {})
+    """Return the outlet's secrets, decrypted; empty if it has none."""
+    stored = outlet.credentials
+    # A row that was just created holds the object itself; one that was read holds it encrypted.
+    return stored.open_object() if isinstance(stored, SealedJSON) else dict(stored or {})
 
 
 def client_for(platform: Platform, outlet: Outlet) -> Client:
@@ -201,6 +204,6 @@ def client_for(platform: Platform, outlet: Outlet) -> Client:
 
 
 def connect(outlet: Outlet) -> OutletConnection:
-    """Open it for calls, with its secrets; nothing is asked yet."""
+    """Return the connection for calls, with secrets; nothing is sent yet."""
     platform = platform_of(outlet.platform)
     return OutletConnection(platform, account_of(outlet, is_open=True), client_for(platform, outlet))

@@ -1,4 +1,4 @@
-"""The outlets behind the public ids that somebody names."""
+"""Finds the outlets behind public ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 
-def _place_in_list(index: int, _public_id: str) -> str:
+def _list_field(index: int, _public_id: str) -> str:
     return f"outlets[{index}]"
 
 
@@ -23,25 +23,25 @@ def check_outlets(
     outlets: Sequence[str],
     *,
     test: bool,
-    field_of: Callable[[int, str], str] = _place_in_list,
+    field_of: Callable[[int, str], str] = _list_field,
 ) -> list[Outlet]:
-    """The outlets behind public ids, in their order.
+    """Return the outlets behind public ids, in their order.
 
-    Raises `Invalid` naming each that can't be used, by the field that `field_of` makes of its place and its public id.
+    Raises `Invalid` with each that can't be used; `field_of` names its field from its index and public id.
     """
     if not outlets:
         return []
-    wanted = {text: decode("out", text) for text in outlets}
+    ids_by_text = {text: decode("out", text) for text in outlets}
     rows = {
         row.pk: row
         for row in Outlet.objects.of(workspace).filter(
-            pk__in=[value for value in wanted.values() if value], deleted_at=None
+            pk__in=[value for value in ids_by_text.values() if value], deleted_at=None
         )
     }
     details = []
-    found = []
+    usable = []
     for index, text in enumerate(outlets):
-        outlet_id = wanted[text]
+        outlet_id = ids_by_text[text]
         outlet = rows.get(outlet_id) if outlet_id else None
         if outlet is None:
             message = "This workspace has no such outlet; GET /v1/outlets lists them."
@@ -50,7 +50,7 @@ def check_outlets(
             message = "A test token reaches only test channels."
             details.append(Detail(field_of(index, text), "not_simulated", message))
         else:
-            found.append(outlet)
+            usable.append(outlet)
     if details:
         raise Invalid(*details)
-    return found
+    return usable

@@ -1,7 +1,7 @@
-"""Short links of ours in the place of what a post links to, where its outlet counts clicks.
+"""Replaces what a post links to by short links of ours, if its outlet counts clicks.
 
-A code follows from outlet, item and address, so that every try and every preview has the same. A link leads where its
-row says and nowhere else; the row is written in the transaction that commits the call.
+A code follows from outlet, item and address, so that every try and every preview has the same. A link leads
+only where its row says; the row is written in the transaction that commits the call.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ if TYPE_CHECKING:
 
 _SALT: Final = "pipeline.short_links"
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
-_LETTERS: Final = 12
+_CODE_CHARACTERS: Final = 12
 _HREF: Final = re.compile(r'href="(https?://[^"]+)"')
 
 
 def counted_types(platform: Platform) -> frozenset[str]:
-    """Types of content on whose links clicks can be counted there; a feed's entries link straight, as articles do."""
+    """Return the content types whose clicks can be counted there.
+
+    A feed's entries link directly, as articles do.
+    """
     if platform.is_own_feed:
         return frozenset()
     if platform.mails_subscribers:
@@ -42,27 +45,27 @@ def counted_types(platform: Platform) -> frozenset[str]:
     return frozenset(bucket for bucket in platform.buckets if TRAITS[bucket].is_posted)
 
 
-class _Codes:
-    """Gives the addresses of one item on one outlet their short ones, and remembers which it gave."""
+class _LinkShortener:
+    """Shortens the addresses of one item on one outlet, and remembers the codes it gave."""
 
     def __init__(self, outlet: Outlet, item: str) -> None:
         self.owner = f"{ids.encode('out', outlet.pk)}:{item}"
         self.targets: dict[str, str] = {}
-        """What was given a code, by the code."""
+        """The addresses by their codes."""
 
     def __call__(self, target: str) -> str:
         if not target.lower().startswith(("https://", "http://")) or target.startswith(settings.PUBLIC_URL):
             return target
-        # Two spellings of one address have one code: a post must not link to the same place twice.
-        same = ascii_url(target) or target
-        digest = salted_hmac(_SALT, f"{self.owner}:{same}", algorithm="sha256").digest()
+        # Two spellings of one address have the same code: a post must not link to one place twice.
+        normalized = ascii_url(target) or target
+        digest = salted_hmac(_SALT, f"{self.owner}:{normalized}", algorithm="sha256").digest()
         number = int.from_bytes(digest[:8], "big")
-        code = "".join(_ALPHABET[number >> (5 * place) & 31] for place in range(_LETTERS))
+        code = "".join(_ALPHABET[number >> (5 * index) & 31] for index in range(_CODE_CHARACTERS))
         self.targets.setdefault(code, target)
         return address_of(code)
 
     def in_text(self, text: str) -> str:
-        """Addresses with a scheme; a bare one stays as it was written."""
+        """Shorten addresses with a scheme; bare ones stay as written."""
         parts, position = [], 0
         for link in find_links(text):
             if link.has_scheme:
@@ -70,76 +73,76 @@ class _Codes:
                 position = link.end
         return "".join([*parts, text[position:]])
 
-    def in_html(self, words: str) -> str:
-        return _HREF.sub(lambda found: f'href="{html.escape(self(html.unescape(found[1])))}"', words)
+    def in_html(self, markup: str) -> str:
+        return _HREF.sub(lambda match: f'href="{html.escape(self(html.unescape(match[1])))}"', markup)
 
 
 def address_of(code: str) -> str:
-    """The short address of a code."""
+    """Return the short address of a code."""
     return f"{settings.PUBLIC_URL}/l/{code}"
 
 
 def in_post(payload: Payload, outlet: Outlet) -> Payload:
-    """The words of a post as they go out; the same words where its outlet doesn't count clicks."""
-    return _shortened(payload, outlet)[0]
+    """Return the post with short links; unchanged if its outlet doesn't count clicks."""
+    return _shorten_payload(payload, outlet)[0]
 
 
 def store_links(publication: Publication, payload: Payload) -> None:
-    """Write the links of a post down, in the transaction that commits its call."""
-    _keep(publication, _shortened(payload, publication.outlet)[1])
+    """Store the links of a post, in the transaction that commits its call."""
+    _store(publication, _shorten_payload(payload, publication.outlet)[1])
 
 
 def short_url_for(address: str, publication: Publication) -> str:
-    """The short address that was written down for one that a post links to; else the address itself."""
-    codes = _Codes(publication.outlet, ids.encode("gen", publication.item_id))
-    short = codes(address)
-    return short if ShortLink.everywhere.filter(code__in=list(codes.targets)).exists() else address
+    """Return the stored short address for one that a post links to; else the address itself."""
+    shortener = _LinkShortener(publication.outlet, ids.encode("gen", publication.item_id))
+    short = shortener(address)
+    return short if ShortLink.everywhere.filter(code__in=list(shortener.targets)).exists() else address
 
 
-def in_mail(publication: Publication, words: str, text: str) -> tuple[str, str]:
-    """HTML and plain text of an issue, whose links are written down in this transaction."""
+def in_mail(publication: Publication, markup: str, text: str) -> tuple[str, str]:
+    """Return an issue's HTML and plain text with short links, which are stored in this transaction."""
     if publication.outlet.clicks_since is None:
-        return words, text
-    codes = _Codes(publication.outlet, ids.encode("gen", publication.item_id))
-    shortened = codes.in_html(words), codes.in_text(text)
-    _keep(publication, codes.targets)
+        return markup, text
+    shortener = _LinkShortener(publication.outlet, ids.encode("gen", publication.item_id))
+    shortened = shortener.in_html(markup), shortener.in_text(text)
+    _store(publication, shortener.targets)
     return shortened
 
 
 def find(code: str) -> ShortLink | None:
-    """The link with its publication; None for a code that was never given out, or whose workspace is deleted."""
-    found: ShortLink | None = (
+    """Return the link with its publication; None for an unknown code, or if its workspace is deleted."""
+    link: ShortLink | None = (
         ShortLink.everywhere.select_related("publication")
         .filter(code=code, workspace__deleted_at=None)
         .first()
     )
-    return found
+    return link
 
 
-def _shortened(payload: Payload, outlet: Outlet) -> tuple[Payload, Mapping[str, str]]:
-    """The post with short links, and what each code leads to; the post as it is where nothing is counted."""
-    # An article keeps its links; a newsletter has its own way (`in_mail`).
+def _shorten_payload(payload: Payload, outlet: Outlet) -> tuple[Payload, Mapping[str, str]]:
+    """Return the post with short links, and the address of each code; unchanged if nothing is counted."""
+    # Articles keep their links; newsletters are shortened by `in_mail`.
     is_post = TRAITS[payload.bucket].is_posted and payload.body_format == "text"
     if outlet.clicks_since is None or not is_post or platform_of(outlet.platform).mails_subscribers:
         return payload, {}
-    codes = _Codes(outlet, payload.item)
+    shortener = _LinkShortener(outlet, payload.item)
     content: dict[str, Any] = dict(payload.content)
     if isinstance(content.get("parts"), list):
-        content["parts"] = [codes.in_text(str(part)) for part in content["parts"]]
+        content["parts"] = [shortener.in_text(str(part)) for part in content["parts"]]
     changed = replace(
         payload,
-        body=codes.in_text(payload.body),
-        link=codes(payload.link) if payload.link else "",
+        body=shortener.in_text(payload.body),
+        link=shortener(payload.link) if payload.link else "",
         content=content,
     )
-    return changed, codes.targets
+    return changed, shortener.targets
 
 
-def _keep(publication: Publication, targets: Mapping[str, str]) -> None:
+def _store(publication: Publication, targets: Mapping[str, str]) -> None:
     rows = [
         ShortLink(workspace_id=publication.workspace_id, publication=publication, code=code, target=target)
         for code, target in targets.items()
     ]
     if rows:
-        # A later try meets its own.
+        # A later try finds its links stored already.
         ShortLink.everywhere.bulk_create(rows, ignore_conflicts=True)

@@ -1,7 +1,7 @@
-"""The simulated platform's server: answers the connector's HTTP calls from the database, without idempotency.
+"""Simulates a platform's server: answers the connector's HTTP calls from the database, without idempotency.
 
-Every call of `POST /posts` is a row, committed before the answer, so that an item which was published twice can't
-hide. The protocol stands in `pipeline.platforms.simulated`.
+Every call of `POST /posts` is a row, committed before the answer, so that an item which was published twice
+is visible. The protocol is described in `pipeline.platforms.simulated`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLOW_SECONDS = 2.0
 
 
 class SimulatedServer(Client):
-    """Stands in for the guarded client; reaches only the table of simulated posts of one workspace."""
+    """Replaces the guarded HTTP client; reaches only one workspace's table of simulated posts."""
 
     def __init__(self, workspace_id: UUID, *, clock: Callable[[], datetime] = utc_now) -> None:
         super().__init__(Policy(user_agent="simulated"))
@@ -38,6 +38,7 @@ class SimulatedServer(Client):
         self.clock = clock
 
     def request(self, method: str, url: str, **options: Any) -> Response:
+        """Answer a call of the simulated platform's protocol."""
         address = urlsplit(url)
         if method == "POST" and address.path == "/posts":
             return self._post(options.get("json") or {}, url, options.get("timeout", math.inf))
@@ -48,39 +49,40 @@ class SimulatedServer(Client):
             return self._remove(unquote(address.path.removeprefix("/posts/")), url)
         if method == "GET" and address.path == "/metrics":
             return self._metrics(query.get("ids", [""])[0], url)
-        return _answer(404, {"error": "There is nothing at this address."}, url)
+        return _response(404, {"error": "There is nothing at this address."}, url)
 
-    def _played(self, ref: str) -> int:
+    def _count_played(self, ref: str) -> int:
         rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref)
         return int(rows.count())
 
     def _post(self, post: Mapping[str, Any], url: str, timeout: float) -> Response:
-        ends = time.monotonic() + timeout
-        _wait(settings.SIMULATED_LATENCY_MS / 1000, ends)
+        """Record a post and answer as its script says."""
+        deadline = time.monotonic() + timeout
+        _wait(settings.SIMULATED_LATENCY_MS / 1000, deadline)
         ref = str(post.get("ref", ""))
         script = list(post.get("script") or [])
-        played = self._played(ref) if script else 0
-        word = str(script[played]) if played < len(script) else "ok"
+        played_count = self._count_played(ref) if script else 0
+        outcome = str(script[played_count]) if played_count < len(script) else "ok"
         if len(str(post.get("body", ""))) > TEXT_LIMIT:
-            word = "reject"
-        is_accepted = word in {"ok", "slow", "timeout_after_accept", "silence"}
+            outcome = "reject"
+        is_accepted = outcome in {"ok", "slow", "timeout_after_accept", "silence"}
         row = SimulatedPost(
             workspace_id=self.workspace_id,
             outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
             ref=ref,
-            answer=word,
+            answer=outcome,
             is_accepted=is_accepted,
             title=str(post.get("title", ""))[:500],
             body=str(post.get("body", "")),
             created_at=self.clock(),
         )
         insert([row])
-        if word == "slow":
-            _wait(SLOW_SECONDS, ends)
-        if word in {"timeout_after_accept", "silence"}:
+        if outcome == "slow":
+            _wait(SLOW_SECONDS, deadline)
+        if outcome in {"timeout_after_accept", "silence"}:
             message = "The simulated platform took the post and never answered."
             raise TimedOut(message, may_have_reached=True)
-        if word == "timeout_before_accept":
+        if outcome == "timeout_before_accept":
             message = "The simulated platform could not be reached."
             raise TimedOut(message, may_have_reached=False)
         refusals: dict[str, tuple[int, dict[str, Any], dict[str, str]]] = {
@@ -89,10 +91,10 @@ class SimulatedServer(Client):
             "expired": (401, {"error": "The account's permission has expired."}, {}),
             "error": (500, {"error": "The platform failed."}, {}),
         }
-        if word in refusals:
-            status, body, headers = refusals[word]
-            return _answer(status, body, url, headers)
-        return _answer(201, _shown(row), url)
+        if outcome in refusals:
+            status, body, headers = refusals[outcome]
+            return _response(status, body, url, headers)
+        return _response(201, _post_json(row), url)
 
     def _find(self, ref: str, url: str) -> Response:
         rows = SimulatedPost.everywhere.filter(
@@ -100,18 +102,18 @@ class SimulatedServer(Client):
         )
         posts = list(rows.order_by("id"))
         if any(row.answer == "silence" for row in posts):
-            return _answer(503, {"error": "The platform can't look that up."}, url)
-        return _answer(200, {"data": [_shown(row) for row in posts]}, url)
+            return _response(503, {"error": "The platform can't look that up."}, url)
+        return _response(200, {"data": [_post_json(row) for row in posts]}, url)
 
-    def _remove(self, wanted: str, url: str) -> Response:
-        post_id = ids.decode("sim", wanted)
+    def _remove(self, public_id: str, url: str) -> Response:
+        post_id = ids.decode("sim", public_id)
         rows = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, pk=post_id, removed_at=None)
         rows.update(removed_at=self.clock())
-        return _answer(204, None, url)
+        return _response(204, None, url)
 
-    def _metrics(self, wanted: str, url: str) -> Response:
+    def _metrics(self, id_list: str, url: str) -> Response:
         posts = {}
-        for text in wanted.split(","):
+        for text in id_list.split(","):
             post_id = ids.decode("sim", unquote(text))
             if post_id is not None:
                 posts[post_id] = unquote(text)
@@ -119,30 +121,30 @@ class SimulatedServer(Client):
             workspace_id=self.workspace_id, pk__in=posts, is_accepted=True, removed_at=None
         )
         now = self.clock()
-        return _answer(
+        return _response(
             200,
             {"data": {posts[row.pk]: made_up_metrics(posts[row.pk], row.created_at, now) for row in rows}},
             url,
         )
 
 
-def _wait(seconds: float, ends: float) -> None:
-    """Take its time, and no more than its caller has."""
+def _wait(seconds: float, deadline: float) -> None:
+    """Sleep, but not longer than the caller waits. Raises `TimedOut` if it would."""
     if not seconds:
         return
-    left = ends - time.monotonic()
-    time.sleep(max(0.0, min(seconds, left)))
-    if seconds > left:
+    remaining = deadline - time.monotonic()
+    time.sleep(max(0.0, min(seconds, remaining)))
+    if seconds > remaining:
         message = "The simulated platform didn't answer in time."
         raise TimedOut(message, may_have_reached=True)
 
 
-def _shown(row: SimulatedPost) -> dict[str, str]:
+def _post_json(row: SimulatedPost) -> dict[str, str]:
     post_id = ids.encode("sim", row.pk)
     return {"id": post_id, "url": f"https://simulated.invalid/posts/{post_id}"}
 
 
-def _answer(status: int, body: Any, url: str, headers: Mapping[str, str] | None = None) -> Response:
+def _response(status: int, body: Any, url: str, headers: Mapping[str, str] | None = None) -> Response:
     return Response(
         status=status,
         headers={"content-type": "application/json", **{k.lower(): v for k, v in (headers or {}).items()}},

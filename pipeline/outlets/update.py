@@ -1,4 +1,4 @@
-"""Changes an outlet but for its secrets: its name, settings and pace, off and on, one of the defaults or not."""
+"""Changes an outlet, except for its secrets: name, settings, pace, on or off, default or not."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def change(
     by: str,
     now: datetime,
 ) -> Outlet:
-    """The outlet with this name, these settings and this pace; raises `Invalid` naming each field.
+    """Change an outlet's name, settings and pace. Raises `Invalid` with each field that can't be used.
 
-    What says which account it is, or where secrets go, changes by `reconnect`.
-    `counts_clicks` is None where it stays as it is.
+    Settings that name the account, or where secrets go, change only by `reconnect`. With `counts_clicks` None
+    it stays as it is.
     """
     platform = platform_of(outlet.platform)
     name = clean_name(name, is_required=True)
     _refuse_pace(per_day, gap_minutes)
     with transaction.atomic():
-        locked = _locked(outlet)
-        kept = _changed(platform, locked, config)
+        locked = _lock(outlet)
+        settings = _merge_settings(platform, locked, config)
         states.write_as(
             locked,
             locked.status,
             name=name,
-            config={**locked.config, **kept},
+            config={**locked.config, **settings},
             per_day=per_day,
             gap_minutes=gap_minutes,
             discloses_ai=discloses_ai,
@@ -62,32 +62,35 @@ def change(
     return locked
 
 
-def _changed(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Its settings with these laid over them; raises `Invalid` for what can't be used, or isn't changed here."""
+def _merge_settings(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings with the changes.
+
+    Raises `Invalid` for what can't be used, or isn't changed here.
+    """
     if not platform.settings:
         return clean_settings(platform, {**outlet.config, **config}, None)[0]
-    was = settings_of(platform, outlet.config)
-    kept, _secrets = clean_settings(platform, {**was, **config}, None)
+    old_settings = settings_of(platform, outlet.config)
+    new_settings, _secrets = clean_settings(platform, {**old_settings, **config}, None)
     message = _("Connect it again to change this: whoever does gives the secrets anew.")
-    fixed = [
+    problems = [
         Detail(f"config.{setting.name}", "fixed", message)
         for setting in platform.settings
-        if is_fixed(setting) and kept.get(setting.name) != was.get(setting.name)
+        if is_fixed(setting) and new_settings.get(setting.name) != old_settings.get(setting.name)
     ]
-    if fixed:
-        raise Invalid(*fixed)
-    return kept
+    if problems:
+        raise Invalid(*problems)
+    return new_settings
 
 
 def _clicks_since(outlet: Outlet, now: datetime, *, counts_clicks: bool | None) -> datetime | None:
-    """Since when clicks are counted; None where they aren't."""
+    """Return since when clicks are counted; None if they aren't."""
     if counts_clicks is None:
         return outlet.clicks_since
     return (outlet.clicks_since or now) if counts_clicks else None
 
 
 def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
-    """Raises `Invalid` for numbers out of their range; None is no limit."""
+    """Raise `Invalid` for numbers out of range; None is no limit."""
     problems = []
     if per_day is not None and not 1 <= per_day <= limits.OUTLET_PER_DAY_MOST:
         message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": limits.OUTLET_PER_DAY_MOST}
@@ -102,9 +105,9 @@ def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
 
 
 def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
-    """Nothing goes through it until it is switched on; its credential is still renewed."""
+    """Stop publishing to the outlet until it is switched on; its credential is still renewed."""
     with transaction.atomic():
-        locked = _locked(outlet)
+        locked = _lock(outlet)
         if locked.status != OutletStatus.DISABLED:
             states.move(locked, "disabled", updated_at=now)
             audit_outlet("outlet.switched_off", locked, by)
@@ -112,23 +115,26 @@ def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
 
 
 def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
-    """Raises `Conflict` unless it was switched off. Whether its account works is looked at next."""
+    """Switch the outlet on, and check its account next. Raises `Conflict` unless it was switched off."""
     with transaction.atomic():
-        locked = _locked(outlet)
+        locked = _lock(outlet)
         if locked.status != OutletStatus.DISABLED:
             raise Conflict.because(code="not_disabled", message=_("It is switched on already."))
         states.move(locked, "ok", last_error=None, updated_at=now)
         audit_outlet("outlet.switched_on", locked, by)
         health.wake_mails(locked, now, ends_rest=False)
         if locked.credentials is not None:
-            # Not where a task has it at this moment: that one looks at the account anyway.
+            # Not while a task has it: that one checks the account anyway.
             Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)
             dispatcher.wake()
     return locked
 
 
 def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> bool:  # noqa: FBT001  the act's own word
-    """Whether items that name no outlet go there; False where it is so already. Raises `Invalid` where there are too many."""
+    """Set whether items that name no outlet go there; False if it is so already.
+
+    Raises `Invalid` if there would be too many default outlets.
+    """
     public_id = encode("out", outlet.pk)
     with transaction.atomic():
         row: WorkspaceDefaults = (
@@ -139,7 +145,7 @@ def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> 
         if is_default and len(row.outlets) >= limits.OUTLETS_PER_ITEM:
             message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
             raise Invalid.one("outlets", "too_many", message)
-        locked = _locked(outlet)
+        locked = _lock(outlet)
         others = [name for name in row.outlets if name != public_id]
         row.outlets = [*others, public_id] if is_default else others
         row.save(update_fields=["outlets"])
@@ -148,8 +154,11 @@ def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> 
     return True
 
 
-def _locked(outlet: Outlet) -> Outlet:
-    """The outlet as it is now, locked, with its workspace; raises `Conflict` for one that was disconnected."""
+def _lock(outlet: Outlet) -> Outlet:
+    """Return the outlet's current row, locked, with its workspace.
+
+    Raises `Conflict` for one that was disconnected.
+    """
     row: Outlet = (
         Outlet.everywhere.select_for_update(no_key=True, of=("self",))
         .select_related("workspace")

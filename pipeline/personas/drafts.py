@@ -259,7 +259,7 @@ def _load_material(draft: PersonaDraft) -> PersonaMaterial | None:
         stored: dict[str, Any] = draft.material
         return PersonaMaterial(**{**stored, "posts": tuple(stored["posts"]), "texts": tuple(stored["texts"])})
     now, host = utc_now(), host_in(draft.url)
-    free_at = host_lock.take_turn(host, draft.pk, now)
+    free_at = host_lock.take_host(host, draft.pk, now)
     if free_at is not None:
         draft.sleep_until(free_at, attempts=0)
         return None
@@ -270,7 +270,7 @@ def _load_material(draft: PersonaDraft) -> PersonaMaterial | None:
         _fail(draft, error.code, message % {"reason": error.message})
         return None
     finally:
-        host_lock.give_back(host, draft.pk, utc_now())
+        host_lock.release_host(host, draft.pk, utc_now())
     held_until = work_queue.database_now() + timedelta(seconds=settings.LEASE_SECONDS)
     if not draft.sleep_until(held_until, material=asdict(material)):
         raise LostLease

@@ -298,7 +298,7 @@ def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now:
         lane_slots.show_next_slot(source, resets_at)
         _update_source_health(source, note, now)
         balance = error.balance
-        credit_account.tell_used_up(source.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(source.workspace, balance.period_start, balance.granted, now=now)
 
 
 def _notify_few_topics(lane: SlotContext, count: int, now: datetime) -> None:

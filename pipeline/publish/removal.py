@@ -126,7 +126,7 @@ def _record_removal_failure(row: Publication, error: PluginError, connection: Ou
         }
         write_scheduled(row, values)
         if isinstance(error, NeedsReconnect):
-            health.lost(row.outlet_id, failure, now, test=row.test, request=row.request_id)
+            health.mark_lost(row.outlet_id, failure, now, test=row.test, request=row.request_id)
         refresh_item(item, now=now)
 
 

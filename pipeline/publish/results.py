@@ -88,7 +88,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         _close_attempts(row, "succeeded", None, now, attempt=attempt)
         if attempt is not None:
             # What has just taken a post works again.
-            health.works_again(row.outlet, now)
+            health.mark_working(row.outlet, now)
         publications = refresh_item(item, now=now)
         record_publication_event(row, item, "published.success", now, publications=publications)
         if twice is not None:
@@ -113,8 +113,8 @@ def record_failure(
 ) -> None:
     """It was provably not published: due again by the schedule, or failed for good.
 
-    What was prepared is kept, so that a retry goes on from there; `connection` takes the account's secrets out of what
-    is told.
+    What was prepared is kept, so that a retry goes on from there; `connection` takes the account's secrets
+    out of what is told.
 
     `tries` is how often it was tried with this one. A failure before the call is a try of its own; one that a
     look-up tells is of a call that was counted when it was armed.
@@ -123,7 +123,8 @@ def record_failure(
         item = lock_item(row.item)
         late = late_answer_of(row)
         if late is not None:
-            # This call failed, and an earlier one that had been given up has got through: it isn't sent once more.
+            # This call failed, and an earlier one that had been given up has got through: it isn't sent once
+            # more.
             _close_attempts(row, "failed", serialize_failure(error, is_retried=False), now, attempt=attempt)
             _publish_by(late, row, now)
             return
@@ -154,7 +155,7 @@ def record_failure(
             states.move(row, to, under_lease=True, **values)
         _close_attempts(row, "failed", shown, now, attempt=attempt)
         if isinstance(error, NeedsReconnect):
-            health.lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
+            health.mark_lost(row.outlet_id, shown, now, test=row.test, request=row.request_id)
         if isinstance(error, TryLater) and error.is_of_account and wait is not None:
             _let_rest(row, now + wait)
         refresh_item(item, now=now)
@@ -194,8 +195,8 @@ def record_unknown(
 def keep_late_answer(
     row: Publication, item: GeneratedItem, attempt: Attempt, sent: Sent, now: datetime
 ) -> None:
-    """The platform has the post, and says so when the attempt is closed already: kept, used where nothing was sent since,
-    else told. The caller holds item and row.
+    """The platform has the post, and says so when the attempt is closed already: kept, used where nothing was
+    sent since, else told. The caller holds item and row.
     """
     # Where our own ledger is the mailing, the answer is no word of a platform.
     if platform_of(row.platform).mails_subscribers:
@@ -266,7 +267,9 @@ def _publish_by(attempt: Attempt, row: Publication, now: datetime) -> None:
 
 
 def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now: datetime) -> None:
-    """Keep the newest numbers beside the publication, for its JSON; the measurements themselves are the facts."""
+    """Keep the newest numbers beside the publication, for its JSON; the measurements themselves are the
+    facts.
+    """
     Publication.everywhere.filter(pk=publication_id).update(
         metrics=dict(metrics), version=F("version") + 1, updated_at=now
     )
@@ -303,7 +306,9 @@ def is_overdue(row: Publication, now: datetime) -> bool:
 
 
 def next_wake_at(row: Publication) -> datetime | None:
-    """When a task looks at a scheduled publication: for its next try, or before that to tell that it is late."""
+    """When a task looks at a scheduled publication: for its next try, or before that to tell that it is
+    late.
+    """
     moment = row.next_attempt_at or row.due_at
     return moment and _or_when_overdue(row, moment)
 

@@ -12,7 +12,7 @@ from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate, mailing, publish
 from pipeline.generate import acceptance, lifecycle, retry_rules
-from pipeline.holds.source_changes import OUT
+from pipeline.holds.source_changes import PUBLISHED_STATUSES
 from pipeline.ingest import collect
 from pipeline.media import drawn_pictures, media_root_id
 from pipeline.media.files import erase_files_of_items
@@ -72,7 +72,7 @@ def approve(
         states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
-        _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
+        _refuse_unless(row, allowed | PUBLISHED_STATUSES if is_flagged else allowed, "approved")
         update_locked(
             row,
             now,

@@ -1,1 +1,1 @@
-"""What is stopped or can't run here: kill switches, availability, host slots."""
+"""Says what is stopped or can't run here: kill switches, availability, host slots."""

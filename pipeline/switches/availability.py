@@ -1,7 +1,7 @@
-"""What can work on this instance: kinds of sources, engines, voices and platforms, asked by every door.
+"""Says which kinds of sources, engines, voices and platforms work on this instance.
 
-A plug-in says what it lacks here; the operator may take one out (`DISABLED_KINDS`). Whatever can't work is refused
-before anything is stored, with the sentence that lists and previews show.
+A plug-in says what it lacks here; the operator may take one out (`DISABLED_KINDS`). Whatever can't work is
+refused before anything is stored, with the sentence that lists and previews show.
 """
 
 from __future__ import annotations
@@ -30,100 +30,108 @@ CAN_BE_DISABLED: Final[tuple[Family, ...]] = ("sources", "engines", "voices", "p
 
 
 class SourceUnavailable(AppError):
-    """Such a source can't work here now; `detail` says why and what to do."""
+    """Raised if such a source can't work here now; `detail` says why and what to do."""
 
     code = "source_unavailable"
 
 
 class EngineUnavailable(AppError):
-    """Such an engine can't be run here; `detail` says why and what to do."""
+    """Raised if such an engine can't be run here; `detail` says why and what to do."""
 
     code = "engine_unavailable"
 
 
 def environment_of_source(kind: SourceKind) -> dict[str, str]:
-    """The operator's settings that the kind names, with its defaults."""
-    given = settings.SOURCE_ENVIRONMENT
-    return {name: given.get(name, default) for name, default in kind.environment.items()}
+    """Return the operator's settings that the kind names, with its defaults."""
+    environment = settings.SOURCE_ENVIRONMENT
+    return {name: environment.get(name, default) for name, default in kind.environment.items()}
 
 
 def environment_of_voice(voice: Voice) -> dict[str, str]:
-    """The operator's settings that the voice names, with its defaults."""
-    given = settings.VOICE_ENVIRONMENT
-    return {name: given.get(name, default) for name, default in voice.environment.items()}
+    """Return the operator's settings that the voice names, with its defaults."""
+    environment = settings.VOICE_ENVIRONMENT
+    return {name: environment.get(name, default) for name, default in voice.environment.items()}
 
 
 def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unavailability | None:
-    """Why no source of the kind works here or, with a clean `config`, none with these settings; None where one can.
+    """Return why no source of the kind works here, None if one can.
 
-    What a brand lane needs of its workspace is asked by `generate.topics.lane_eligibility.why_unavailable`.
+    With a clean `config`, why none with these settings does. What a brand lane needs of its workspace is
+    checked by `generate.topics.lane_eligibility.why_unavailable`.
     """
-    taken_out = _taken_out("sources", kind.kind, kind.label)
-    return taken_out or kind.unavailable(config, environment_of_source(kind))
+    disabled = _disabled_by_operator("sources", kind.kind, kind.label)
+    return disabled or kind.unavailable(config, environment_of_source(kind))
 
 
 def settings_of_source(kind: SourceKind) -> Mapping[str, Unavailability]:
-    """The settings of `config` that can't be used here, each with why; none of a kind that can't work at all."""
+    """Return the settings that can't be used here, with reasons; empty if the kind can't work at all."""
     return {} if of_source(kind) else kind.unavailable_settings(environment_of_source(kind))
 
 
 def of_engine(engine: Engine) -> Unavailability | None:
-    """Why nothing is made by this engine here, whatever it is made from; None where it can be."""
-    return _taken_out("engines", engine.kind, engine.name)
+    """Return why this engine can't be run here, whatever its input; None if it can."""
+    return _disabled_by_operator("engines", engine.kind, engine.name)
 
 
 def of_voice(voice: Voice) -> Unavailability | None:
-    """Why this voice doesn't speak here; None where it does."""
-    return _taken_out("voices", voice.kind, voice.label) or voice.unavailable(environment_of_voice(voice))
+    """Return why this voice doesn't work here; None if it does."""
+    return _disabled_by_operator("voices", voice.kind, voice.label) or voice.unavailable(
+        environment_of_voice(voice)
+    )
 
 
 def of_platform(platform: Platform) -> Unavailability | None:
-    """Why nothing is connected to or published on this platform here; None where it can be."""
-    return _taken_out("platforms", platform.kind, platform.label)
+    """Return why nothing is connected to or published on this platform here; None if it can be."""
+    return _disabled_by_operator("platforms", platform.kind, platform.label)
 
 
 def _of_voices() -> Unavailability | None:
-    """Why films are silent here; None where some voice speaks."""
+    """Return why films are silent here; None if any voice works."""
     reasons = [of_voice(voice) for voice in plugins.every("voices", Voice)]
     return None if None in reasons else of_voice(plugins.get("voices", "system", Voice))
 
 
 def restrictions_of(engine: Engine) -> list[Unavailability]:
-    """What the engine can't do here though it can be run."""
-    found: list[Unavailability] = []
+    """Return what the engine can't do here although it can be run."""
+    restrictions: list[Unavailability] = []
     if type(engine).script is not Engine.script and (why := _of_voices()) is not None:
         reason = _("Films are silent, with captions: %(why)s") % {"why": why.reason}
-        found.append(Unavailability(reason, why.remedy, code=why.code))
+        restrictions.append(Unavailability(reason, why.remedy, code=why.code))
     if TRAITS[engine.bucket].is_drawn and (unshown := unshown_scripts()) is not None:
-        found.append(unshown)
-    return found
+        restrictions.append(unshown)
+    return restrictions
 
 
 def engines() -> list[Engine]:
-    """The engines that can be run here."""
+    """Return the engines that can be run here."""
     return [engine for engine in plugins.every("engines", Engine) if of_engine(engine) is None]
 
 
 def refuse_source(why: Unavailability | None) -> None:
-    """Raises `SourceUnavailable` with the sentence, unless there is nothing against it."""
+    """Raise `SourceUnavailable` with the reason, if there is one."""
     if why is not None:
         raise SourceUnavailable(Detail(why.field, SourceUnavailable.code, why.sentence))
 
 
 def refuse_engines(names: Sequence[str], *, field: str = "engines") -> None:
-    """Raises `EngineUnavailable` with a sentence for each named engine output that can't be run here."""
-    known = {engine.name: engine for engine in plugins.every("engines", Engine)}
-    found = [(place, of_engine(known[name])) for place, name in enumerate(names) if name in known]
+    """Raise `EngineUnavailable` with a reason for each named engine output that can't be run here."""
+    engines_by_name = {engine.name: engine for engine in plugins.every("engines", Engine)}
+    reasons = [
+        (index, of_engine(engines_by_name[name]))
+        for index, name in enumerate(names)
+        if name in engines_by_name
+    ]
     details = [
-        Detail(f"{field}[{place}]", EngineUnavailable.code, why.sentence)
-        for place, why in found
+        Detail(f"{field}[{index}]", EngineUnavailable.code, why.sentence)
+        for index, why in reasons
         if why is not None
     ]
     if details:
         raise EngineUnavailable(*details)
 
 
-def _taken_out(family: Family, kind: str, label: str) -> Unavailability | None:
+def _disabled_by_operator(family: Family, kind: str, label: str) -> Unavailability | None:
+    """Return the reason if the operator has disabled the kind, else None."""
     if f"{family}/{kind}" not in settings.DISABLED_KINDS:
         return None
     reason = _("The operator has taken %(name)s out of this service.") % {"name": label}

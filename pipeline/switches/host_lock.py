@@ -1,4 +1,4 @@
-"""One fetch at a time from each host, whoever's sources they are for and whichever process fetches."""
+"""Allows one fetch at a time from each host, for all sources and processes."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
-def take_turn(host: str, source_id: UUID, now: datetime) -> datetime | None:
-    """Take the host for one lease; None where it is ours, else when to look again.
+def take_host(host: str, source_id: UUID, now: datetime) -> datetime | None:
+    """Take the host for one lease; return None on success, else when to try again.
 
-    One statement where the host is free. A source whose kind names no host needs no turn.
+    One statement if the host is free. A source whose kind names no host needs none.
     """
     if not host:
         return None
-    until = now + timedelta(seconds=settings.LEASE_SECONDS)
-    # The row's lock decides between two that ask at the same moment.
+    lease_end = now + timedelta(seconds=settings.LEASE_SECONDS)
+    # The row's lock decides between two workers at the same moment.
     sql = f"""INSERT INTO host_slot (host, free_at, holder) VALUES (%s, %s, %s)
              ON CONFLICT (host) DO UPDATE SET free_at = excluded.free_at, holder = excluded.holder
              WHERE host_slot.free_at <= %s RETURNING host {MAY_BE_LOST}"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [host, _moment(until), _uuid(source_id), _moment(now)])
+        cursor.execute(sql, [host, _adapt_datetime(lease_end), _adapt_uuid(source_id), _adapt_datetime(now)])
         if cursor.fetchone() is not None:
             return None
-    # Whoever fetches now is done long before its lease ends, as a rule. By chance, or all would come back together.
+    # The present fetch usually ends long before its lease. The wait is random, or all would come back
+    # together.
     return now + limits.HOST_BUSY_WAIT * random.uniform(0.25, 1)  # noqa: S311
 
 
-def give_back(host: str, source_id: UUID, now: datetime) -> None:
-    """The next fetch may begin after a short rest. Where another one has taken the host since, nothing changes."""
+def release_host(host: str, source_id: UUID, now: datetime) -> None:
+    """Let the next fetch begin after a short pause; nothing if another source has taken the host since."""
     if host:
         HostSlot.everywhere.filter(host=host, holder=source_id).update(
             free_at=now + limits.HOST_GAP, holder=None
@@ -47,17 +48,17 @@ def give_back(host: str, source_id: UUID, now: datetime) -> None:
 
 
 def forget(now: datetime) -> int:
-    """Hosts that nobody has fetched from for a day, some at a time."""
+    """Delete some hosts that nobody has fetched from for a day, and return how many."""
     old = HostSlot.everywhere.filter(free_at__lt=now - limits.HOST_SLOTS_KEPT)
-    some = list(old.values_list("pk", flat=True)[:500])
-    if not some:
+    hosts = list(old.values_list("pk", flat=True)[:500])
+    if not hosts:
         return 0
-    return old.filter(pk__in=some).delete()[0]
+    return old.filter(pk__in=hosts).delete()[0]
 
 
-def _moment(moment: datetime) -> Any:
+def _adapt_datetime(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
 
 
-def _uuid(value: UUID) -> Any:
+def _adapt_uuid(value: UUID) -> Any:
     return value if connection.features.has_native_uuid_field else value.hex

@@ -1,4 +1,4 @@
-"""Stop publishing or model calls, for everybody, a platform or a workspace; resume what was stopped."""
+"""Stops publishing or model calls everywhere, on a platform or in a workspace, and resumes them."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ What = Literal["publishing", "model_calls"]
 CACHED_SECONDS: Final = 1.0
 WOKEN_AT_ONCE: Final = 500
 MODEL_CALLS_STOPPED: Final = "model_calls_stopped"
-"""The code in `error` of a generation that waits for this; `resume` wakes those that carry it."""
+"""The code in `error` of a generation that waits for a switch; `resume` wakes those that have it."""
 
-_read: Final[dict[str, tuple[float, list[Switch]]]] = {}
+_cache: Final[dict[str, tuple[float, list[Switch]]]] = {}
 
 
 def stop(
     what: What, *, platform: str = "", workspace: Workspace | None = None, reason: str, actor: str
 ) -> Switch:
-    """Hold back from now on; what is in hand already comes to its end. Stopping again renews the reason."""
+    """Stop from now on; what is in progress still ends. Stopping again replaces the reason."""
     reason = reason.strip()
     refuse_unless_sound(what, platform, reason)
     with transaction.atomic():
         switch, is_new = Switch.everywhere.update_or_create(
             what=what, platform=platform, workspace=workspace, defaults={"reason": reason, "set_by": actor}
         )
-        _note("stopped" if is_new else "stopped_again", switch, actor)
-        transaction.on_commit(_read.clear)
-    stopped_now: Switch = switch
-    return stopped_now
+        _audit("stopped" if is_new else "stopped_again", switch, actor)
+        transaction.on_commit(_cache.clear)
+    created: Switch = switch
+    return created
 
 
 def refuse_unless_sound(what: str, platform: str, reason: str) -> None:
+    """Raise `Invalid` without a reason, or if model calls are to be stopped for a platform."""
     if not reason.strip():
         raise Invalid.one(field="reason", code="required", message="Say why; people are shown it.")
     if what == "model_calls" and platform:
@@ -55,79 +56,85 @@ def refuse_unless_sound(what: str, platform: str, reason: str) -> None:
 
 
 def resume(switch: Switch, *, actor: str, now: datetime | None = None) -> bool:
-    """Let go of what it held back, at once; False where somebody had done so already."""
+    """Remove the switch and wake what it held back; False if somebody had removed it already."""
     now = now or utc_now()
     with transaction.atomic():
         deleted, _ = Switch.everywhere.filter(pk=switch.pk).delete()
         if not deleted:
             return False
-        _note("resumed", switch, actor)
-        transaction.on_commit(_read.clear)
+        _audit("resumed", switch, actor)
+        transaction.on_commit(_cache.clear)
     _wake(switch, now)
     return True
 
 
 def stopped(what: What, *, platform: str = "", workspace_id: UUID | None = None) -> Switch | None:
-    """The switch that stops this, the widest first; None where nothing does."""
+    """Return the switch that stops this, the widest first; None if nothing does."""
     for switch in standing():
-        is_here = (not switch.platform or switch.platform == platform) and (
+        applies = (not switch.platform or switch.platform == platform) and (
             switch.workspace_id is None or switch.workspace_id == workspace_id
         )
-        if switch.what == what and is_here:
+        if switch.what == what and applies:
             return switch
     return None
 
 
 def stopped_anywhere(what: What, *, workspace_id: UUID) -> Switch | None:
-    """The widest switch that touches the workspace, be it for one platform alone."""
-    here = {None, workspace_id}
-    return next((row for row in standing() if row.what == what and row.workspace_id in here), None)
+    """Return the widest switch that affects the workspace, even if only for one platform."""
+    scopes = {None, workspace_id}
+    return next((row for row in standing() if row.what == what and row.workspace_id in scopes), None)
 
 
 def standing() -> list[Switch]:
-    """Everything that is stopped; as of the last second at the latest."""
+    """Return all switches, at most a second old."""
     if connection.in_atomic_block:
-        # What this transaction has written itself counts, and nobody else may see it.
-        return _all()
-    kept = _read.get("switches")
-    if kept is None or not 0 <= time.monotonic() - kept[0] < CACHED_SECONDS:
-        kept = _read["switches"] = (time.monotonic(), _all())
-    return kept[1]
+        # The transaction must see its own writes, and nobody else may see them.
+        return _load_switches()
+    cached = _cache.get("switches")
+    if cached is None or not 0 <= time.monotonic() - cached[0] < CACHED_SECONDS:
+        cached = _cache["switches"] = (time.monotonic(), _load_switches())
+    return cached[1]
 
 
-def _all() -> list[Switch]:
-    found = Switch.everywhere.select_related("workspace").order_by("created_at")
-    return sorted(found, key=lambda switch: (switch.workspace_id is not None, bool(switch.platform)))
+def _load_switches() -> list[Switch]:
+    """Read all switches, the widest first."""
+    switches = Switch.everywhere.select_related("workspace").order_by("created_at")
+    return sorted(switches, key=lambda switch: (switch.workspace_id is not None, bool(switch.platform)))
 
 
 def _wake(switch: Switch, now: datetime) -> None:
-    """A second stop that still holds them sends them back to wait; a row missed here is looked at within its wait."""
+    """Wake what the switch held back.
+
+    If another switch still stops it, it goes back to wait; a row that is missed here is taken after its own
+    wait.
+    """
     model: Any
     if switch.what == "publishing":
         model = Publication
-        # Those whose promise is for later, or that wait for a retry of their own, were not held by this.
-        waits = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
+        # Publications that are due later, or that wait for a retry, weren't held by this switch.
+        held = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
             Q(next_attempt_at=None) | Q(next_attempt_at__lte=now)
         )
         if switch.platform:
-            waits &= Q(platform=switch.platform)
+            held &= Q(platform=switch.platform)
     else:
         model = Generation
-        waits = Q(status__in=sorted(OPEN_RUNS), error__code=MODEL_CALLS_STOPPED)
+        held = Q(status__in=sorted(OPEN_RUNS), error__code=MODEL_CALLS_STOPPED)
     if switch.workspace_id is not None:
-        waits &= Q(workspace_id=switch.workspace_id)
+        held &= Q(workspace_id=switch.workspace_id)
     with transaction.atomic():
-        # What sleeps has no attempts; what has is at work, and taking it away would pay for a call twice.
-        # Skipped where locked: the holder is changing that row, and waiting for many rows in turn could deadlock.
-        rows = model.everywhere.select_for_update(skip_locked=True).filter(waits, wake_at__gt=now, attempts=0)
+        # Sleeping rows have no attempts; rows with attempts are being worked, and taking one away would pay
+        # for a call twice. Locked rows are skipped: their holder is changing them, and waiting for many rows
+        # in turn could deadlock.
+        rows = model.everywhere.select_for_update(skip_locked=True).filter(held, wake_at__gt=now, attempts=0)
         ids = list(rows.order_by("pk").values_list("pk", flat=True))
         for start in range(0, len(ids), WOKEN_AT_ONCE):
-            some = ids[start : start + WOKEN_AT_ONCE]
-            model.everywhere.filter(pk__in=some).update(wake_at=now, **work_queue.overtake())
+            batch = ids[start : start + WOKEN_AT_ONCE]
+            model.everywhere.filter(pk__in=batch).update(wake_at=now, **work_queue.overtake())
         dispatcher.wake()
 
 
-def _note(action: str, switch: Switch, actor: str) -> None:
+def _audit(action: str, switch: Switch, actor: str) -> None:
     audit.note(
         f"{switch.what}.{action}",
         workspace=switch.workspace,

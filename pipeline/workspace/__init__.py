@@ -1,1 +1,1 @@
-"""What a workspace starts with, its defaults, digest, export and end."""
+"""Provisions, exports, purges and counts workspaces, and stores their defaults."""

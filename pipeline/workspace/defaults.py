@@ -1,4 +1,4 @@
-"""What a workspace uses where a request or a source doesn't say: read and changed."""
+"""Reads and changes what a workspace uses if a request or a source doesn't say."""
 
 from __future__ import annotations
 
@@ -32,31 +32,35 @@ class Defaults:
     outlets: tuple[str, ...]
     late_policy: str = "publish"
     max_lateness_minutes: int | None = None
-    """None with `publish`, which never is too late."""
+    """None with `publish`, which is never too late."""
 
 
 def read(workspace: Workspace) -> Defaults:
-    return _told(WorkspaceDefaults.objects.of(workspace).get())
+    """Return the workspace's defaults."""
+    return _to_defaults(WorkspaceDefaults.objects.of(workspace).get())
 
 
-def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
-    """Raises `Invalid` for what isn't there, `EngineUnavailable` for what can't be run here; False where it is so already. What is at work already keeps its own."""
-    persona = _persona(workspace, wanted.persona)
-    _refuse_unknown_engines(wanted.engines)
-    availability.refuse_engines(wanted.engines)
-    _refuse_unknown_outlets(workspace, wanted.outlets)
-    wanted = _with_minutes(wanted)
+def change(workspace: Workspace, defaults: Defaults, *, actor: str) -> bool:
+    """Change the defaults; False if they are so already. What is in progress keeps its own.
+
+    Raises `Invalid` for what doesn't exist, `EngineUnavailable` for what can't be run here.
+    """
+    persona = _find_persona(workspace, defaults.persona)
+    _refuse_unknown_engines(defaults.engines)
+    availability.refuse_engines(defaults.engines)
+    _refuse_unknown_outlets(workspace, defaults.outlets)
+    defaults = _clean_lateness(defaults)
     with transaction.atomic():
         row: WorkspaceDefaults = WorkspaceDefaults.objects.of(workspace).select_for_update().get()
-        before = _told(row)
-        if before == wanted:
+        old_defaults = _to_defaults(row)
+        if old_defaults == defaults:
             return False
         WorkspaceDefaults.objects.of(workspace).filter(pk=row.pk).update(
             persona=persona,
-            engines=list(wanted.engines),
-            outlets=list(wanted.outlets),
-            late_policy=wanted.late_policy,
-            max_lateness_minutes=wanted.max_lateness_minutes,
+            engines=list(defaults.engines),
+            outlets=list(defaults.outlets),
+            late_policy=defaults.late_policy,
+            max_lateness_minutes=defaults.max_lateness_minutes,
         )
         audit.note(
             "defaults.changed",
@@ -64,17 +68,17 @@ def change(workspace: Workspace, wanted: Defaults, *, actor: str) -> bool:
             actor=actor,
             subject=workspace.public_id,
             details={
-                "persona": [before.persona, wanted.persona],
-                "engines": [list(before.engines), list(wanted.engines)],
-                "outlets": [list(before.outlets), list(wanted.outlets)],
-                "late_policy": [before.late_policy, wanted.late_policy],
-                "max_lateness_minutes": [before.max_lateness_minutes, wanted.max_lateness_minutes],
+                "persona": [old_defaults.persona, defaults.persona],
+                "engines": [list(old_defaults.engines), list(defaults.engines)],
+                "outlets": [list(old_defaults.outlets), list(defaults.outlets)],
+                "late_policy": [old_defaults.late_policy, defaults.late_policy],
+                "max_lateness_minutes": [old_defaults.max_lateness_minutes, defaults.max_lateness_minutes],
             },
         )
     return True
 
 
-def _told(row: WorkspaceDefaults) -> Defaults:
+def _to_defaults(row: WorkspaceDefaults) -> Defaults:
     return Defaults(
         encode("per", row.persona_id),
         tuple(row.engines),
@@ -84,26 +88,28 @@ def _told(row: WorkspaceDefaults) -> Defaults:
     )
 
 
-def _with_minutes(wanted: Defaults) -> Defaults:
-    if wanted.late_policy not in LatePolicy.values:
+def _clean_lateness(defaults: Defaults) -> Defaults:
+    """Return the defaults with the minutes that their policy needs. Raises `Invalid` for bad ones."""
+    if defaults.late_policy not in LatePolicy.values:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
-    if wanted.late_policy == "publish":
-        return replace(wanted, max_lateness_minutes=None)
-    minutes = DEFAULT_LATENESS_MINUTES if wanted.max_lateness_minutes is None else wanted.max_lateness_minutes
+    if defaults.late_policy == "publish":
+        return replace(defaults, max_lateness_minutes=None)
+    minutes = DEFAULT_LATENESS_MINUTES if defaults.max_lateness_minutes is None else defaults.max_lateness_minutes
     if not 1 <= minutes <= MAX_LATENESS_MINUTES:
         message = _("Give a number from 1 to %(most)d.") % {"most": MAX_LATENESS_MINUTES}
         raise Invalid.one("max_lateness_minutes", "out_of_range", message)
-    return replace(wanted, max_lateness_minutes=minutes)
+    return replace(defaults, max_lateness_minutes=minutes)
 
 
-def _persona(workspace: Workspace, public_id: str) -> Persona:
-    key = decode("per", public_id)
-    found: Persona | None = (
-        Persona.objects.of(workspace).filter(pk=key, deleted_at=None).first() if key else None
+def _find_persona(workspace: Workspace, public_id: str) -> Persona:
+    """Return the persona. Raises `Invalid` if it doesn't exist any more."""
+    persona_id = decode("per", public_id)
+    persona: Persona | None = (
+        Persona.objects.of(workspace).filter(pk=persona_id, deleted_at=None).first() if persona_id else None
     )
-    if found is None:
+    if persona is None:
         raise Invalid.one("persona", "unknown", _("This persona isn't there any more. Choose another one."))
-    return found
+    return persona
 
 
 def _refuse_unknown_engines(names: Sequence[str]) -> None:
@@ -118,7 +124,7 @@ def _refuse_unknown_outlets(workspace: Workspace, public_ids: Sequence[str]) -> 
     if len(public_ids) > limits.OUTLETS_PER_ITEM:
         message = _("Choose at most %(most)d.") % {"most": limits.OUTLETS_PER_ITEM}
         raise Invalid.one("outlets", "too_many", message)
-    keys = {key for one in public_ids if (key := decode("out", one))}
-    there = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None).count()
-    if there != len(public_ids):
+    outlet_ids = {outlet_id for public_id in public_ids if (outlet_id := decode("out", public_id))}
+    count = Outlet.objects.of(workspace).filter(pk__in=outlet_ids, deleted_at=None).count()
+    if count != len(public_ids):
         raise Invalid.one("outlets", "unknown", _("One of these outlets isn't there any more."))

@@ -1,4 +1,4 @@
-"""What the daily digest counts at its moment: the items that wait for review."""
+"""Counts the items that wait for review, for the daily digest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def send_digest(row: NoticeDigest, *, now: datetime | None = None) -> None:
-    """Work one claimed digest."""
+    """Send one claimed digest."""
     now = now or utc_now()
     row.workspace = Workspace.everywhere.get(pk=row.workspace_id)
     notices.send_digest(row, _lines(row.workspace, now), now=now)
@@ -31,11 +31,11 @@ def _lines(workspace: Workspace, now: datetime) -> list[notices.DigestLine]:
     if not waiting.count:
         return []
     text = ngettext("%(count)s item to review.", "%(count)s items to review.", waiting.count) % {
-        "count": waiting.said
+        "count": waiting.text
     }
     if waiting.oldest_at is not None:
         text += " " + _("Oldest: %(span)s.") % {
-            # Its hard spaces are for web pages.
+            # `timesince` uses non-breaking spaces, which mails don't need.
             "span": timesince(waiting.oldest_at, now).replace("\xa0", " ")
         }
     return [notices.DigestLine("reviews_waiting", text)]

@@ -1,4 +1,4 @@
-"""The pipeline's part of a workspace's export: the shapes of the API, without what opens anything."""
+"""Exports the pipeline's part of a workspace in the API's shapes, without secrets and secret addresses."""
 
 from __future__ import annotations
 
@@ -43,16 +43,17 @@ if TYPE_CHECKING:
     from accounts.export import Part
     from accounts.models import Workspace
 
-_ROWS_TOGETHER: Final = 200
+_RAW_ITEMS_PER_BATCH: Final = 200
 _CALL_FIELDS: Final = ("asked_model", "model", "outcome", "input_tokens", "output_tokens", "cost_micro_usd")
 
 
 def collect_parts(workspace: Workspace) -> Iterator[Part]:
+    """Yield the pipeline's part of an export."""
     defaults = WorkspaceDefaults.objects.of(workspace).first()
     outlets = defaults.outlets if defaults else []
     persona_id = defaults.persona_id if defaults else None
     if defaults:
-        yield "defaults.jsonl", [_defaults(defaults)]
+        yield "defaults.jsonl", [_defaults_json(defaults)]
     personas = Persona.objects.of(workspace).filter(deleted_at=None).values(*payloads.PERSONA_FIELDS)
     yield (
         "personas.jsonl",
@@ -61,44 +62,48 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     topics = Topic.objects.of(workspace).filter(deleted_at=None).values(*payloads.TOPIC_FIELDS)
     yield "topics.jsonl", (payloads.topic(row) for row in iterate_rows(topics))
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).values(*payloads.OUTLET_FIELDS)
-    yield "outlets.jsonl", (_outlet(row, outlets) for row in iterate_rows(rows))
+    yield "outlets.jsonl", (_outlet_json(row, outlets) for row in iterate_rows(rows))
     rows = Source.objects.of(workspace).filter(deleted_at=None).values(*payloads.SOURCE_FIELDS)
-    yield "sources.jsonl", (_source(row) for row in iterate_rows(rows))
-    listed = SourceEntry.objects.of(workspace).filter(source__deleted_at=None)
-    entries = listed.values(*payloads.SOURCE_ENTRY_FIELDS)
+    yield "sources.jsonl", (_source_json(row) for row in iterate_rows(rows))
+    source_entries = SourceEntry.objects.of(workspace).filter(source__deleted_at=None)
+    entries = source_entries.values(*payloads.SOURCE_ENTRY_FIELDS)
     yield "source_entries.jsonl", (payloads.source_entry(row) for row in iterate_rows(entries))
     rows = RawItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.RAW_ITEM_FIELDS)
     yield "raw_items.jsonl", _raw_items(workspace, rows)
     bodies = RawBody.objects.of(workspace).filter(raw_item__deleted_at=None)
-    yield "raw_bodies.jsonl", (_body(row) for row in iterate_rows(bodies))
+    yield "raw_bodies.jsonl", (_body_json(row) for row in iterate_rows(bodies))
     now = utc_now()
     rows = GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.GENERATED_ITEM_FIELDS)
     yield "generated_items.jsonl", (payloads.generated_item(row, now=now) for row in iterate_rows(rows))
     revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
-    yield "revisions.jsonl", (_revision(row) for row in iterate_rows(revisions))
+    yield "revisions.jsonl", (_revision_json(row) for row in iterate_rows(revisions))
     rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)
     yield "publications.jsonl", (payloads.publication(row, now=now) for row in iterate_rows(rows))
     subscribers = Subscriber.objects.of(workspace)
-    yield "subscribers.jsonl", (_subscriber(row) for row in iterate_rows(subscribers))
+    yield "subscribers.jsonl", (_subscriber_json(row) for row in iterate_rows(subscribers))
     mailings = Mailing.objects.of(workspace)
-    yield "mailings.jsonl", (_mailing(row) for row in iterate_rows(mailings))
+    yield "mailings.jsonl", (_mailing_json(row) for row in iterate_rows(mailings))
     mails = MailDelivery.objects.of(workspace).select_related("subscriber")
-    yield "mails.jsonl", (_mail(row) for row in iterate_rows(mails))
+    yield "mails.jsonl", (_mail_json(row) for row in iterate_rows(mails))
     yield (
         "series.jsonl",
         (payloads.series(row) for row in iterate_rows(Series.objects.of(workspace).filter(deleted_at=None))),
     )
     recurrences = Recurrence.objects.of(workspace)
     yield "recurrences.jsonl", (payloads.recurrence(row) for row in iterate_rows(recurrences))
-    yield "queues.jsonl", (_queue(row) for row in iterate_rows(PublishQueue.objects.of(workspace).values()))
+    yield (
+        "queues.jsonl",
+        (_queue_json(row) for row in iterate_rows(PublishQueue.objects.of(workspace).values())),
+    )
     calls = ModelCall.objects.of(workspace)
-    yield "model_calls.jsonl", (_call(row) for row in iterate_rows(calls))
+    yield "model_calls.jsonl", (_model_call_json(row) for row in iterate_rows(calls))
     rows = Upload.objects.of(workspace).values(*payloads.UPLOAD_FIELDS)
-    yield "uploads.jsonl", (_upload(row) for row in iterate_rows(rows))
-    yield from _files(workspace)
+    yield "uploads.jsonl", (_upload_json(row) for row in iterate_rows(rows))
+    yield from _media_files(workspace)
 
 
-def _files(workspace: Workspace) -> Iterator[Part]:
+def _media_files(workspace: Workspace) -> Iterator[Part]:
+    """Yield the files of items and uploads."""
     assets = Asset.objects.of(workspace).filter(revoked_at=None, item__deleted_at=None)
     for asset in iterate_rows(assets):
         path = files.path_of(asset.path)
@@ -111,21 +116,21 @@ def _files(workspace: Workspace) -> Iterator[Part]:
             yield f"uploads/{encode('upl', upload.pk)}{path.suffix}", path
 
 
-def _upload(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Without its address, which opens it to whoever knows it."""
-    shown = payloads.upload(row)
-    del shown["url"]
-    return shown
+def _upload_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the upload without its address, which opens it for whoever knows it."""
+    payload = payloads.upload(row)
+    del payload["url"]
+    return payload
 
 
 def _raw_items(workspace: Workspace, rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
-    """With their outcomes, which are read for a few at a time."""
-    found = iterate_rows(rows)
-    while some := list(islice(found, _ROWS_TOGETHER)):
-        yield from raw_item_outcomes.serialize_raw_items(workspace, some)
+    """Yield raw items with their outcomes, which are read in batches."""
+    remaining = iterate_rows(rows)
+    while batch := list(islice(remaining, _RAW_ITEMS_PER_BATCH)):
+        yield from raw_item_outcomes.serialize_raw_items(workspace, batch)
 
 
-def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:
+def _defaults_json(row: WorkspaceDefaults) -> dict[str, Any]:
     return {
         "persona": encode("per", row.persona_id),
         "engines": row.engines,
@@ -135,28 +140,28 @@ def _defaults(row: WorkspaceDefaults) -> dict[str, Any]:
     }
 
 
-def _outlet(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
-    """Without the feed's address, which opens it to whoever knows it."""
-    shown = payloads.outlet(row, is_default=encode("out", row["id"]) in defaults)
-    del shown["feeds"]
-    return shown
+def _outlet_json(row: Mapping[str, Any], defaults: list[str]) -> dict[str, Any]:
+    """Return the outlet without the feed's address, which opens it for whoever knows it."""
+    payload = payloads.outlet(row, is_default=encode("out", row["id"]) in defaults)
+    del payload["feeds"]
+    return payload
 
 
-def _queue(row: Mapping[str, Any]) -> dict[str, Any]:
+def _queue_json(row: Mapping[str, Any]) -> dict[str, Any]:
     outlets = Outlet.everywhere.filter(queue_id=row["id"], deleted_at=None).order_by("id")
-    names = [encode("out", key) for key in outlets.values_list("id", flat=True)]
+    names = [encode("out", outlet_id) for outlet_id in outlets.values_list("id", flat=True)]
     return payloads.publish_queue(row, outlets=names)
 
 
-def _source(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the inbound address, which takes whatever is sent to it; what verifies a sender is a secret too."""
-    shown = payloads.source(row)
-    del shown["inbound_url"]
-    shown["config"] = {key: value for key, value in row["config"].items() if key != "verification"}
-    return shown
+def _source_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the source without its inbound address and the secret that verifies senders."""
+    payload = payloads.source(row)
+    del payload["inbound_url"]
+    payload["config"] = {key: value for key, value in row["config"].items() if key != "verification"}
+    return payload
 
 
-def _body(row: RawBody) -> dict[str, Any]:
+def _body_json(row: RawBody) -> dict[str, Any]:
     return {
         "raw_item": encode("raw", row.raw_item_id),
         "content_version": row.number,
@@ -167,7 +172,7 @@ def _body(row: RawBody) -> dict[str, Any]:
     }
 
 
-def _revision(row: Revision) -> dict[str, Any]:
+def _revision_json(row: Revision) -> dict[str, Any]:
     return {
         "generated_item": encode("gen", row.item_id),
         "revision": row.number,
@@ -181,8 +186,8 @@ def _revision(row: Revision) -> dict[str, Any]:
     }
 
 
-def _subscriber(row: Subscriber) -> dict[str, Any]:
-    """Without the token, which unsubscribes whoever it belongs to."""
+def _subscriber_json(row: Subscriber) -> dict[str, Any]:
+    """Return the subscriber without the token, which unsubscribes them."""
     return {
         "outlet": encode("out", row.outlet_id),
         "email": row.email,
@@ -195,7 +200,7 @@ def _subscriber(row: Subscriber) -> dict[str, Any]:
     }
 
 
-def _mailing(row: Mailing) -> dict[str, Any]:
+def _mailing_json(row: Mailing) -> dict[str, Any]:
     return {
         "id": encode("mlg", row.pk),
         "outlet": encode("out", row.outlet_id),
@@ -209,8 +214,8 @@ def _mailing(row: Mailing) -> dict[str, Any]:
     }
 
 
-def _mail(row: MailDelivery) -> dict[str, Any]:
-    """One recipient's line; without a mailing it is the mail that asked for confirmation."""
+def _mail_json(row: MailDelivery) -> dict[str, Any]:
+    """Return a mail to one recipient; without a mailing it is the one that asked for confirmation."""
     return {
         "outlet": encode("out", row.outlet_id),
         "mailing": encode("mlg", row.mailing_id) if row.mailing_id else None,
@@ -226,11 +231,11 @@ def _mail(row: MailDelivery) -> dict[str, Any]:
     }
 
 
-def _call(row: ModelCall) -> dict[str, Any]:
-    told: dict[str, Any] = {name: getattr(row, name) for name in _CALL_FIELDS}
+def _model_call_json(row: ModelCall) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(row, name) for name in _CALL_FIELDS}
     generation = row.generation_id
     return {
         "generation": None if generation is None else encode("gnr", generation),
-        **told,
+        **values,
         "at": as_z_or_none(row.created_at),
     }

@@ -1,4 +1,4 @@
-"""What a fresh workspace has: a persona, push sources, the workspace feed, a test channel, defaults."""
+"""Provisions a new workspace: a persona, push sources, the workspace feed, a test channel, defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STARTING_ENGINES = ("short_post", "quote_graphic", "newsletter_issue", "blog_art
 
 
 def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
-    """Everything with which `POST /raw` and `publish` work at once; runs inside the workspace's transaction."""
+    """Create all that `POST /raw` and `publish` need; runs in the workspace's transaction."""
     persona = Persona.everywhere.create(
         workspace=workspace,
         name=workspace.name,
@@ -29,7 +29,7 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
     PersonaVersion.everywhere.create(
         workspace=workspace, persona=persona, number=persona.version, content=persona_content(persona)
     )
-    push = {
+    push_sources = {
         is_test: Source.everywhere.create(
             workspace=workspace, test=is_test, name="Pushed through the API", type="webhook", is_push=True
         )
@@ -42,18 +42,18 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
         workspace=workspace, platform="simulated", name="Test channel", is_simulated=True
     )
     default_queue(workspace)
-    made: WorkspaceDefaults = WorkspaceDefaults.everywhere.create(
+    defaults: WorkspaceDefaults = WorkspaceDefaults.everywhere.create(
         workspace=workspace,
-        push_source=push[False],
-        test_push_source=push[True],
+        push_source=push_sources[False],
+        test_push_source=push_sources[True],
         persona=persona,
         engines=starting_engines(),
         outlets=[encode("out", feed.pk)],
         test_outlets=[encode("out", simulated.pk)],
     )
-    return made
+    return defaults
 
 
 def starting_engines() -> list[str]:
-    """One engine output of each bucket, none of which needs a model: what else there is, people choose themselves."""
+    """Return an engine output of each bucket that needs no model; members choose others themselves."""
     return [plugins.get("engines", kind, Engine).name for kind in STARTING_ENGINES]

@@ -1,13 +1,13 @@
-"""The pipeline's part of erasing a workspace: all that it took in, made and published, with the files.
+"""Erases the pipeline's part of a workspace: all that it took in, made and published, with the files.
 
-What is erased goes at once and for good, out of the trash too: no week's rest, as for what the sweep takes.
+Files are deleted at once, also from the trash: without the week that the media sweep leaves them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from accounts.workspace_deletion import Waits
+from accounts.workspace_deletion import ErasureBlocked
 from pipeline.media import files, media_root_id, uploads
 from pipeline.models import (
     BrandSlot,
@@ -47,9 +47,10 @@ from pipeline.models import (
 if TYPE_CHECKING:
     from uuid import UUID
 
-# What refers to others goes before them. Attempts, revisions, assets, bodies, versions and picks go with what they
-# belong to, whose rows are found by an index that leads with the workspace. What calls to a model cost stays.
-_PARTS: Final[tuple[type[Any], ...]] = (
+# Rows are deleted before what they refer to. Attempts, revisions, assets, bodies, versions and picks are
+# deleted with the rows that they belong to, which are found by an index that begins with the workspace. The
+# cost of model calls stays.
+_ERASED_MODELS: Final[tuple[type[Any], ...]] = (
     InboundDelivery,
     MailDelivery,
     Mailing,
@@ -86,27 +87,27 @@ _PARTS: Final[tuple[type[Any], ...]] = (
 
 
 def erase(workspace_id: UUID, rows: int) -> int:
-    """At most so many rows of one kind, and what hangs on them; 0 when nothing is left.
+    """Delete at most `rows` rows of one kind, and what depends on them; return how many, 0 if none are left.
 
-    Raises `Waits` where rows name files and the media folder is another database's: without the rows nobody would find
-    the files again.
+    Raises `ErasureBlocked` if rows name files and the media folder belongs to another database: without the
+    rows nobody would find the files again.
     """
-    for model in _PARTS:
-        some = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
-        if some:
+    for model in _ERASED_MODELS:
+        ids = list(model.everywhere.filter(workspace_id=workspace_id).values_list("pk", flat=True)[:rows])
+        if ids:
             if model in {GeneratedItem, Upload}:
-                _refuse_other_folder()
+                _refuse_foreign_media_folder()
             if model is GeneratedItem:
-                files.erase_files_of_items(some)
+                files.erase_files_of_items(ids)
             if model is Upload:
-                uploads.remove_files(Upload.everywhere.filter(pk__in=some).values_list("path", flat=True))
-            model.everywhere.filter(pk__in=some).delete()
-            return len(some)
+                uploads.remove_files(Upload.everywhere.filter(pk__in=ids).values_list("path", flat=True))
+            model.everywhere.filter(pk__in=ids).delete()
+            return len(ids)
     return 0
 
 
-def _refuse_other_folder() -> None:
+def _refuse_foreign_media_folder() -> None:
     try:
         media_root_id.refuse_foreign_folder()
     except media_root_id.ForeignMediaFolder as error:
-        raise Waits(str(error)) from error
+        raise ErasureBlocked(str(error)) from error

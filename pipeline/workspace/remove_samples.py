@@ -1,4 +1,4 @@
-"""The pipeline's part of removing sample data: all that came in through a sample source, and what was made of it."""
+"""Removes the pipeline's sample data: all that came in through a sample source, and what was made of it."""
 
 from __future__ import annotations
 
@@ -58,54 +58,64 @@ _USED_BY: Final[Mapping[type[Any], tuple[tuple[type[Any], str], ...]]] = {
         (GeneratedItem, "persona"),
     ),
 }
-"""What may still refer to them once all that was made of samples is gone: work of people, who keep what they use."""
-_NAMING_OUTLETS: Final = (
+"""What may still refer to these once all that was made of samples is gone: members' own work."""
+_FIELDS_WITH_OUTLET_IDS: Final = (
     (Source, "outlets"),
     (Series, "outlets"),
     (GeneratedItem, "outlets"),
     (WorkspaceDefaults, "outlets"),
     (WorkspaceDefaults, "test_outlets"),
 )
-"""Where outlets stand by their public ids."""
+"""Fields that hold outlets' public ids."""
 
 
 def remove(workspace_id: UUID, rows: int) -> int:
-    """At most so many samples of one kind, and what hangs on them; 0 when nothing is left.
+    """Remove at most `rows` samples of one kind, with what depends on them; 0 if none are left.
 
-    What people's own work uses, a persona, topic, outlet or queue, becomes theirs: it stays and is no sample any more.
+    A persona, topic, outlet or queue that members' own work uses stays, and is no sample any more.
     """
-    steps = (_stop, _items, _runs, _raw_items, _of_sources, _series, _sources, *map(_root, _USED_BY))
+    steps = (
+        _stop_sources_and_series,
+        _remove_items,
+        _remove_runs,
+        _remove_raw_items,
+        _remove_rows_of_sources,
+        _remove_series,
+        _remove_sources,
+        *map(_remove_unused, _USED_BY),
+    )
     return next((removed for step in steps if (removed := step(workspace_id, rows))), 0)
 
 
-def _stop(workspace_id: UUID, rows: int) -> int:
-    """First nothing is added to what is being removed."""
+def _stop_sources_and_series(workspace_id: UUID, rows: int) -> int:
+    """Delete sample sources and series first, so that nothing is added to what is being removed."""
     del rows
     now = utc_now()
-    rest = {"deleted_at": now, "wake_at": None, **work_queue.overtake()}
+    stopped_values = {"deleted_at": now, "wake_at": None, **work_queue.overtake()}
     stopped = 0
     for model in (Source, Series):
         stopped += model.everywhere.filter(workspace_id=workspace_id, is_sample=True, deleted_at=None).update(
-            **rest
+            **stopped_values
         )
     return stopped
 
 
-def _items(workspace_id: UUID, rows: int) -> int:
+def _remove_items(workspace_id: UUID, rows: int) -> int:
+    """Remove sample items with their publications, events, notices and files."""
     samples = Q(is_sample=True) | Q(source__is_sample=True)
-    found = GeneratedItem.everywhere.filter(samples, workspace_id=workspace_id).order_by("pk")
-    runs = dict(found.values_list("pk", "generation_id")[:rows])
+    sample_items = GeneratedItem.everywhere.filter(samples, workspace_id=workspace_id).order_by("pk")
+    runs = dict(sample_items.values_list("pk", "generation_id")[:rows])
     items = list(runs)
     if not items:
         return 0
     publications = list(Publication.everywhere.filter(item_id__in=items).values_list("pk", flat=True))
     recurrences = list(Recurrence.everywhere.filter(item_id__in=items).values_list("pk", flat=True))
     SimulatedPost.everywhere.filter(
-        workspace_id=workspace_id, ref__in=[publish.key_of(Publication(pk=key)) for key in publications]
+        workspace_id=workspace_id, ref__in=[publish.key_of(Publication(pk=row_id)) for row_id in publications]
     ).delete()
-    _events(workspace_id, Q(generated_item_id__in=items) | Q(publication_id__in=publications))
-    notices.forget_about(workspace_id, [*items, *publications, *recurrences])
-    _take_from_plans(workspace_id, {encode("gen", key) for key in items})
+    _delete_events(workspace_id, Q(generated_item_id__in=items) | Q(publication_id__in=publications))
+    notices.delete_about(workspace_id, [*items, *publications, *recurrences])
+    _drop_from_plans(workspace_id, {encode("gen", row_id) for row_id in items})
     erase_files_of_items(items)
     Publication.everywhere.filter(pk__in=publications).delete()
     GeneratedItem.everywhere.filter(pk__in=items).delete()
@@ -113,23 +123,24 @@ def _items(workspace_id: UUID, rows: int) -> int:
     return len(items)
 
 
-def _runs(workspace_id: UUID, rows: int) -> int:
-    """Runs of a sample brand lane that made no item."""
-    found = Generation.everywhere.filter(workspace_id=workspace_id, picks__slot__source__is_sample=True)
-    return _delete(found, rows)
+def _remove_runs(workspace_id: UUID, rows: int) -> int:
+    """Delete runs of a sample brand lane that made no item."""
+    runs = Generation.everywhere.filter(workspace_id=workspace_id, picks__slot__source__is_sample=True)
+    return _delete_some(runs, rows)
 
 
-def _raw_items(workspace_id: UUID, rows: int) -> int:
-    found = RawItem.everywhere.filter(workspace_id=workspace_id, source__is_sample=True)
-    raw_items = list(found.order_by("pk").values_list("pk", flat=True)[:rows])
+def _remove_raw_items(workspace_id: UUID, rows: int) -> int:
+    """Remove sample raw items with what refers to them."""
+    sample_raw_items = RawItem.everywhere.filter(workspace_id=workspace_id, source__is_sample=True)
+    raw_items = list(sample_raw_items.order_by("pk").values_list("pk", flat=True)[:rows])
     if not raw_items:
         return 0
-    _events(workspace_id, Q(raw_item_id__in=raw_items))
-    notices.forget_about(workspace_id, raw_items)
+    _delete_events(workspace_id, Q(raw_item_id__in=raw_items))
+    notices.delete_about(workspace_id, raw_items)
     RawItem.objects.of(workspace_id).filter(
-        near_duplicate__raw_item__in=[encode("raw", key) for key in raw_items]
+        near_duplicate__raw_item__in=[encode("raw", raw_item_id) for raw_item_id in raw_items]
     ).update(near_duplicate=None)
-    _take_from_digests(workspace_id, {key.hex for key in raw_items})
+    _drop_from_digests(workspace_id, {raw_item_id.hex for raw_item_id in raw_items})
     files = _uploads_of(UploadUse.everywhere.filter(raw_item_id__in=raw_items))
     RawPrint.everywhere.filter(pk__in=raw_items).delete()
     SourceEntry.everywhere.filter(raw_item_id__in=raw_items).delete()
@@ -138,31 +149,35 @@ def _raw_items(workspace_id: UUID, rows: int) -> int:
     return len(raw_items)
 
 
-def _of_sources(workspace_id: UUID, rows: int) -> int:
+def _remove_rows_of_sources(workspace_id: UUID, rows: int) -> int:
     for model in (InboundDelivery, SourceEntry, BrandSlot):
-        removed = _delete(model.everywhere.filter(workspace_id=workspace_id, source__is_sample=True), rows)
+        removed = _delete_some(
+            model.everywhere.filter(workspace_id=workspace_id, source__is_sample=True), rows
+        )
         if removed:
             return removed
     return 0
 
 
-def _series(workspace_id: UUID, rows: int) -> int:
-    return _delete(Series.everywhere.filter(workspace_id=workspace_id, is_sample=True), rows)
+def _remove_series(workspace_id: UUID, rows: int) -> int:
+    return _delete_some(Series.everywhere.filter(workspace_id=workspace_id, is_sample=True), rows)
 
 
-def _root(model: type[Any]) -> Callable[[UUID, int], int]:
+def _remove_unused(model: type[Any]) -> Callable[[UUID, int], int]:
+    """Return a step that removes the model's samples, except those that members use."""
+
     def step(workspace_id: UUID, rows: int) -> int:
         samples = list(
             model.everywhere.filter(workspace_id=workspace_id, is_sample=True).order_by("pk")[:rows]
         )
-        kept = [row.pk for row in samples if _is_used(row)]
-        model.everywhere.filter(pk__in=kept).update(is_sample=False)
-        gone = [row.pk for row in samples if row.pk not in kept]
-        files = _uploads_of(UploadUse.everywhere.filter(persona_id__in=gone)) if model is Persona else []
-        notices.forget_about(workspace_id, gone)
+        used = [row.pk for row in samples if _is_used(row)]
+        model.everywhere.filter(pk__in=used).update(is_sample=False)
+        unused = [row.pk for row in samples if row.pk not in used]
+        files = _uploads_of(UploadUse.everywhere.filter(persona_id__in=unused)) if model is Persona else []
+        notices.delete_about(workspace_id, unused)
         if model is Outlet:
-            SimulatedPost.everywhere.filter(workspace_id=workspace_id, outlet_id__in=gone).delete()
-        model.everywhere.filter(pk__in=gone).delete()
+            SimulatedPost.everywhere.filter(workspace_id=workspace_id, outlet_id__in=unused).delete()
+        model.everywhere.filter(pk__in=unused).delete()
         _delete_unused(files)
         return len(samples)
 
@@ -174,32 +189,37 @@ def _is_used(row: Any) -> bool:
         return True
     if not isinstance(row, Outlet):
         return False
-    name = encode("out", row.pk)
+    public_id = encode("out", row.pk)
     return any(
-        model.everywhere.filter(workspace_id=row.workspace_id, **{f"{field}__icontains": name}).exists()
-        for model, field in _NAMING_OUTLETS
+        model.everywhere.filter(workspace_id=row.workspace_id, **{f"{field}__icontains": public_id}).exists()
+        for model, field in _FIELDS_WITH_OUTLET_IDS
     )
 
 
-def _sources(workspace_id: UUID, rows: int) -> int:
-    found = Source.everywhere.filter(workspace_id=workspace_id, is_sample=True)
-    sources = list(found.order_by("pk").values_list("pk", flat=True)[:rows])
-    _events(workspace_id, Q(source_id__in=sources))
-    notices.forget_about(workspace_id, sources)
-    _take_from_series(workspace_id, {encode("src", key) for key in sources})
+def _remove_sources(workspace_id: UUID, rows: int) -> int:
+    """Remove sample sources with their events and notices."""
+    sample_sources = Source.everywhere.filter(workspace_id=workspace_id, is_sample=True)
+    sources = list(sample_sources.order_by("pk").values_list("pk", flat=True)[:rows])
+    _delete_events(workspace_id, Q(source_id__in=sources))
+    notices.delete_about(workspace_id, sources)
+    _drop_from_series(workspace_id, {encode("src", source_id) for source_id in sources})
     Source.everywhere.filter(pk__in=sources).delete()
     return len(sources)
 
 
-# --- What people's own rows say of samples ---------------------------------------------------------------------------
+# --- References to samples in members' own rows
+# ----------------------------------------------------------------------
 
 
-def _take_from_plans(workspace_id: UUID, items: Collection[str]) -> None:
+def _drop_from_plans(workspace_id: UUID, items: Collection[str]) -> None:
     for plan in WeekPlan.objects.of(workspace_id):
         entries = [
-            {**one, "set_aside": [key for key in one.get("set_aside", ()) if key not in items]}
-            for one in plan.entries
-            if one["item"] not in items
+            {
+                **entry,
+                "set_aside": [item_id for item_id in entry.get("set_aside", ()) if item_id not in items],
+            }
+            for entry in plan.entries
+            if entry["item"] not in items
         ]
         rows = WeekPlan.everywhere.filter(pk=plan.pk)
         if not entries:
@@ -208,36 +228,46 @@ def _take_from_plans(workspace_id: UUID, items: Collection[str]) -> None:
             rows.update(entries=entries)
 
 
-def _take_from_digests(workspace_id: UUID, raw_items: Collection[str]) -> None:
+def _drop_from_digests(workspace_id: UUID, raw_items: Collection[str]) -> None:
     digests = GeneratedItem.objects.of(workspace_id).exclude(raw_items=[])
-    for key, told in digests.values_list("pk", "raw_items"):
-        left = [one for one in told if one not in raw_items]
-        if left != told:
-            GeneratedItem.everywhere.filter(pk=key).update(raw_items=left)
+    for item_id, raw_item_ids in digests.values_list("pk", "raw_items"):
+        remaining = [raw_item_id for raw_item_id in raw_item_ids if raw_item_id not in raw_items]
+        if remaining != raw_item_ids:
+            GeneratedItem.everywhere.filter(pk=item_id).update(raw_items=remaining)
 
 
-def _take_from_series(workspace_id: UUID, sources: Collection[str]) -> None:
-    """A series that told samples alone is paused: without sources it would tell everything."""
-    for key, told in Series.objects.of(workspace_id).exclude(sources=[]).values_list("pk", "sources"):
-        left = [one for one in told if one not in sources]
-        if left != told:
-            rest = (
-                {} if left else {"is_paused": True, "due_at": None, "wake_at": None, **work_queue.overtake()}
+def _drop_from_series(workspace_id: UUID, sources: Collection[str]) -> None:
+    """Remove the sources from series; one with sample sources only is paused.
+
+    Without sources it would take in everything.
+    """
+    for series_id, source_ids in (
+        Series.objects.of(workspace_id).exclude(sources=[]).values_list("pk", "sources")
+    ):
+        remaining = [source_id for source_id in source_ids if source_id not in sources]
+        if remaining != source_ids:
+            paused_values = (
+                {}
+                if remaining
+                else {"is_paused": True, "due_at": None, "wake_at": None, **work_queue.overtake()}
             )
-            Series.everywhere.filter(pk=key).update(sources=left, version=F("version") + 1, **rest)
+            Series.everywhere.filter(pk=series_id).update(
+                sources=remaining, version=F("version") + 1, **paused_values
+            )
 
 
-# --- Inside ----------------------------------------------------------------------------------------------------------
+# --- Helpers
+# ---------------------------------------------------------------------------------------------------------
 
 
-def _delete(found: QuerySet[Any], rows: int) -> int:
-    some = list(found.order_by("pk").values_list("pk", flat=True)[:rows])
-    if some:
-        found.model.everywhere.filter(pk__in=some).delete()
-    return len(some)
+def _delete_some(query_set: QuerySet[Any], rows: int) -> int:
+    ids = list(query_set.order_by("pk").values_list("pk", flat=True)[:rows])
+    if ids:
+        query_set.model.everywhere.filter(pk__in=ids).delete()
+    return len(ids)
 
 
-def _events(workspace_id: UUID, about: Q) -> None:
+def _delete_events(workspace_id: UUID, about: Q) -> None:
     Event.everywhere.filter(about, workspace_id=workspace_id).delete()
 
 

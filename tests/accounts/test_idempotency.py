@@ -186,12 +186,12 @@ def test_expired_answer_is_not_replaced_by_an_error(caller):
 
 
 def test_forgets_in_batches(caller, workspace, monkeypatch):
-    monkeypatch.setattr(idempotency, "_FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(idempotency, "_DELETED_AT_ONCE", 2)
     for number in range(4):
         run_once(caller, f"k{number}", DIGEST, Effect())
     IdempotencyKey.everywhere.exclude(key="k3").update(created_at=datetime.now(UTC) - timedelta(hours=48))
     now = datetime.now(UTC)
-    assert [idempotency.forget_expired(now) for _ in range(3)] == [2, 1, 0]
+    assert [idempotency.delete_expired(now) for _ in range(3)] == [2, 1, 0]
     assert IdempotencyKey.everywhere.get().key == "k3"
 
 

@@ -460,6 +460,6 @@ def test_old_notices_are_forgotten(newsroom):
     work()
     now = datetime.now(UTC)
     Notice.everywhere.filter(key="old").update(created_at=now - limits.NOTICES_KEPT - timedelta(seconds=1))
-    assert (notices.forget(now), notices.forget(now)) == (1, 0)
+    assert (notices.delete_old(now), notices.delete_old(now)) == (1, 0)
     assert list(Notice.everywhere.values_list("key", flat=True)) == ["new"]
     assert NoticeMessage.everywhere.count() == 1

@@ -53,7 +53,7 @@ def test_newest_first_and_at_most_so_many(store):
     token_id = uuid.uuid4()
     rows = [seen(number) for number in range(limits.KEY_REQUESTS_KEPT + 7)]
     for row in rows:
-        recent_requests.keep_request(token_id, row)
+        recent_requests.store_request(token_id, row)
     assert recent_requests.recent_requests_of(token_id) == rows[: -limits.KEY_REQUESTS_KEPT - 1 : -1]
     assert recent_requests.recent_requests_of(uuid.uuid4()) == []
 
@@ -61,8 +61,8 @@ def test_newest_first_and_at_most_so_many(store):
 def test_what_is_older_than_a_day_is_not_shown(store):
     token_id = uuid.uuid4()
     now = datetime.now(UTC)
-    recent_requests.keep_request(token_id, seen(1, (now - timedelta(hours=24, seconds=1)).timestamp()))
-    recent_requests.keep_request(token_id, seen(2, (now - timedelta(hours=23)).timestamp()))
+    recent_requests.store_request(token_id, seen(1, (now - timedelta(hours=24, seconds=1)).timestamp()))
+    recent_requests.store_request(token_id, seen(2, (now - timedelta(hours=23)).timestamp()))
     assert [row.path for row in recent_requests.recent_requests_of(token_id, now=now)] == ["/v1/raw/2"]
 
 
@@ -70,17 +70,17 @@ def test_redis_forgets_by_itself(settings, redis_url):
     settings.REDIS_URL = redis_url
     token_id = uuid.uuid4()
     for number in range(limits.KEY_REQUESTS_KEPT + 7):
-        recent_requests.keep_request(token_id, seen(number))
+        recent_requests.store_request(token_id, seen(number))
     with Redis.from_url(redis_url) as client:
-        assert client.llen(recent_requests._name(token_id)) == limits.KEY_REQUESTS_KEPT
-        assert 86_390 <= client.ttl(recent_requests._name(token_id)) <= 86_400
+        assert client.llen(recent_requests._list_key(token_id)) == limits.KEY_REQUESTS_KEPT
+        assert 86_390 <= client.ttl(recent_requests._list_key(token_id)) <= 86_400
 
 
 def test_the_process_remembers_so_many_keys(monkeypatch):
     monkeypatch.setattr(recent_requests, "KEYS_IN_PROCESS", 2)
     first, second, third = (uuid.uuid4() for _ in range(3))
     for token_id in (first, second, first, third):
-        recent_requests.keep_request(token_id, seen())
+        recent_requests.store_request(token_id, seen())
     assert [len(recent_requests.recent_requests_of(token_id)) for token_id in (first, second, third)] == [
         2,
         0,
@@ -137,7 +137,7 @@ def test_recording_writes_no_row(workspace, token, django_assert_num_queries):
     get(token)
     get(token)
     with django_assert_num_queries(0):
-        recent_requests.keep_request(token.pk, seen())
+        recent_requests.store_request(token.pk, seen())
 
 
 def calls(listener):
@@ -155,7 +155,7 @@ def test_a_redis_that_hangs_costs_one_short_try_and_breaks_nothing(settings, tok
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         settings.REDIS_URL = f"redis://127.0.0.1:{hanging.getsockname()[1]}/0"
         for _ in range(10):
-            recent_requests.keep_request(token.pk, seen())
+            recent_requests.store_request(token.pk, seen())
         assert calls(hanging) == 1
         assert recent_requests.recent_requests_of(token.pk) is None
         assert get(token).status_code == 200

@@ -188,9 +188,9 @@ def test_another_allowance_in_a_month_that_nobody_has_turned_is_given_once():
 
 def test_keep_plan_stores_new_and_named_fields():
     plan = Plan(name="New", credits_per_month=5)
-    plans.keep_plan(plan, ["name", "credits_per_month"], "operator")
+    plans.save_plan(plan, ["name", "credits_per_month"], "operator")
     plan.credits_per_month, plan.active_sources_most = 6, 99
-    plans.keep_plan(plan, ["credits_per_month"], "operator")
+    plans.save_plan(plan, ["credits_per_month"], "operator")
     row = Plan.objects.get(pk=plan.pk)
     assert (row.credits_per_month, row.active_sources_most) == (6, 20)
     assert [(action, details) for action, _, _, details in notes()] == [
@@ -203,7 +203,7 @@ def test_keep_user_notes_no_password():
     user = UserFactory(email="bob@example.test", password="correct horse")
     user.name = "Bob"
     user.set_password("battery staple")
-    users.keep_user(user, ["name", "password"], "operator")
+    users.save_user(user, ["name", "password"], "operator")
     user.refresh_from_db()
     assert (user.name, user.check_password("battery staple")) == ("Bob", True)
     assert notes() == [("user.changed", None, "operator", {"name": "Bob"})]

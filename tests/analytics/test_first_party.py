@@ -1,4 +1,5 @@
-"""What the service counted itself stands beside the platforms' numbers, and is never 0 where nobody counted."""
+"""What the service counted itself stands beside the platforms' numbers, and is never 0 where nobody
+counted."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ def test_a_day_of_clicks_waits_a_while_and_is_added_up_by_dimensions(alice, ask,
         ("video", "click", 3),
     ]
     with monkeypatch.context() as patched:
-        patched.setattr(queries, "_live", lambda *_: pytest.fail("the counts were asked"))
+        patched.setattr(queries, "_unrolled_rows", lambda *_: pytest.fail("the counts were asked"))
         month = {"start": datetime(2026, 11, 2, tzinfo=UTC), "end": datetime(2026, 11, 3, tzinfo=UTC)}
         assert told(ask(group_by=("content_type",), **month), "content_type") == [("text", 6), ("video", 3)]
     come(alice, "text", after(minutes=30))

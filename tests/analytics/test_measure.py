@@ -179,9 +179,9 @@ def test_what_is_no_count_is_not_given(platform, publication):
     ("told", "waited"),
     [
         (timedelta(minutes=20), timedelta(minutes=20)),
-        (None, measure.TRY_AGAIN_AFTER),
-        (timedelta(0), measure.TRY_AGAIN_AT_LEAST),
-        (timedelta(days=400), measure.TRY_AGAIN_AT_MOST),
+        (None, measure.DEFAULT_RETRY_WAIT),
+        (timedelta(0), measure.MIN_RETRY_WAIT),
+        (timedelta(days=400), measure.MAX_RETRY_WAIT),
     ],
 )
 def test_platform_that_asks_to_wait_is_asked_later(platform, publication, told, waited):

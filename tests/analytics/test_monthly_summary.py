@@ -1,4 +1,5 @@
-"""The monthly summary: the numbers of GET /v1/analytics, missing said as missing, once a month, to who wants it."""
+"""The monthly summary: the numbers of GET /v1/analytics, missing said as missing, once a month, to who wants
+it."""
 
 from __future__ import annotations
 
@@ -187,10 +188,10 @@ def test_the_best_posts_and_the_pipeline_are_told(newsroom, outlet):
 
 
 def test_a_long_list_says_how_much_is_left_out(newsroom):
-    for place in range(monthly_summary.LINES + 3):
+    for place in range(monthly_summary.MAX_LINES + 3):
         make_published(make_outlet(newsroom, name=f"Outlet {place:02}"), MID_NOVEMBER)
     lines = section(text_of(newsroom), "By outlet")
-    assert (len(lines), lines[-1]) == (monthly_summary.LINES + 1, "- And 3 more")
+    assert (len(lines), lines[-1]) == (monthly_summary.MAX_LINES + 1, "- And 3 more")
 
 
 # --- When ------------------------------------------------------------------------------------------------------------

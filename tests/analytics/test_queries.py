@@ -375,14 +375,14 @@ def test_queries_keep_their_indexes(alice):
         question = queries.Question(alice.workspace_id, test=False, period=period, attribution=attribution)
         buckets = buckets_of(period)
         spans = spans_of(period, buckets, lambda *_: {})
-        live = queries._live(Outcome, question, "at", buckets, spans)
+        live = queries._unrolled_rows(Outcome, question, "at", buckets, spans)
         outcomes = fact_sums.outcome_groups(live, ["slice", *fact_sums.COLUMNS]).explain()
         assert "USING INDEX outcome_by_time (workspace_id=? AND test=? AND at>? AND at<?)" in outcomes
         # The look-up of each publication's measurements.
         assert "(publication_id=?)" in outcomes
         assert (
             f"USING INDEX {index} (workspace_id=? AND test=? AND "
-            in queries._live(
+            in queries._unrolled_rows(
                 Measurement, question, rollup.ATTRIBUTIONS[attribution], buckets, spans
             ).explain()
         )

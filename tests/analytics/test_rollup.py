@@ -65,7 +65,7 @@ def only_rollups(monkeypatch):
     def refuse(*_):
         pytest.fail("the facts were asked")
 
-    monkeypatch.setattr(queries, "_live", refuse)
+    monkeypatch.setattr(queries, "_unrolled_rows", refuse)
 
 
 def measure(publication, at, **values):
@@ -262,8 +262,8 @@ def test_the_number_of_statements_is_bounded(alice, ask, django_assert_num_queri
         measure(make_published(alice, after(days=day)), after(days=day, hours=1), views=1)
     roll_all()
     measure(make_published(alice, after(days=7)), after(days=7, hours=1), views=1)
-    # The marks, both facts live and rolled up, the outlets, the newest moments, and of the first party's own numbers the
-    # outlets that count and what was counted.
+    # The marks, both facts live and rolled up, the outlets, the newest moments, and of the first party's own
+    # numbers the outlets that count and what was counted.
     with django_assert_num_queries(10):
         assert ask().totals.metrics["views"] == 11
 

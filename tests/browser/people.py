@@ -1,4 +1,5 @@
-"""People in a browser: how they come in, and what every page of theirs must be: whole, readable, without a violation."""
+"""People in a browser: how they come in, and what every page of theirs must be: whole, readable, without a
+violation."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from tests.factories import UserFactory
 PASSWORD = "a long enough phrase 9"
 SHOTS = os.environ.get("SHOTS", "")
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
-# Colours that are still on their way from one scheme to the other aren't those that people read. One that ends can set off
-# another, of what inherits it.
+# Colours that are still on their way from one scheme to the other aren't those that people read. One that
+# ends can set off another, of what inherits it.
 SETTLE = """() => {
     for (let round = 0; round < 100; round++) {
         const moving = document.getAnimations().filter(one => one instanceof CSSTransition && one.playState !== "finished");
@@ -29,7 +30,7 @@ _LOOKED_OVER = set()
 
 def person(email, name=""):
     user = UserFactory(email=email, name=name, password=PASSWORD)
-    user.vouch_for_email()
+    user.mark_email_verified()
     return user
 
 
@@ -42,7 +43,8 @@ def log_in(page, user, to="/"):
 
 
 def follow(page, link):
-    """Click on what leads to another page, and be there: a click alone returns while the old one is still shown."""
+    """Click on what leads to another page, and be there: a click alone returns while the old one is still
+    shown."""
     with page.expect_navigation():
         link.click()
 
@@ -87,7 +89,8 @@ def look_over(page, name):
 
 
 def violations(page, *, of_colours_only=False):
-    """What axe finds on a page: rules with the elements that break them. Colours are all that a scheme changes."""
+    """What axe finds on a page: rules with the elements that break them. Colours are all that a scheme
+    changes."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
     assert page.evaluate(SETTLE), "colours that never stand still"

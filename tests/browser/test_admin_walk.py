@@ -30,7 +30,7 @@ EMAIL, PASSWORD = "op@example.test", "correct horse"
 @pytest.fixture
 def operator(transactional_db):
     made = UserFactory(email=EMAIL, password=PASSWORD, is_staff=True, is_superuser=True)
-    made.vouch_for_email()
+    made.mark_email_verified()
     return made
 
 
@@ -184,7 +184,8 @@ def pages(workspace):
 
 @pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, True)])
 def test_every_page_opens_without_a_complaint(open_window, operator, workspace, phone, dark):
-    """In the product's name; that the browser has nothing to say against any of them is asserted when the window closes."""
+    """In the product's name; that the browser has nothing to say against any of them is asserted when the
+    window closes."""
     fill(workspace)
     page = open_window(phone=phone, dark=dark)
     log_in(page)

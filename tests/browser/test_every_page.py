@@ -1,4 +1,5 @@
-"""Every page that there is, found by its address: nothing hinders a reader, and no browser complains, in both themes."""
+"""Every page that there is, found by its address: nothing hinders a reader, and no browser complains, in both
+themes."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ DOWNLOADS = ("subscribers_export", "analytics_csv")
 def ids(db):
     """What each kind of id in an address can name."""
     alice = UserFactory(email="alice@example.test", name="Alice", password=PASSWORD)
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     newsroom = workspaces.create("Newsroom", owner=alice, timezone="Europe/Berlin")
     workspaces.whitelist(newsroom, "operator@example.test")
     bob = MembershipFactory(

@@ -1,4 +1,5 @@
-"""The first journey of somebody who has never seen the product, timed: from the front page to a call of their own."""
+"""The first journey of somebody who has never seen the product, timed: from the front page to a call of their
+own."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def operator(db):
     user = UserFactory(
         email="operator@example.test", password=PASSWORD, is_staff=True, is_superuser=True, name="Operator"
     )
-    user.vouch_for_email()
+    user.mark_email_verified()
     return user
 
 

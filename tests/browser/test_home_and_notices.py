@@ -1,4 +1,5 @@
-"""The first page and the notices in a real browser: by keyboard, without scripts, in both themes, for every reader."""
+"""The first page and the notices in a real browser: by keyboard, without scripts, in both themes, for every
+reader."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ PASSWORD = "a long enough phrase 9"
 @pytest.fixture
 def alice(db):
     user = UserFactory(email="alice@example.test", password=PASSWORD, is_staff=True, is_superuser=True)
-    user.vouch_for_email()
+    user.mark_email_verified()
     return user
 
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import ApiToken
-from accounts.tenancy import NoWorkspace
+from accounts.tenancy import WorkspaceNotBound
 from config.core.database.prepared_queries import Prepared
 from pipeline.models import Source, WorkspaceDefaults
 
@@ -168,7 +168,7 @@ def test_bytes_are_operands(alices, charlies):
 def test_queryset_that_refuses_still_does(alices):
     prepared = Prepared(lambda name: Source.objects.filter(name=name))
     for _ in range(2):
-        with pytest.raises(NoWorkspace):
+        with pytest.raises(WorkspaceNotBound):
             prepared.ask(name="Source 0")
 
 

@@ -1,7 +1,8 @@
 """A few steps of the pipeline in a process of their own, which a crash point may kill.
 
-`python -m tests.faults.one_step '[["push", {}], ["work", {"kinds": ["generate.run_item"]}]]'` does the steps in turn
-and prints what each of them says as one list of JSON. Nothing but the steps works: no worker, no Beat, no message.
+`python -m tests.faults.one_step '[["push", {}], ["work", {"kinds": ["generate.run_item"]}]]'` does the steps
+in turn and prints what each of them says as one list of JSON. Nothing but the steps works: no worker, no
+Beat, no message.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ TOKEN = Path(settings.DATA_DIR) / "token"
 
 
 def prepare(receiver):
-    """A workspace with a quota, a key, and two endpoints: one for the types by default, one for all of them."""
+    """A workspace with a quota, a key, and two endpoints: one for the types by default, one for all of
+    them."""
     call_command("migrate", verbosity=0)
     with transaction.atomic():
         made = workspaces.create(NAME, actor="test")
@@ -301,13 +303,13 @@ def letterbox_outlet():
 
 def recover(portion=1):
     """Everything that was ever sent to the first endpoint, in portions of so many."""
-    recovery.PORTION = portion
+    recovery.PORTION_ROWS = portion
     first = Endpoint.everywhere.get(url__endswith="/first")
     recovery.start(first, timezone.now() - timedelta(days=1), is_everything=True, actor="test")
 
 
 def recover_by(portion):
-    recovery.PORTION = portion
+    recovery.PORTION_ROWS = portion
 
 
 def recovered():
@@ -348,7 +350,8 @@ def send(key=None):
 
 
 def add_lane(lines=(), notes="", cadence_hours=720):
-    """A brand lane whose first slot is due, with eight topics; its persona may say these lines without a model."""
+    """A brand lane whose first slot is due, with eight topics; its persona may say these lines without a
+    model."""
     now = timezone.now()
     persona = WorkspaceDefaults.everywhere.get(workspace=_workspace()).persona
     crud.change(persona, {"approved_lines": list(lines)}, by="test", now=now)
@@ -359,7 +362,8 @@ def add_lane(lines=(), notes="", cadence_hours=720):
 
 
 def add_series(stories):
-    """A series whose time has come, and what it may tell: titles and words, each made into an item already."""
+    """A series whose time has come, and what it may tell: titles and words, each made into an item
+    already."""
     for number, (title, words) in enumerate(stories):
         push_one(external_id=f"story-{number}", title=title, body=f"{words} {TEXT}")
     task_runner.work_all_due("generate.run_item")
@@ -401,7 +405,8 @@ def draft():
 
 
 def add_letter(port, count):
-    """A newsletter through the mail server at that port, its subscribers, and an item that is to be mailed to them."""
+    """A newsletter through the mail server at that port, its subscribers, and an item that is to be mailed to
+    them."""
     outlet = Outlet.everywhere.create(
         workspace=_workspace(),
         platform="email_newsletter",
@@ -458,7 +463,8 @@ def next_slot():
 
 
 def script(words):
-    """How the simulated platform answers, call by call of one publication; after the last word all is well."""
+    """How the simulated platform answers, call by call of one publication; after the last word all is
+    well."""
     Outlet.everywhere.filter(pk=_simulated().pk).update(config={"script": words})
 
 
@@ -568,7 +574,8 @@ def let_time_pass():
 def finish(rounds=40):
     """A fresh process works whatever is left, until nothing waits for a lease or for another try.
 
-    What is told to an endpoint that never answers takes a round for each of its tries, and some more while it rests.
+    What is told to an endpoint that never answers takes a round for each of its tries, and some more while it
+    rests.
     """
     _count_what_the_writer_is_asked()
     moved, worked = {}, 0

@@ -37,7 +37,7 @@ def workspace(db):
 
 
 def texts(operator):
-    kill_switch._read.clear()
+    kill_switch._cache.clear()
     return [need.text for need in needs_attention.visible_needs(operator)]
 
 

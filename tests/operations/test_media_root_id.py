@@ -31,7 +31,7 @@ def _fresh(monkeypatch, settings, tmp_path):
     settings.REDIS_URL = ""
     monkeypatch.setattr(media_sweep, "_round", {})
     monkeypatch.setitem(media_sweep._refused_until, "at", 0.0)
-    monkeypatch.setitem(workspace_deletion._waits_until, "at", 0.0)
+    monkeypatch.setitem(workspace_deletion._blocked_until, "at", 0.0)
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_erasing_waits_for_the_right_folder(item, root, monkeypatch):
     assert Workspace.everywhere.get().erased_at is None
     assert (Asset.everywhere.count(), len(whole(root))) == (2, 2)
     MediaFolder.everywhere.update(instance=right)
-    monkeypatch.setitem(workspace_deletion._waits_until, "at", 0.0)
+    monkeypatch.setitem(workspace_deletion._blocked_until, "at", 0.0)
     while workspace_deletion.erase_some(now=NOW):
         pass
     assert (Workspace.everywhere.get().erased_at, Asset.everywhere.count(), whole(root)) == (NOW, 0, set())

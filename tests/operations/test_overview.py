@@ -199,7 +199,7 @@ def _fill(workspace):
 
 def test_number_of_queries_is_the_same_for_one_and_for_many(browser, workspace):
     def asked():
-        kill_switch._read.clear()
+        kill_switch._cache.clear()
         with CaptureQueriesContext(connection) as queries:
             assert browser.get(page_of(workspace)).status_code == 200
         return len(queries)

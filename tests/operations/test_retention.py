@@ -57,7 +57,7 @@ def keep(workspace, *ages):
 
 
 def test_answers_are_forgotten_after_48_hours(workspace, monkeypatch):
-    monkeypatch.setattr(idempotency, "_FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(idempotency, "_DELETED_AT_ONCE", 2)
     keep(workspace, *[timedelta(hours=49)] * 3, timedelta(hours=47))
     assert [retention.forget_some() for _ in range(3)] == [2, 1, 0]
     assert [row.key for row in IdempotencyKey.everywhere.all()] == ["k3"]

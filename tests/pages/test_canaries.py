@@ -52,7 +52,7 @@ def canaries(newsroom, alice, bob, vera, django_capture_on_commit_callbacks, cap
     caplog.set_level(logging.INFO)
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     key = tokens.mint(newsroom, name="Canary", created_by=alice).secret
     given = collect.SourceSettings(
         type="webhook",

@@ -112,7 +112,7 @@ def test_no_outlet_is_a_choice(editor, newsroom):
 def test_what_was_typed_outlives_the_session(left_alone, newsroom, alice):
     alice.set_password("a long enough phrase 9")
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     client = left_alone(alice)
     answer = client.post(at(newsroom), form_of(newsroom, engines=["Short Post"], outlets=[]))
     client.post(answer["Location"], {"login": alice.email, "password": "a long enough phrase 9"})

@@ -1,4 +1,5 @@
-"""Failed and late by page: what is listed and why, every act with its undo, versions, roles, and a bounded cost."""
+"""Failed and late by page: what is listed and why, every act with its undo, versions, roles, and a bounded
+cost."""
 
 from __future__ import annotations
 
@@ -323,7 +324,7 @@ def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     assert before < 50
     sections = {one.name: one for one in editor.get(at(newsroom)).context["sections"]}
     assert [len(sections[name].rows) for name in ("late", "failed")] == [rows.ROWS, rows.ROWS]
-    assert sections["failed"].count.said == "81"
+    assert sections["failed"].count.text == "81"
     alone = editor.get(at(newsroom), {"section": "failed"}).context["sections"]
     assert [(one.name, len(one.rows), one.is_cut) for one in alone] == [("failed", 81, False)]
 

@@ -16,7 +16,7 @@ PASSWORD = "a long enough phrase 9"
 def member(alice):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     return alice
 
 
@@ -82,7 +82,7 @@ def test_what_one_person_typed_is_not_shown_to_the_next(ended, bob):
     ended.post("/new", {"name": "Ferry news", "timezone": "Europe/Berlin"})
     bob.set_password(PASSWORD)
     bob.save(update_fields=["password"])
-    bob.vouch_for_email()
+    bob.mark_email_verified()
     ended.post("/account/login/", {"login": bob.email, "password": PASSWORD})
     assert ended.get("/new").context["form"].initial == {}
 

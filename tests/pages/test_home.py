@@ -155,7 +155,7 @@ def test_ids_rise_with_time():
 
 def test_counts_stop_somewhere(busy, open_home, monkeypatch):
     monkeypatch.setattr(overview, "COUNTED_MOST", 3)
-    assert open_home().context["seen"].entered.said == "3+"
+    assert open_home().context["seen"].entered.text == "3+"
 
 
 def test_it_asks_the_same_number_of_times_for_one_and_for_many(newsroom, open_home):

@@ -243,7 +243,7 @@ def test_an_invitation_vouches_for_no_other_address(newsroom, link):
 
 def test_who_has_an_account_logs_in_and_joins(newsroom, link):
     dora = UserFactory(email="dora@example.test", password=PASSWORD)
-    dora.vouch_for_email()
+    dora.mark_email_verified()
     client = Client()
     assert "Log in to join" in client.get(link).content.decode()
     answer = client.post(f"/account/login/?next={link}", {"login": "dora@example.test", "password": PASSWORD})
@@ -288,7 +288,7 @@ def test_an_old_link_says_what_to_do(newsroom, link, change):
 
 def test_who_is_in_already_keeps_their_role(newsroom, link, alice):
     dora = UserFactory(email="dora@example.test")
-    dora.vouch_for_email()
+    dora.mark_email_verified()
     MembershipFactory(workspace=newsroom, user=dora, role="owner")
     row = members.find_invitation(link.rpartition("/")[2])
     assert members.accept_invitation(row, dora).role == "owner"
@@ -300,7 +300,7 @@ def test_who_is_in_already_keeps_their_role(newsroom, link, alice):
 
 def proven(email="dora@example.test"):
     person = UserFactory(email=email)
-    person.vouch_for_email()
+    person.mark_email_verified()
     return person
 
 
@@ -536,7 +536,7 @@ def test_the_list_asks_as_much_for_many_as_for_one(owner, newsroom, alice):
 def test_what_was_typed_outlives_the_session(left_alone, newsroom, alice):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     client, address = left_alone(alice), at(newsroom, "member_invite")
     answer = client.post(address, {"email": "dora@example.test", "role": "viewer"})
     client.post(answer["Location"], {"login": alice.email, "password": PASSWORD})

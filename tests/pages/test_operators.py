@@ -8,7 +8,7 @@ from allauth.mfa.models import Authenticator
 
 @pytest.fixture
 def operator(operator):
-    operator.vouch_for_email()
+    operator.mark_email_verified()
     return operator
 
 

@@ -163,9 +163,9 @@ def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
 
 def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
     monkeypatch.setattr(counts, "COUNTED_MOST", 3)
-    monkeypatch.setattr(content_stages, "READ_MOST", 4)
+    monkeypatch.setattr(content_stages, "MAX_ROWS_READ", 4)
     answer = open_page()
-    assert stages(answer)["entered"].count.said == "3+"
+    assert stages(answer)["entered"].count.text == "3+"
     assert "Newest 5,000 entries" in answer.content.decode()
 
 

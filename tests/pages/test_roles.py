@@ -1,4 +1,5 @@
-"""Every page and act × owner, editor, viewer, stranger, signed out. It fails when an address is missing from it."""
+"""Every page and act × owner, editor, viewer, stranger, signed out. It fails when an address is missing from
+it."""
 
 from __future__ import annotations
 
@@ -309,7 +310,7 @@ def test_who_is_deactivated_logs_in_by_nothing(newsroom, bob):
     bob.set_password("a long enough phrase 9")
     bob.is_active = False
     bob.save()
-    bob.vouch_for_email()
+    bob.mark_email_verified()
     client = Client()
     client.post("/account/login/", {"login": bob.email, "password": "a long enough phrase 9"})
     client.post("/account/login/code/", {"email": bob.email})
@@ -410,7 +411,8 @@ STAFF = {
 
 
 def other_pages():
-    """Name (else the route) and address of what is neither a workspace's page nor the API's; in it what isn't there."""
+    """Name (else the route) and address of what is neither a workspace's page nor the API's; in it what isn't
+    there."""
     found = {}
 
     def walk(patterns, before="", namespace=""):
@@ -474,7 +476,8 @@ def test_roles_elsewhere(people, as_person, who, method):
         elif name in ELSEWHERE["person"] and who == "signed out":
             right = status == 405 or (status == 302 and leads_to.startswith("/account/"))
         else:
-            # Nobody works the queues of a test, so it isn't ready; these people have nothing to log in afresh with.
+            # Nobody works the queues of a test, so it isn't ready; these people have nothing to log in afresh
+            # with.
             right = (status < 500 and status != 403) or name in {"readyz", *WITHOUT_A_PASSWORD}
         if not right:
             wrong.append((name, status, leads_to))

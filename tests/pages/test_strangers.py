@@ -29,7 +29,7 @@ LONG = "q" * 800_000
 @pytest.fixture
 def person(db):
     user = UserFactory(email="alice@example.test", password=PASSWORD)
-    user.vouch_for_email()
+    user.mark_email_verified()
     return user
 
 
@@ -158,14 +158,14 @@ def test_an_account_that_nobody_proves_is_forgotten(person, django_user_model):
     member = MembershipFactory(user__email="member@example.test").user
     EmailAddress.objects.create(user=member, email=member.email, verified=False)
     later = datetime.now(UTC) + limits.UNVERIFIED_KEPT
-    assert users.forget_unverified(later - timedelta(minutes=1)) == 0
-    assert users.forget_unverified(later) == 1
+    assert users.delete_unverified(later - timedelta(minutes=1)) == 0
+    assert users.delete_unverified(later) == 1
     assert set(User.objects.values_list("email", flat=True)) == {
         person.email,
         made_by_operator.email,
         member.email,
     }
-    assert users.forget_unverified in {kept.forget for kept in retention.RULES}
+    assert users.delete_unverified in {kept.forget for kept in retention.RULES}
 
 
 def test_a_large_file_of_a_stranger_is_refused_unread(newsroom):
@@ -238,17 +238,17 @@ def test_counts_end_by_their_time_alone(guards):
 
 
 def test_what_has_ended_is_forgotten(settings, db, monkeypatch):
-    monkeypatch.setattr(counter_caches, "_FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr(counter_caches, "_DELETED_AT_ONCE", 2)
     table = counter_caches.DatabaseCounterCache("", {})
     for number in range(3):
         table.set(f"ended{number}", 1, 10)
     table.set("lasts", 1, 1000)
     later = datetime.now(UTC) + timedelta(seconds=11)
-    assert [counter_caches.forget_ended_counts(later) for _ in range(3)] == [2, 1, 0]
+    assert [counter_caches.delete_ended_counts(later) for _ in range(3)] == [2, 1, 0]
     assert table.get("lasts") == 1
     # What a browser sent is a name too.
     assert [table.add("a\0b" * 200, 1, 10) for _ in range(2)] == [True, False]
-    assert counter_caches.forget_ended_counts in {kept.forget for kept in retention.RULES}
+    assert counter_caches.delete_ended_counts in {kept.forget for kept in retention.RULES}
 
 
 def test_log_ins_are_not_counted_where_redis_could_drop_them(settings):
@@ -296,7 +296,7 @@ def test_known_and_unknown_addresses_are_hashed_as_often(person, hashed, path, f
 
 
 def test_an_address_is_changed_to_a_known_one_as_to_an_unknown_one(person, hashed, mailoutbox):
-    UserFactory(email="bob@example.test").vouch_for_email()
+    UserFactory(email="bob@example.test").mark_email_verified()
     told = []
     for email in ("bob@example.test", "unknown@example.test"):
         client = Client()

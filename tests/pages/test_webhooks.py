@@ -161,7 +161,7 @@ def test_a_refused_form_may_be_sent_again(owner, newsroom):
 def test_what_was_typed_outlives_the_session(newsroom, alice, left_alone):
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     client = left_alone(alice)
     page = at(newsroom, "webhook_add")
     answer = client.post(
@@ -249,7 +249,7 @@ def logged_in(newsroom, alice):
     """Alice has logged in with her password, so long ago as the argument says."""
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
 
     def log_in(seconds_ago):
         client = Client()

@@ -18,7 +18,7 @@ from config.core import task_runner
 from tests.webhooks.factories import make_endpoint
 from webhooks import endpoints, signing
 from webhooks.models import Delivery
-from webhooks.pages.receivers import LANGUAGES, code_of
+from webhooks.pages.receivers import LANGUAGES, render_receiver
 
 PROGRAMS = {
     "python": [sys.executable],
@@ -84,7 +84,7 @@ def send(endpoint):
 def test_a_receiver_takes_what_is_sent_and_refuses_the_rest(newsroom, start, free_port, tmp_path, language):
     # Whatever a path may hold: the client writes some of it with a %, and the program must expect the same.
     endpoint = make_endpoint(newsroom, url=f"http://127.0.0.1:{free_port}/in/a$b'\"\\[1]é%20x?team=1")
-    start(language, code_of(endpoint, language), endpoint.secret)
+    start(language, render_receiver(endpoint, language), endpoint.secret)
     assert send(endpoint) == ("delivered", 204)
     # While a secret is being rotated the old one still signs, as one of two.
     endpoints.rotate_secret(endpoint, actor="alice")
@@ -101,7 +101,7 @@ def test_a_receiver_works_once_on_what_comes_twice_and_never_on_what_is_old(
     newsroom, start, free_port, tmp_path, language
 ):
     endpoint = make_endpoint(newsroom, url=f"http://127.0.0.1:{free_port}/in")
-    start(language, code_of(endpoint, language), endpoint.secret)
+    start(language, render_receiver(endpoint, language), endpoint.secret)
 
     def post(body, path="/in", *, at=None, signed=None):
         at = at or datetime.now(UTC)
@@ -136,7 +136,7 @@ def test_the_page_shows_the_program(as_person, alice, newsroom, language):
     page = reverse("webhook_receiver", kwargs={"ws": newsroom.pk, "whe": endpoint.pk})
     shown = as_person(alice).get(f"{page}?language={language}")
     code = shown.context["code"]
-    assert (shown.context["language"], code) == (language, code_of(endpoint, language))
+    assert (shown.context["language"], code) == (language, render_receiver(endpoint, language))
     assert '"/hooks/in"' in code
     assert "https://crm.example.com/hooks/in?team=1" in code
     assert "8080" in code
@@ -152,4 +152,4 @@ def test_an_unknown_language_shows_the_first(as_person, alice, newsroom):
 def test_an_address_cannot_write_code(newsroom):
     endpoint = make_endpoint(newsroom, url='https://example.com/"+__import__("os").x+"\\${x}`')
     for language in LANGUAGES:
-        assert '%22+__import__(%22os%22).x+%22%5C$%7Bx%7D%60"' in code_of(endpoint, language)
+        assert '%22+__import__(%22os%22).x+%22%5C$%7Bx%7D%60"' in render_receiver(endpoint, language)

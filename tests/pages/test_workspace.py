@@ -38,7 +38,7 @@ def owner(client, alice, newsroom):
     """Logged in a moment ago, by password: what needs a fresh log-in opens."""
     alice.set_password(PASSWORD)
     alice.save(update_fields=["password"])
-    alice.vouch_for_email()
+    alice.mark_email_verified()
     client.post("/account/login/", {"login": alice.email, "password": PASSWORD})
     client.post("/account/reauthenticate/", {"password": PASSWORD})
     return client
@@ -146,7 +146,8 @@ def lines(archive, name):
 
 
 def test_an_export_that_is_cut_off_is_no_export(owner, newsroom, tmp_path, settings):
-    """As where its process is killed: it is written while it is sent, so nothing stays, and the next one is whole."""
+    """As where its process is killed: it is written while it is sent, so nothing stays, and the next one is
+    whole."""
     settings.MEDIA_ROOT = tmp_path
     make_items(newsroom)
     before = sorted(tmp_path.rglob("*"))
@@ -218,7 +219,7 @@ def test_an_export_is_read_in_turns(owner, newsroom, monkeypatch):
     """However many rows there are, each is there once."""
     from accounts import export
 
-    monkeypatch.setattr(export, "_ROWS", 2)
+    monkeypatch.setattr(export, "_ROWS_PER_QUERY", 2)
     Source.everywhere.bulk_create(
         Source(workspace=newsroom, name=f"Source {number}", type="rss") for number in range(5)
     )

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from config.core.http_client import Client, Policy
-from pipeline.mailing.subscribers import normalised
+from pipeline.mailing.subscribers import normalize_address
 from pipeline.platforms.base import Account
 from pipeline.platforms.email_newsletter import PLUGIN
 from pipeline.platforms.email_newsletter.message import (
@@ -293,7 +293,7 @@ def test_no_title_address_or_name_adds_a_header(end):
     for name in ("from_name", "from_address", "reply_to", "return_address"):
         with pytest.raises(ConfigInvalid):
             PLUGIN.clean_config({**GIVEN, name: f"news@harbour.example{end}Bcc: eve@evil.example"})
-    assert normalised(f"bob@example.test{end}Bcc: eve@evil.example") is None
+    assert normalize_address(f"bob@example.test{end}Bcc: eve@evil.example") is None
 
 
 HEADERS = (

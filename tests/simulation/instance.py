@@ -1,4 +1,5 @@
-"""A whole instance in one process: the broker, the workers, the web process, and the machines that they call."""
+"""A whole instance in one process: the broker, the workers, the web process, and the machines that they
+call."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ JOBS: Final = frozenset(
         "analytics.count_events",
     }
 )
-"""Those of publishing, credits and deliveries. Sums, digests and retention would be most of a month's work."""
+"""Those of publishing, credits and deliveries. Sums, digests and retention would be most of a month's
+work."""
 RARELY: Final = 40_000.0
 """Seconds between two looks of the dispatcher's while nothing at all is due."""
 FAULTS: Final = frozenset(
@@ -253,7 +255,8 @@ class Instance:
     # --- The machines that are called ----------------------------------------------------------------------------
 
     def call(self, timeout: float, arrive: Callable[[], Response]) -> Response:
-        """The network: it takes its time, loses what is sent or answered, and now and then the caller sleeps over it."""
+        """The network: it takes its time, loses what is sent or answered, and now and then the caller sleeps
+        over it."""
         world, chance = self.world, self.world.chance
         if world.happens(0.01):
             world.wait(0.1)
@@ -359,10 +362,11 @@ class Instance:
                 mock.patch.dict(work_leases._worker),
                 mock.patch.object(task_runner, "_every_second", []),
                 mock.patch.object(pipeline.outlets.outlet_client, "SimulatedServer", Server),
-                # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a month's work.
+                # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a
+                # month's work.
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
                 mock.patch.object(deliver, "_client", self._client),
-                mock.patch.object(validation, "refuse_where_closed"),
+                mock.patch.object(validation, "refuse_forbidden_address"),
             ):
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.
@@ -371,7 +375,7 @@ class Instance:
             counters.drain()
             for cache in caches.all():
                 cache.clear()
-            results._chance.seed(world.seed)
+            results._default_random.seed(world.seed)
             random.seed(world.seed)
             stack.enter_context(world.entered())
             yield

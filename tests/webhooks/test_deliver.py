@@ -31,7 +31,7 @@ from webhooks import deliver as deliver_module
 from webhooks import limits, signing
 from webhooks.deliver import deliver, give_up
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
-from webhooks.results import note_health, record_result
+from webhooks.results import record_result, update_health
 
 pytestmark = pytest.mark.django_db
 
@@ -232,7 +232,8 @@ def test_time_out_waits_a_minute(receiver, monkeypatch):
 
 @pytest.fixture
 def dripping():
-    """Call it with what is answered: it comes a byte at a time, soon enough for a limit of each single wait."""
+    """Call it with what is answered: it comes a byte at a time, soon enough for a limit of each single
+    wait."""
     threads = []
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -296,7 +297,7 @@ def test_http_is_refused_where_it_is_not_allowed(receiver, settings):
 
 
 def fail(endpoint: Endpoint, *, at: datetime, status_code: int = 500) -> Endpoint:
-    note_health(reread(endpoint), make_sent(status_code, started_at=at, seconds=0.0))
+    update_health(reread(endpoint), make_sent(status_code, started_at=at, seconds=0.0))
     return reread(endpoint)
 
 
@@ -343,7 +344,7 @@ def test_people_hear_when_an_endpoint_fails_and_when_it_is_switched_off():
 def test_success_mends_but_does_not_switch_on():
     for before, expected in (("active", "active"), ("degraded", "active"), ("disabled", "disabled")):
         endpoint = make_endpoint(status=before, failures=7, failing_since=NOON)
-        note_health(endpoint, make_sent(200))
+        update_health(endpoint, make_sent(200))
         after = reread(endpoint)
         assert (after.status, after.failures, after.failing_since) == (expected, 0, None)
         assert after.last_success_at == NOON + timedelta(seconds=0.75)

@@ -34,7 +34,9 @@ def the_rate_alone(monkeypatch):
 def claim(limit=1000):
     """As the tasks of each endpoint take them."""
     return [
-        row for pk in Endpoint.everywhere.values_list("pk", flat=True) for row in deliver.take(pk, most=limit)
+        row
+        for pk in Endpoint.everywhere.values_list("pk", flat=True)
+        for row in deliver.take(pk, limit=limit)
     ]
 
 
@@ -42,7 +44,7 @@ def claim(limit=1000):
 def clock(monkeypatch):
     """The clock of the rate, in milliseconds."""
     now = {"at": 1_000_000}
-    monkeypatch.setattr(endpoint_rate, "_now", lambda: now["at"])
+    monkeypatch.setattr(endpoint_rate, "_now_milliseconds", lambda: now["at"])
     return now
 
 
@@ -170,9 +172,9 @@ def _claim_for(seconds, told):
     connections.close_all()
     until = monotonic() + seconds
     while monotonic() < until:
-        before = endpoint_rate._now()
+        before = endpoint_rate._now_milliseconds()
         got = claim(limit=3)
-        after = endpoint_rate._now()
+        after = endpoint_rate._now_milliseconds()
         if got:
             told.put((before, after, [str(row.pk) for row in got]))
         sleep(0.002)
@@ -206,7 +208,8 @@ def test_rate_is_exact_over_processes():
     claimed = [pk for _, _, pks in seen for pk in pks]
     assert len(set(claimed)) == len(claimed)
     assert 80 <= len(claimed) <= 100
-    # A claim happened between the two moments: within 999 ms of its latest possible start no more than the rate ended.
+    # A claim happened between the two moments: within 999 ms of its latest possible start no more than the
+    # rate ended.
     for _, end, _ in seen:
         within = sum(len(pks) for before, after, pks in seen if before >= end and after <= end + 999)
         assert within <= 20
@@ -249,6 +252,7 @@ def test_a_thousand_events_for_one_that_hangs_hold_up_nobody(monkeypatch, receiv
         write_deliveries([make_event(endpoint.workspace_id, "generated.ready")])
     for path in ("/sibling", "/foreign"):
         receiver.wait_for(path, 50, seconds=50)
-    # All of them came while each attempt at the one that hangs was still under way, and those held its slots alone.
+    # All of them came while each attempt at the one that hangs was still under way, and those held its slots
+    # alone.
     assert len(receiver.at("/hangs")) == receiver.open_now["/hangs"] == limits.WEBHOOK_SLOTS
     assert Delivery.everywhere.filter(event__type="raw.ingested").exclude(status="pending").count() == 0

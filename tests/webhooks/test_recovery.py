@@ -137,7 +137,7 @@ def test_a_time_before_everything_is_as_far_back_as_contents_are_kept():
 
 
 def test_what_is_new_waits_for_a_few_of_it_only(monkeypatch):
-    monkeypatch.setattr(recovery, "PORTION", 4)
+    monkeypatch.setattr(recovery, "PORTION_ROWS", 4)
     # Six are what it takes in two seconds.
     endpoint = make_endpoint(rate=3)
     rows = [at(endpoint, timedelta(hours=1)) for _ in range(15)]
@@ -249,7 +249,7 @@ def test_a_delivery_that_a_hand_claimed_meanwhile_stays_in_its_hand():
     # Its time has come between the look and the write.
     Delivery.everywhere.filter(pk=row.pk).update(wake_at=work_queue.database_now())
     [held] = claims.begun(Delivery, limit=1, per_workspace=1, lease=timedelta(seconds=60))
-    assert recovery._send_again(read, work_queue.database_now()) is False
+    assert recovery._requeue(read, work_queue.database_now()) is False
     assert held.under_lease().exists()
     assert statuses(row) == ["pending"]
     assert not any(waking(row))

@@ -133,8 +133,8 @@ def test_oldest_first_within_an_endpoint():
     endpoint = make_endpoint()
     now = work_queue.database_now()
     rows = [make_delivery(endpoint, wake_at=now - timedelta(seconds=ago)) for ago in (3, 9, 5)]
-    assert [take(endpoint.pk, most=1)[0].pk for _ in range(3)] == [rows[1].pk, rows[2].pk, rows[0].pk]
-    assert take(endpoint.pk, most=1) == []
+    assert [take(endpoint.pk, limit=1)[0].pk for _ in range(3)] == [rows[1].pk, rows[2].pk, rows[0].pk]
+    assert take(endpoint.pk, limit=1) == []
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Endpoints and what was handed over to them."""
+"""Models of endpoints, deliveries and their attempts."""
 
 from webhooks.models.delivery import Delivery, DeliveryAttempt, DeliveryStatus, Recovery, RecoveryStatus
 from webhooks.models.endpoint import EVERY_EVENT, Endpoint, EndpointPace, EndpointStatus

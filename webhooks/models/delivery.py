@@ -1,4 +1,4 @@
-"""One event for one endpoint, every attempt to hand it over, and requests to send again."""
+"""Stores deliveries of events to endpoints, every attempt at one, and requests to send them again."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class DeliveryStatus(models.TextChoices):
 
 
 class DeliveryQuerySet(models.QuerySet[Any]):
-    """The notions of a delivery that pages, metrics and doctor share."""
+    """Filters of deliveries that pages, metrics and doctor share."""
 
     def pending(self) -> Self:
-        """On its way, or tried again."""
+        """Deliveries being sent or retried."""
         return self.filter(status=DeliveryStatus.PENDING)
 
     def held(self) -> Self:
-        """Waits until its endpoint is switched on."""
+        """Deliveries that wait until their endpoint is switched on."""
         return self.filter(status=DeliveryStatus.HELD)
 
     def open(self) -> Self:
-        """Not ended yet."""
+        """Deliveries that haven't ended."""
         return self.filter(status__in=[DeliveryStatus.HELD, DeliveryStatus.PENDING])
 
     def dead(self) -> Self:
-        """Failed for good; only a person sends it again."""
+        """Deliveries that failed finally; only a person can send them again."""
         return self.filter(status=DeliveryStatus.FAILED)
 
 
 class OwnDeliveries(WorkspaceQuerySet[Any], DeliveryQuerySet):  # type: ignore[override]
-    """The same of one workspace."""
+    """Deliveries of one workspace, with the same filters."""
 
 
 class Delivery(WorkspaceRow, DueModel):
@@ -56,7 +56,7 @@ class Delivery(WorkspaceRow, DueModel):
     delivered_at = models.DateTimeField(null=True)
 
     read_at: float = -inf
-    """Of this instance, by the monotonic clock: when its endpoint and its event were read. No column."""
+    """When this instance's endpoint and event were read, by `time.monotonic()`; it isn't a column."""
 
     everywhere: ClassVar = DeliveryQuerySet.as_manager()
     objects: ClassVar = OwnDeliveries.as_manager()
@@ -82,9 +82,9 @@ class DeliveryAttempt(WorkspaceRow):
     number = models.PositiveIntegerField()
     started_at = models.DateTimeField(default=utc_now)
     duration_ms = models.PositiveIntegerField(null=True)
-    # The database fills it in for a process of the release before, which doesn't know the column.
+    # A database default, because a process of the previous release doesn't know the column.
     url = models.CharField(max_length=2048, blank=True, db_default="")
-    """Where it went; the endpoint's address may have been changed since."""
+    """The address it was sent to; the endpoint's may have been changed since."""
     request_headers = models.JSONField(default=dict)
     status_code = models.PositiveSmallIntegerField(null=True)
     response_headers = models.JSONField(default=dict)
@@ -112,7 +112,7 @@ class RecoveryStatus(models.TextChoices):
 
 
 class Recovery(WorkspaceRow, DueModel):
-    """A request to send again what an endpoint missed: one due row, worked in portions."""
+    """A request to send again what an endpoint missed; one due row, worked in portions."""
 
     endpoint = models.ForeignKey("webhooks.Endpoint", on_delete=models.CASCADE, related_name="recoveries")
     since = models.DateTimeField()
@@ -120,13 +120,13 @@ class Recovery(WorkspaceRow, DueModel):
     """True: also what was delivered."""
     status = models.CharField(max_length=10, choices=RecoveryStatus, default=RecoveryStatus.RUNNING)
     cursor = models.UUIDField()
-    """Deliveries with ids up to this one were looked at; ids carry the moment."""
+    """Deliveries with ids up to this one were handled; ids rise with time."""
     until = models.UUIDField()
-    """Deliveries with greater ids came after the wish and are none of it."""
+    """Deliveries with greater ids came after the request and aren't part of it."""
     total = models.PositiveIntegerField(null=True)
-    """How many there were when it began; None until they are counted."""
+    """How many deliveries there were at the start; None until they are counted."""
     sent = models.PositiveIntegerField(default=0)
-    """How many were put in line."""
+    """How many have been queued."""
     asked_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=utc_now)
     ended_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Where a workspace wants its events sent."""
+"""Stores the endpoints to which a workspace's events are sent."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from config.core.encrypted_fields import SealedTextField
 from webhooks.limits import WEBHOOK_RATE
 
 EVERY_EVENT: Final = "*"
-"""In an endpoint's `events`, alone: every type, those that are added later too."""
+"""As the only entry of an endpoint's `events`: every type, including those added later."""
 ADDRESS_SHOWN: Final = 80
-"""Characters of an endpoint's address in a sentence or a list."""
+"""Most characters of an endpoint's address in a sentence or a list."""
 
 
 class EndpointStatus(models.TextChoices):
@@ -27,18 +27,18 @@ class EndpointStatus(models.TextChoices):
 
 class Endpoint(WorkspaceRow):
     test = models.BooleanField(default=False)
-    """True: gets the events of what test tokens make, and no others."""
+    """True: gets only the events of what test tokens make."""
     url = models.CharField(max_length=2048)
     description = models.CharField(max_length=200, blank=True)
     events = models.JSONField(default=list)
-    """Types of events, or `EVERY_EVENT`; empty means the four that every endpoint gets by default."""
+    """Types of events, or `EVERY_EVENT`; empty means the four default types."""
     secret = SealedTextField()
     """`whsec_` and base64 of 32 random bytes."""
     previous_secret = SealedTextField(null=True)
     previous_secret_until = models.DateTimeField(null=True)
-    # The database fills it in for a process of the release before, which doesn't know the column.
+    # A database default, because a process of the previous release doesn't know the column.
     rate = models.PositiveSmallIntegerField(default=WEBHOOK_RATE, db_default=WEBHOOK_RATE)
-    """Attempts that are begun within a second, at most."""
+    """Most attempts that begin within a second."""
     status = models.CharField(max_length=10, choices=EndpointStatus, default=EndpointStatus.ACTIVE)
     is_on = models.BooleanField(default=True)
     failures = models.PositiveIntegerField(default=0)
@@ -46,7 +46,7 @@ class Endpoint(WorkspaceRow):
     failing_since = models.DateTimeField(null=True)
     last_success_at = models.DateTimeField(null=True)
     is_sample = models.BooleanField(default=False, db_default=False)
-    """Part of the sample data, which is removed as a whole."""
+    """Marks sample data, which is removed as a whole."""
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=utc_now)
     updated_at = models.DateTimeField(default=utc_now)
@@ -62,7 +62,7 @@ class Endpoint(WorkspaceRow):
 
     @property
     def address(self) -> str:
-        """Host and path, by which several endpoints of one host are told apart; without what a query may hold."""
+        """Return host and path, which tell a host's endpoints apart; a query may hold secrets."""
         parts = urlsplit(self.url)
         host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
         address = f"{host}{parts.path.rstrip('/')}"
@@ -70,11 +70,11 @@ class Endpoint(WorkspaceRow):
 
 
 class EndpointPace(WorkspaceRow):
-    """What an endpoint was sent within the last second; apart from its row, which each recorded attempt locks."""
+    """The attempts of the last second; not in the endpoint's row, which each recorded attempt locks."""
 
     endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE, related_name="pace")
     recent = models.JSONField(default=list)
-    """Pairs: a moment in milliseconds since 1970, and how many attempts were begun then."""
+    """Pairs of a time in milliseconds since 1970 and how many attempts began then."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "endpoint_pace"

@@ -1,4 +1,4 @@
-"""The log of an endpoint: what was sent to it, what it answered, and sending one again."""
+"""Views of an endpoint's log, a delivery with its attempts, and sending one again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core import limits as core_limits
 from config.core import logs
@@ -24,8 +24,8 @@ from webhooks import endpoints, limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
-from webhooks.pages.parts import find_endpoint, gave_410, next_tries
-from webhooks.pages.recovery import progress_part
+from webhooks.pages.parts import answered_gone, find_endpoint, next_tries
+from webhooks.pages.recovery import progress_fragment
 from webhooks.results import is_open
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from webhooks.models import Endpoint
 
 _ATTEMPTS_SHOWN: Final = 30
-_LOG_SECONDS: Final = 5
-_LIVE_SECONDS: Final = 1
-_ANSWER_LINES: Final = 6
-_SLACK: Final = timedelta(minutes=5)
-"""By how much the clock of a process, which makes ids, may differ from the database's."""
+_SLOW_POLL_SECONDS: Final = 5
+_FAST_POLL_SECONDS: Final = 1
+_SHOWN_ANSWER_LINES: Final = 6
+_MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)
+"""How far a process's clock, which makes ids, may differ from the database's."""
 
 
 @dataclass(frozen=True)
 class DeliveryRow:
-    """One delivery of the log."""
+    """A delivery as a row of the log."""
 
     delivery: Delivery
     outcome: labels.DeliveryOutcome
@@ -63,20 +63,21 @@ class DeliveryRow:
 
 @page("manage", methods=("GET",))
 def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Show an endpoint with the log of its deliveries."""
     endpoint = find_endpoint(place, whe)
     form = LogFilter(request.GET)
     before = request.GET.get("before", "")
-    # A page further back doesn't change; the newest one shows by itself what comes.
-    part = look_again(
+    # Older pages don't change; only the newest one polls.
+    log_fragment = polling_fragment(
         request,
         "deliveries",
         "pages/webhooks/log.html",
-        _log(request, place, endpoint, form, before),
-        seconds=0 if before or not form.is_valid() else _LOG_SECONDS,
+        _log_context(request, place, endpoint, form, before),
+        interval_seconds=0 if before or not form.is_valid() else _SLOW_POLL_SECONDS,
     )
-    if isinstance(part, HttpResponse):
-        return part
-    progress = progress_part(request, endpoint)
+    if isinstance(log_fragment, HttpResponse):
+        return log_fragment
+    progress = progress_fragment(request, endpoint)
     if isinstance(progress, HttpResponse):
         return progress
     state = labels.state_of(endpoint)
@@ -84,10 +85,10 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": state,
-        "is_gone": state == "disabled" and gave_410(place, endpoint),
+        "is_gone": state == "disabled" and answered_gone(place, endpoint),
         "next_try": next_tries(place, [whe]).get(whe),
         "filter": form,
-        "log": part,
+        "log": log_fragment,
         "progress": progress,
         "is_open": is_open(endpoint),
         "tab": "log",
@@ -95,25 +96,28 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     return render(request, "pages/webhooks/detail.html", context)
 
 
-def _log(
+def _log_context(
     request: HttpRequest, place: Place, endpoint: Endpoint, form: LogFilter, before: str
 ) -> dict[str, Any]:
+    """Return the log's template context: a page of rows, and the queries of the next and the newest page."""
     now = utc_now()
     rows: list[Delivery] = []
     if form.is_valid():
-        rows = list(_found(place, endpoint, form, before, now)[: core_limits.PAGE_ROWS_DEFAULT + 1])
+        rows = list(
+            _filtered_deliveries(place, endpoint, form, before, now)[: core_limits.PAGE_ROWS_DEFAULT + 1]
+        )
     shown = rows[: core_limits.PAGE_ROWS_DEFAULT]
     query = request.GET.copy()
     for name in ("seen", "before"):
         query.pop(name, None)
-    newest = query.urlencode()
+    newest_query = query.urlencode()
     if len(rows) > len(shown):
         query["before"] = encode("dlv", shown[-1].pk)
     return {
         "endpoint": endpoint,
-        "rows": [_row(delivery, now, place.workspace.timezone) for delivery in shown],
+        "rows": [_to_row(delivery, now, place.workspace.timezone) for delivery in shown],
         "older": query.urlencode() if len(rows) > len(shown) else "",
-        "newest": newest,
+        "newest": newest_query,
         "before": before,
         "is_filtered": any(form.data.get(name) for name in form.fields),
         "is_understood": form.is_valid(),
@@ -121,29 +125,34 @@ def _log(
     }
 
 
-def _found(
+def _filtered_deliveries(
     place: Place, endpoint: Endpoint, form: LogFilter, before: str, now: datetime
 ) -> QuerySet[Delivery]:
-    """Newest first, by the index of the endpoint's log; however deep, a page costs the same."""
-    found: QuerySet[Delivery] = Delivery.objects.of(place.workspace).filter(endpoint=endpoint)
+    """Return the filtered deliveries, newest first, after `before`.
+
+    They are read by the index of the endpoint's log, so a page costs the same however deep.
+    """
+    deliveries: QuerySet[Delivery] = Delivery.objects.of(place.workspace).filter(endpoint=endpoint)
     if form.cleaned_data["outcome"]:
-        found = found.filter(status=form.cleaned_data["outcome"])
+        deliveries = deliveries.filter(status=form.cleaned_data["outcome"])
     if form.cleaned_data["event"]:
-        found = found.filter(event__type=form.cleaned_data["event"])
+        deliveries = deliveries.filter(event__type=form.cleaned_data["event"])
     span = form.span()
     if span is not None:
-        # The ids carry the moment too: with them the index is left where the time begins.
-        found = found.filter(created_at__gte=now - span, pk__gte=lowest_id_at(now - span - _SLACK))
+        # Ids rise with time too, so this lets the index scan stop where the span begins.
+        deliveries = deliveries.filter(
+            created_at__gte=now - span, pk__gte=lowest_id_at(now - span - _MAX_CLOCK_DIFFERENCE)
+        )
     if before:
-        last = decode("dlv", before)
-        if last is None:
+        before_id = decode("dlv", before)
+        if before_id is None:
             raise Http404
-        found = found.filter(pk__lt=last)
+        deliveries = deliveries.filter(pk__lt=before_id)
     last_attempt = (
         DeliveryAttempt.objects.of(place.workspace).filter(delivery=OuterRef("pk")).order_by("-number")
     )
     rows: QuerySet[Delivery] = (
-        found.select_related("event")
+        deliveries.select_related("event")
         .defer("event__body")
         .annotate(last_took=Subquery(last_attempt.values("duration_ms")[:1]))
         .order_by("-id")
@@ -151,9 +160,9 @@ def _found(
     return rows
 
 
-def _row(delivery: Delivery, now: datetime, zone: str) -> DeliveryRow:
+def _to_row(delivery: Delivery, now: datetime, zone: str) -> DeliveryRow:
     outcome = labels.outcome_of(delivery, now=now)
-    waits = (
+    is_waiting = (
         delivery.status == DeliveryStatus.PENDING
         and not outcome.is_under_way
         and delivery.wake_at is not None
@@ -161,55 +170,58 @@ def _row(delivery: Delivery, now: datetime, zone: str) -> DeliveryRow:
     return DeliveryRow(
         delivery,
         outcome,
-        labels.exactly(delivery.created_at, zone),
-        labels.took(getattr(delivery, "last_took", None)),
-        labels.exactly(delivery.wake_at, zone) if waits and delivery.wake_at else "",
+        labels.format_exact_time(delivery.created_at, zone),
+        labels.format_duration(getattr(delivery, "last_took", None)),
+        labels.format_exact_time(delivery.wake_at, zone) if is_waiting and delivery.wake_at else "",
     )
 
 
-def _seconds(outcome: labels.DeliveryOutcome) -> int:
-    """How soon to look again; 0 for not at all."""
+def _poll_seconds(outcome: labels.DeliveryOutcome) -> int:
+    """Return the polling interval; 0 for none."""
     if not outcome.is_live:
         return 0
-    return _LOG_SECONDS if outcome.is_stuck else _LIVE_SECONDS
+    return _SLOW_POLL_SECONDS if outcome.is_stuck else _FAST_POLL_SECONDS
 
 
 def _find_delivery(place: Place, endpoint: Endpoint, dlv: UUID) -> Delivery:
-    found = Delivery.objects.of(place.workspace).select_related("event").filter(endpoint=endpoint, pk=dlv)
-    row: Delivery = get_object_or_404(found)
+    rows = Delivery.objects.of(place.workspace).select_related("event").filter(endpoint=endpoint, pk=dlv)
+    row: Delivery = get_object_or_404(rows)
     return row
 
 
-def _attempts(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
-    made = DeliveryAttempt.objects.of(place.workspace).filter(delivery=delivery).order_by("-number")
+def _attempt_rows(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
+    attempts = DeliveryAttempt.objects.of(place.workspace).filter(delivery=delivery).order_by("-number")
     zone = place.workspace.timezone
     return [
         {
             "attempt": attempt,
             "is_success": attempt.status_code is not None and 200 <= attempt.status_code < 300,
             "status_line": labels.status_line(attempt.status_code),
-            "when": labels.exactly(attempt.started_at, zone),
-            "took": labels.took(attempt.duration_ms),
-            "next": labels.exactly(attempt.next_attempt_at, zone) if attempt.next_attempt_at else "",
-            # A receiver may repeat what it was sent.
+            "when": labels.format_exact_time(attempt.started_at, zone),
+            "took": labels.format_duration(attempt.duration_ms),
+            "next": labels.format_exact_time(attempt.next_attempt_at, zone)
+            if attempt.next_attempt_at
+            else "",
+            # A receiver may repeat what it was sent, including secrets.
             "answer": logs.redact(attempt.response_body),
         }
-        for attempt in made[:_ATTEMPTS_SHOWN]
+        for attempt in attempts[:_ATTEMPTS_SHOWN]
     ]
 
 
 @page("manage", methods=("GET",))
 def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
+    """Show a delivery with its attempts."""
     endpoint = find_endpoint(place, whe)
     delivery = _find_delivery(place, endpoint, dlv)
-    row = _row(delivery, utc_now(), place.workspace.timezone)
+    row = _to_row(delivery, utc_now(), place.workspace.timezone)
     body = delivery.event.body
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "row": row,
         "delivery": delivery,
-        "attempts": _attempts(place, delivery),
+        "attempts": _attempt_rows(place, delivery),
         "most": _ATTEMPTS_SHOWN,
         "event_id": encode("evt", delivery.event_id),
         "body": None if body is None else bytes(body).decode(),
@@ -217,48 +229,49 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
         "log_days": limits.DELIVERY_ATTEMPTS_KEPT.days,
         "is_open": is_open(endpoint),
     }
-    part = look_again(
+    fragment = polling_fragment(
         request,
         "delivery",
         "pages/webhooks/attempts.html",
         context,
-        css="stack",
-        seconds=_seconds(row.outcome),
+        css_class="stack",
+        interval_seconds=_poll_seconds(row.outcome),
     )
-    if isinstance(part, HttpResponse):
-        return part
-    return render(request, "pages/webhooks/delivery.html", {**context, "live": part})
+    if isinstance(fragment, HttpResponse):
+        return fragment
+    return render(request, "pages/webhooks/delivery.html", {**context, "live": fragment})
 
 
 @page("manage", methods=("GET",))
 def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
-    """What became of a test event, for the page that waits for it; by itself it leads to the whole delivery."""
+    """Render a test event's outcome for the page that polls it; other requests lead to the whole delivery."""
     endpoint = find_endpoint(place, whe)
-    part = outcome_part(request, place, endpoint, dlv)
-    if isinstance(part, HttpResponse):
-        return part
+    fragment = outcome_fragment(request, place, endpoint, dlv)
+    if isinstance(fragment, HttpResponse):
+        return fragment
     return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))
 
 
-def outcome_part(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
+def outcome_fragment(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
+    """Render a fragment with the outcome of a test event, which polls while it may change."""
     delivery = _find_delivery(place, endpoint, dlv)
-    row = _row(delivery, utc_now(), place.workspace.timezone)
-    attempt = next(iter(_attempts(place, delivery)), None)
+    row = _to_row(delivery, utc_now(), place.workspace.timezone)
+    attempt = next(iter(_attempt_rows(place, delivery)), None)
     context = {
         "endpoint": endpoint,
         "row": row,
         "delivery": delivery,
         "attempt": attempt,
-        "first_lines": "\n".join(attempt["answer"].splitlines()[:_ANSWER_LINES]) if attempt else "",
+        "first_lines": "\n".join(attempt["answer"].splitlines()[:_SHOWN_ANSWER_LINES]) if attempt else "",
     }
-    return look_again(
+    return polling_fragment(
         request,
         "outcome",
         "pages/webhooks/outcome.html",
         context,
-        css="body",
-        address=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
-        seconds=_seconds(row.outcome),
+        css_class="body",
+        url=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
+        interval_seconds=_poll_seconds(row.outcome),
     )
 
 

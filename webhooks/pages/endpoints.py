@@ -1,4 +1,4 @@
-"""Endpoints as people set them up: the list, a new one and its secret, changes, pause, delete, the test event."""
+"""Views to list, add, change, pause, test and delete endpoints, and to show or rotate their secret."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from config.core.ids import decode, encode
 from webhooks import endpoints
 from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
-from webhooks.pages.delivery_log import outcome_part
-from webhooks.pages.forms import AddEndpointForm, EndpointForm, RotateEndpointSecretForm, values_of
-from webhooks.pages.parts import find_endpoint, gave_410, next_tries
+from webhooks.pages.delivery_log import outcome_fragment
+from webhooks.pages.forms import AddEndpointForm, EndpointForm, RotateEndpointSecretForm, initial_values
+from webhooks.pages.parts import answered_gone, find_endpoint, next_tries
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 @page("manage", methods=("GET",))
 def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
-    found = Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
-    newest_first = list(found.order_by("-id"))
+    """List the endpoints."""
+    rows_of_workspace = (
+        Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
+    )
+    newest_first = list(rows_of_workspace.order_by("-id"))
     tries = next_tries(place, [endpoint.pk for endpoint in newest_first])
     rows = [
         {
@@ -65,8 +68,8 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
                 actor=place.user.email,
             )
             shown_once.keep_secret(request, encode("whe", added.endpoint.pk), added.secret)
-            sent = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
-            return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + sent)
+            query = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
+            return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + query)
     return render(request, "pages/webhooks/add.html", {"form": form})
 
 
@@ -74,16 +77,16 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
 @fresh_log_in_required
 @never_cache
 def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """The one page that shows the secret; with `?sent=` also what became of the test event."""
+    """Show a new secret once; with `?sent=` also the outcome of the test event."""
     endpoint = find_endpoint(place, whe)
     dlv = decode("dlv", request.GET.get("sent", ""))
-    # First of all, for it may end here with a 404.
-    outcome = None if dlv is None else outcome_part(request, place, endpoint, dlv)
+    # Before the secret is taken, because this may end in a 404.
+    outcome = None if dlv is None else outcome_fragment(request, place, endpoint, dlv)
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "outcome": outcome,
-        # A HEAD shows nothing, so it must not use the one showing up.
+        # A HEAD shows nothing, so it must not use up the only view.
         "secret": shown_once.take_secret(request, encode("whe", whe)) if request.method == "GET" else None,
     }
     return render(request, "pages/webhooks/secret.html", context)
@@ -91,11 +94,12 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
 
 @page("manage")
 def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Change an endpoint; a new address gets a test event."""
     endpoint = find_endpoint(place, whe)
-    form = form_recovery.form_for(request, EndpointForm, initial=values_of(endpoint))
+    form = form_recovery.form_for(request, EndpointForm, initial=initial_values(endpoint))
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
-            sent = endpoints.change(
+            test_delivery = endpoints.change(
                 endpoint,
                 url=form.cleaned_data["url"],
                 events=form.chosen_events(),
@@ -103,23 +107,24 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
                 rate=form.cleaned_data["rate"],
                 actor=place.user.email,
             )
-            if sent is None:
+            if test_delivery is None:
                 messages.success(request, _("Saved."))
                 return redirect(place.address("webhook_edit", whe=whe))
             messages.success(request, _("Saved. Test event sent to the new URL."))
-            return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
+            return redirect(place.address("webhook_delivery", whe=whe, dlv=test_delivery.pk))
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": labels.state_of(endpoint),
         "form": form,
         "tab": "edit",
-        "overlaps_now": _overlaps(endpoint),
+        "overlaps_now": _has_two_secrets(endpoint),
     }
     return render(request, "pages/webhooks/edit.html", context)
 
 
-def _overlaps(endpoint: Endpoint) -> bool:
+def _has_two_secrets(endpoint: Endpoint) -> bool:
+    """Return whether the old secret still signs beside the new one."""
     until = endpoint.previous_secret_until
     return until is not None and until > utc_now()
 
@@ -127,6 +132,7 @@ def _overlaps(endpoint: Endpoint) -> bool:
 @page("manage")
 @fresh_log_in_required
 def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Rotate the secret, and show the new one."""
     endpoint = find_endpoint(place, whe)
     form = form_recovery.form_for(request, RotateEndpointSecretForm)
     if request.method == "POST" and form.is_valid():
@@ -141,7 +147,7 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "form": form,
-        "overlaps_now": _overlaps(endpoint),
+        "overlaps_now": _has_two_secrets(endpoint),
     }
     return render(request, "pages/webhooks/rotate.html", context)
 
@@ -156,35 +162,39 @@ def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse
 
 @page("manage")
 def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Asks what becomes of the events that are held; without any, and from an undo, it just switches on."""
+    """Ask what to do with held events; without any, and from an undo, just switch on."""
     endpoint = find_endpoint(place, whe)
     if request.method == "POST":
-        is_release = request.POST.get("held", "send") == "send"
+        sends_held = request.POST.get("held", "send") == "send"
         with report_errors(request):
-            released = endpoints.switch_on(endpoint, actor=place.user.email, release=is_release)
-            sent = ngettext("Sending %(count)d held event.", "Sending %(count)d held events.", released)
+            released = endpoints.switch_on(endpoint, actor=place.user.email, release=sends_held)
+            sent_text = ngettext("Sending %(count)d held event.", "Sending %(count)d held events.", released)
             messages.success(
-                request, _("Switched on.") + (f" {sent % {'count': released}}" if released else "")
+                request, _("Switched on.") + (f" {sent_text % {'count': released}}" if released else "")
             )
         return redirect(place.address("webhook", whe=whe))
     held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
     context = {"endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
-    return render(request, "pages/webhooks/resume.html", {**context, "is_gone": gave_410(place, endpoint)})
+    return render(
+        request, "pages/webhooks/resume.html", {**context, "is_gone": answered_gone(place, endpoint)}
+    )
 
 
 @page("manage", methods=("POST",))
 def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Send a test event, and show its delivery."""
     endpoint = find_endpoint(place, whe)
     if not form_recovery.is_first_sending(request):
         return redirect(place.address("webhook", whe=whe))
     with report_errors(request):
-        sent = endpoints.send_test(endpoint, actor=place.user.email)
-        return redirect(place.address("webhook_delivery", whe=whe, dlv=sent.pk))
+        test_delivery = endpoints.send_test(endpoint, actor=place.user.email)
+        return redirect(place.address("webhook_delivery", whe=whe, dlv=test_delivery.pk))
     return redirect(place.address("webhook", whe=whe))
 
 
 @page("manage")
 def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Delete an endpoint after a confirmation."""
     endpoint = find_endpoint(place, whe)
     name = labels.name_of(endpoint)
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""The forms of the webhooks' pages."""
+"""Forms of the webhooks' pages."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
     from webhooks.models import Endpoint
 
-_USUAL: Final = "usual"
+_DEFAULT: Final = "usual"
 _ALL: Final = "all"
 _CHOSEN: Final = "chosen"
-_USUAL_EVENTS: Final = [name for name, is_usual in TYPES.items() if is_usual]
+_DEFAULT_EVENTS: Final = [name for name, is_usual in TYPES.items() if is_usual]
 
 
-def _events() -> list[tuple[str, SafeString]]:
+def _event_choices() -> list[tuple[str, SafeString]]:
+    """Return the types of events, each labelled with its name and description in HTML."""
     return [
         (name, format_html('<span><code>{}</code> <span class="soft small">{}</span></span>', name, sentence))
         for name, sentence in labels.EVENTS.items()
@@ -64,21 +65,21 @@ class EndpointForm(forms.Form):
         label=gettext_lazy("Events"),
         choices=(
             (
-                _USUAL,
+                _DEFAULT,
                 gettext_lazy("Default events: new raw item, ready for review, published, publish failed"),
             ),
             (_ALL, gettext_lazy("All events, including future ones")),
             (_CHOSEN, gettext_lazy("Selected events")),
         ),
-        initial=_USUAL,
+        initial=_DEFAULT,
         widget=forms.RadioSelect,
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Chosen events"),
-        choices=_events,
+        choices=_event_choices,
         required=False,
-        # Somebody who begins to choose begins with these.
-        initial=_USUAL_EVENTS,
+        # Ticked when somebody begins to choose.
+        initial=_DEFAULT_EVENTS,
         widget=forms.CheckboxSelectMultiple,
     )
 
@@ -86,7 +87,7 @@ class EndpointForm(forms.Form):
         label=gettext_lazy("Maximum requests per second"),
         min_value=1,
         max_value=limits.WEBHOOK_RATE_MOST,
-        # Empty leaves it as it is.
+        # Empty leaves the rate unchanged.
         required=False,
         initial=limits.WEBHOOK_RATE,
         help_text=gettext_lazy("Events above it are queued"),
@@ -100,9 +101,9 @@ class EndpointForm(forms.Form):
         return cleaned
 
     def chosen_events(self) -> list[str]:
-        """As an endpoint keeps them."""
+        """Return the types as an endpoint stores them."""
         which = self.cleaned_data["which"]
-        if which == _USUAL:
+        if which == _DEFAULT:
             return []
         return [EVERY_EVENT] if which == _ALL else list(self.cleaned_data["events"])
 
@@ -119,15 +120,15 @@ class AddEndpointForm(EndpointForm):
     )
 
 
-def values_of(endpoint: Endpoint) -> dict[str, Any]:
-    """What the form of an endpoint begins with."""
+def initial_values(endpoint: Endpoint) -> dict[str, Any]:
+    """Return the initial values of the endpoint's form."""
     is_all = EVERY_EVENT in endpoint.events
     return {
         "url": endpoint.url,
         "description": endpoint.description,
         "rate": endpoint.rate,
-        "which": _ALL if is_all else _CHOSEN if endpoint.events else _USUAL,
-        "events": _USUAL_EVENTS if is_all or not endpoint.events else list(endpoint.events),
+        "which": _ALL if is_all else _CHOSEN if endpoint.events else _DEFAULT,
+        "events": _DEFAULT_EVENTS if is_all or not endpoint.events else list(endpoint.events),
     }
 
 
@@ -153,25 +154,25 @@ class RotateEndpointSecretForm(forms.Form):
 
 
 class _WallClockField(forms.DateTimeField):
-    """A time on somebody's clocks: one that names a zone of its own is refused."""
+    """A time on the workspace's clocks; one that names a time zone is refused."""
 
     def to_python(self, value: Any) -> datetime | None:
-        found = super().to_python(value)
-        if isinstance(value, str) and found is not None and _names_zone(value.strip()):
+        wall_time = super().to_python(value)
+        if isinstance(value, str) and wall_time is not None and _has_timezone(value.strip()):
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
-        return found
+        return wall_time
 
 
-def _names_zone(value: str) -> bool:
+def _has_timezone(value: str) -> bool:
     try:
-        read = parse_datetime(value)
+        parsed = parse_datetime(value)
     except ValueError:
         return False
-    return read is not None and read.tzinfo is not None
+    return parsed is not None and parsed.tzinfo is not None
 
 
 class RecoverForm(forms.Form):
-    """`since` is a time on the workspace's clocks."""
+    """Asks what to send again; `since` is a time on the workspace's clocks."""
 
     since = _WallClockField(
         label=gettext_lazy("Since"),
@@ -191,20 +192,25 @@ class RecoverForm(forms.Form):
     )
 
     def __init__(self, *args: Any, zone: str, **kwargs: Any) -> None:
-        # In a dialog it stands beside the log's filter, which has a field of the same name.
+        # In a dialog it is beside the log's filter, which has a field of the same name.
         kwargs.setdefault("auto_id", "recover_%s")
         super().__init__(*args, **kwargs)
         self.zone = ZoneInfo(zone)
         self.fields["since"].help_text = _("%(zone)s") % {"zone": zone}
 
     def moment(self) -> datetime:
-        """The earlier of the two where the clocks show a time twice, or never: nothing is left out."""
-        given: datetime = self.cleaned_data["since"]
-        both = [given.replace(tzinfo=self.zone, fold=fold) for fold in (0, 1)]
-        return max(both, key=lambda one: one.utcoffset() or timedelta(0))
+        """Return `since` with its time zone.
+
+        If a change of the clocks makes the time exist twice or not at all, it is the earlier moment, so that
+        nothing is left out.
+        """
+        wall_time: datetime = self.cleaned_data["since"]
+        candidates = [wall_time.replace(tzinfo=self.zone, fold=fold) for fold in (0, 1)]
+        return max(candidates, key=lambda candidate: candidate.utcoffset() or timedelta(0))
 
     @staticmethod
-    def on_the_clocks_of(zone: str, moment: datetime) -> datetime:
+    def to_wall_time(zone: str, moment: datetime) -> datetime:
+        """Return the moment on clocks in the zone, without its time zone, to the minute."""
         return moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None, second=0, microsecond=0)
 
 

@@ -1,4 +1,4 @@
-"""What people read about endpoints and deliveries: sentences for events, states and outcomes."""
+"""Labels endpoints and deliveries for people: events, states, outcomes, times."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EVENTS: Final[Mapping[str, Text]] = {
     ),
 }
 _SOON: Final = timedelta(seconds=30)
-_NOBODY_LOOKED_AFTER: Final = timedelta(seconds=30)
+_STUCK_AFTER: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,25 @@ class DeliveryOutcome:
     label: str
     is_under_way: bool = False
     is_live: bool = False
-    """Something will change within seconds: the page looks again by itself."""
+    """Something will change within seconds, so the page polls."""
     is_stuck: bool = False
+    """No worker has taken it for half a minute."""
 
 
 def outcome_of(delivery: Delivery, *, now: datetime) -> DeliveryOutcome:
+    """Return how a delivery is doing, with the badge to show for it."""
     if delivery.status == DeliveryStatus.DELIVERED:
         return DeliveryOutcome("good", "circle-check", _("Delivered"))
     if delivery.status == DeliveryStatus.FAILED:
         return DeliveryOutcome("bad", "circle-alert", _("Failed"))
     if delivery.status == DeliveryStatus.HELD:
         return DeliveryOutcome("", "circle-pause", _("Held"))
-    # A claimed row counts its claim until the attempt is written.
+    # `attempts` counts the claim until the attempt is written.
     is_claimed = delivery.attempts > 0
     is_due = delivery.wake_at is not None and delivery.wake_at <= now
     if is_claimed or is_due or delivery.attempt_count == 0:
-        since = delivery.due_at or delivery.created_at
-        is_stuck = not is_claimed and now - since > _NOBODY_LOOKED_AFTER
+        due_at = delivery.due_at or delivery.created_at
+        is_stuck = not is_claimed and now - due_at > _STUCK_AFTER
         return DeliveryOutcome(
             "info", "send", _("Sending"), is_under_way=True, is_live=True, is_stuck=is_stuck
         )
@@ -81,7 +83,7 @@ def outcome_of(delivery: Delivery, *, now: datetime) -> DeliveryOutcome:
 
 
 def state_of(endpoint: Endpoint) -> str:
-    """One of paused, disabled, failing, active, new; the template has the words."""
+    """Return `paused`, `disabled`, `failing`, `active` or `new`, which the template translates."""
     if not endpoint.is_on:
         return "paused"
     if endpoint.status == EndpointStatus.DISABLED:
@@ -92,6 +94,7 @@ def state_of(endpoint: Endpoint) -> str:
 
 
 def events_of(endpoint: Endpoint) -> str:
+    """Return which events the endpoint gets, in short."""
     if not endpoint.events:
         return _("Default events")
     if EVERY_EVENT in endpoint.events:
@@ -103,6 +106,7 @@ def events_of(endpoint: Endpoint) -> str:
 
 
 def types_of(endpoint: Endpoint) -> list[str]:
+    """Return the types of events that the endpoint gets."""
     if not endpoint.events:
         return [name for name, is_usual in TYPES.items() if is_usual]
     return list(TYPES) if EVERY_EVENT in endpoint.events else list(endpoint.events)
@@ -113,7 +117,7 @@ def name_of(endpoint: Endpoint) -> str:
 
 
 def status_line(code: int | None) -> str:
-    """`404 Not Found`; empty where there was no answer."""
+    """Return for example `404 Not Found`; empty if there was no answer."""
     if code is None:
         return ""
     try:
@@ -122,8 +126,8 @@ def status_line(code: int | None) -> str:
         return str(code)
 
 
-def exactly(moment: datetime, zone: str) -> SafeString:
-    """With seconds: the first tries are seconds apart."""
+def format_exact_time(moment: datetime, zone: str) -> SafeString:
+    """Return the time in HTML, with seconds: the first attempts are seconds apart."""
     local = moment.astimezone(ZoneInfo(zone))
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
@@ -133,7 +137,8 @@ def exactly(moment: datetime, zone: str) -> SafeString:
     )
 
 
-def took(milliseconds: int | None) -> str:
+def format_duration(milliseconds: int | None) -> str:
+    """Return milliseconds as text, empty for None."""
     if milliseconds is None:
         return ""
     if milliseconds < 1000:

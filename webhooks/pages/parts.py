@@ -1,4 +1,4 @@
-"""What the webhooks' pages share: an endpoint of the workspace, and when it is called next."""
+"""Shared queries of the webhooks' pages: find an endpoint, and when it is called next."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def find_endpoint(place: Place, whe: UUID) -> Endpoint:
-    """One of this workspace's, without its secrets; 404 for everything else."""
+    """Return the workspace's endpoint, without its secrets. Raises `Http404` for everything else."""
     rows = Endpoint.objects.of(place.workspace).defer("secret", "previous_secret")
     return get_object_or_404(rows, pk=whe, deleted_at=None)
 
 
 @dataclass(frozen=True)
 class NextTry:
-    """When an endpoint is called next; `is_due` where only the turn of what waits is awaited."""
+    """When an endpoint is called next; `is_due` if that time is over and a worker will take it."""
 
     at: datetime
 
@@ -38,14 +38,14 @@ class NextTry:
 
 
 def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, NextTry]:
-    """The next call of each endpoint that something waits for."""
+    """Return the next call of each endpoint that has waiting deliveries."""
     pending = Delivery.objects.of(place.workspace).pending()
-    waiting = pending.filter(endpoint__in=endpoint_ids, wake_at__isnull=False)
-    moments = waiting.values_list("endpoint").annotate(Min("wake_at"))
-    return {endpoint: NextTry(moment) for endpoint, moment in moments}
+    scheduled = pending.filter(endpoint__in=endpoint_ids, wake_at__isnull=False)
+    first_times = scheduled.values_list("endpoint").annotate(Min("wake_at"))
+    return {endpoint_id: NextTry(moment) for endpoint_id, moment in first_times}
 
 
-def gave_410(place: Place, endpoint: Endpoint) -> bool:
-    """Whether it is disabled because it said that it is gone."""
-    held: bool = answered_410(endpoint).filter(workspace=place.workspace).exists()
-    return held
+def answered_gone(place: Place, endpoint: Endpoint) -> bool:
+    """Return whether the endpoint was disabled because it answered 410 (gone)."""
+    has_answered: bool = answered_410(endpoint).filter(workspace=place.workspace).exists()
+    return has_answered

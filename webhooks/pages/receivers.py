@@ -1,4 +1,4 @@
-"""Example receivers with an endpoint's own values: whole programs that run as they stand."""
+"""Shows example receivers filled in with an endpoint's values: whole programs, ready to run."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     from webhooks.models import Endpoint
 
-# What the client sends as it stands; it means nothing in a double-quoted string of the three languages.
-_PLAIN: Final = "/%:@!$&'()*+,;=~[]"
-_LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_PORT: Final = 8080
+# The HTTP client sends these unescaped, and none has a meaning in double-quoted strings of the three
+# languages.
+_SAFE_CHARACTERS: Final = "/%:@!$&'()*+,;=~[]"
+_LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_DEFAULT_PORT: Final = 8080
 
 
 @dataclass(frozen=True)
@@ -40,23 +41,24 @@ LANGUAGES: Final[Mapping[str, Language]] = {
     "node": Language("Node.js", "receiver.mjs", "node receiver.mjs", "Node.js 16 or newer"),
     "go": Language("Go", "receiver.go", "go run receiver.go", "Go 1.18 or newer"),
 }
-"""Each needs nothing but its own standard library, from the version that it names."""
+"""Each program needs only its language's standard library, from the version in `needs`."""
 
 
-def code_of(endpoint: Endpoint, language: str) -> str:
-    """The program; it reads the secret from WEBHOOK_SECRET and the port from PORT."""
+def render_receiver(endpoint: Endpoint, language: str) -> str:
+    """Return the program; it reads the secret from WEBHOOK_SECRET and the port from PORT."""
     parts = urlsplit(endpoint.url)
-    is_local = parts.hostname in _LOCAL and parts.port
+    is_local = parts.hostname in _LOCAL_HOSTS and parts.port
     values = {
-        "address": quote(endpoint.url, safe=_PLAIN + "?"),
-        "path": quote(parts.path, safe=_PLAIN) or "/",
-        "port": parts.port if is_local else _PORT,
+        "address": quote(endpoint.url, safe=_SAFE_CHARACTERS + "?"),
+        "path": quote(parts.path, safe=_SAFE_CHARACTERS) or "/",
+        "port": parts.port if is_local else _DEFAULT_PORT,
     }
     return render_to_string(f"webhooks/{LANGUAGES[language].file}.txt", values)
 
 
 @page("manage", methods=("GET",))
 def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
+    """Show an example receiver in the chosen language."""
     endpoint = find_endpoint(place, whe)
     language = request.GET.get("language", "")
     if language not in LANGUAGES:
@@ -68,7 +70,7 @@ def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpRespo
         "languages": LANGUAGES,
         "language": language,
         "chosen": LANGUAGES[language],
-        "code": code_of(endpoint, language),
+        "code": render_receiver(endpoint, language),
         "types": labels.types_of(endpoint),
         "tab": "receiver",
     }

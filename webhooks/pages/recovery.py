@@ -1,4 +1,4 @@
-"""Sending again what an endpoint missed: the question, how far it is, and its end."""
+"""Views to send again what an endpoint missed: the form, its progress, and stopping it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import asks_for_part, look_again
+from accounts.pages.auto_refresh import is_poll_for, polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from webhooks import limits, recovery
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
     from webhooks.models import Endpoint, Recovery
 
-_SECONDS: Final = 1
-_BEFORE: Final = timedelta(minutes=1)
-_SHOWN_AFTERWARDS: Final = timedelta(hours=1)
+_POLL_SECONDS: Final = 1
+_BEFORE_FIRST_FAILURE: Final = timedelta(minutes=1)
+_SHOWN_AFTER_END: Final = timedelta(hours=1)
 
 
 @page("manage")
 def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Asks since when; while one is under way, how far it is and whether it is to stop."""
+    """Ask since when to send again; while a recovery runs, show its progress and a button to stop it."""
     endpoint = find_endpoint(place, whe)
     running = _newest(endpoint, is_running=True)
     form = form_recovery.form_for(
-        request, RecoverForm, initial=_beginning(endpoint, place), zone=place.workspace.timezone
+        request, RecoverForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
@@ -72,36 +72,38 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
     return redirect(place.address("webhook", whe=whe))
 
 
-def progress_part(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
-    """How far the newest one is, for an hour after its end; empty where there is none."""
+def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
+    """Render the newest recovery's progress until an hour after its end; empty if there is none."""
     newest = _newest(endpoint)
-    if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTERWARDS:
+    if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTER_END:
         newest = None
     if newest is None:
-        return HttpResponse(status=204) if asks_for_part(request, "recovery") else ""
+        return HttpResponse(status=204) if is_poll_for(request, "recovery") else ""
     context = {"endpoint": endpoint, "recovery": newest}
     is_running = newest.status == RecoveryStatus.RUNNING
-    return look_again(
+    return polling_fragment(
         request,
         "recovery",
         "pages/webhooks/recovery.html",
         context,
-        seconds=_SECONDS if is_running else 0,
+        interval_seconds=_POLL_SECONDS if is_running else 0,
     )
 
 
 def _newest(endpoint: Endpoint, *, is_running: bool = False) -> Recovery | None:
-    found = recovery.newest(endpoint)
-    return None if found is not None and is_running and found.status != RecoveryStatus.RUNNING else found
+    """Return the newest recovery, with `is_running` only if it is running."""
+    newest = recovery.newest_of(endpoint)
+    return None if newest is not None and is_running and newest.status != RecoveryStatus.RUNNING else newest
 
 
-def _beginning(endpoint: Endpoint, place: Place) -> dict[str, object]:
-    """Since it failed, as far as that is known; else since its last success, and a day at least."""
+def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
+    """Suggest the time since which it has failed, or a day ago, or that of an earlier last success."""
     since = utc_now() - timedelta(days=1)
     if endpoint.failing_since:
-        # What failed first had happened before it failed.
-        since = endpoint.failing_since - _BEFORE
+        # The event of the first failure happened before that failure.
+        since = endpoint.failing_since - _BEFORE_FIRST_FAILURE
     elif endpoint.last_success_at:
-        # Switching it on has wiped since when it failed; a success that came afterwards says nothing of before.
+        # Switching it on has deleted when it began to fail; a success afterwards says nothing about the time
+        # before.
         since = min(since, endpoint.last_success_at)
-    return {"since": RecoverForm.on_the_clocks_of(place.workspace.timezone, since)}
+    return {"since": RecoverForm.to_wall_time(place.workspace.timezone, since)}

@@ -15,12 +15,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         del args, options
-        found = reports.check()
-        for one in found:
-            balance = "no row" if one.balance is None else one.balance
+        mismatches = reports.check()
+        for mismatch in mismatches:
+            balance = "no row" if mismatch.balance is None else mismatch.balance
             self.stdout.write(
-                f"{encode('ws', one.workspace_id)} {one.what}: ledger {one.ledger}, balance {balance}"
+                f"{encode('ws', mismatch.workspace_id)} {mismatch.what}: ledger {mismatch.ledger}, balance {balance}"
             )
-        if found:
+        if mismatches:
             raise SystemExit(1)
         self.stdout.write("Every balance is the sum of its ledger.")

@@ -1,4 +1,4 @@
-"""Makes a token for a workspace, and the workspace too where it is asked to."""
+"""Issues a token for a workspace, which it creates too if asked to."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ def _issue(
     **_others: Any,
 ) -> tuple[Workspace, tokens.Minted]:
     with transaction.atomic():
-        found = workspaces.find_workspace(workspace)
-        if found is None:
+        row = workspaces.find_workspace(workspace)
+        if row is None:
             if not create or workspace.startswith("ws_"):
                 message = f"There is no workspace {workspace}. Add --create and its name to create one."
                 raise CommandError(message)
-            found = workspaces.create(workspace, actor=_ACTOR)
+            row = workspaces.create(workspace, actor=_ACTOR)
         if whitelist:
-            whitelist_requests.grant(found, _ACTOR)
+            whitelist_requests.grant(row, _ACTOR)
         if unlimited:
-            workspaces.lift_limits(found, _ACTOR)
-        return found, tokens.mint(found, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
+            workspaces.lift_limits(row, _ACTOR)
+        return row, tokens.mint(row, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
 
 
 def _read_scopes(text: str) -> Iterable[str]:

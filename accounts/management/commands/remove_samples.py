@@ -1,4 +1,4 @@
-"""remove_samples: take a workspace's sample data away, from the command line."""
+"""Removes a workspace's sample data, from the command line."""
 
 from __future__ import annotations
 

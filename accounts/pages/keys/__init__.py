@@ -1,1 +1,1 @@
-"""Settings › API keys: make one, see what it does, replace it, end it."""
+"""Pages under Settings › API keys: create, inspect, rotate and revoke a key."""

@@ -1,4 +1,4 @@
-"""Lines for a terminal that try a key."""
+"""Composes curl commands that try a key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 if TYPE_CHECKING:
     from accounts.models import ApiToken
 
-_EXAMPLE: Final = {
+_EXAMPLE_TEXT: Final = {
     "title": "The harbour ferry leaves earlier",
     "body": "The harbour ferry leaves at seven from Monday on, twenty minutes earlier than before.",
 }
@@ -20,7 +20,7 @@ _EXAMPLE: Final = {
 
 @dataclass(frozen=True)
 class Example:
-    """A line of curl; `id` is the element's on the page, `label` what the line does."""
+    """A curl command; `id` is the element's on the page, `label` says what the command does."""
 
     id: str
     label: str
@@ -28,19 +28,19 @@ class Example:
 
 
 def curl_examples(token: ApiToken, key: str = "$API_KEY") -> list[Example]:
-    """The lines that this key's scopes allow. `key` is the key to put in, or a variable of the shell."""
-    head = f'-H "Authorization: Bearer {key}"'
-    found = [
+    """Return the commands that the key's scopes allow. `key` is its secret, or a variable of the shell."""
+    header_option = f'-H "Authorization: Bearer {key}"'
+    examples = [
         Example(
             "line-workspace",
             _("Get the workspace"),
-            f"curl {settings.PUBLIC_URL}/v1/workspace \\\n  {head}",
+            f"curl {settings.PUBLIC_URL}/v1/workspace \\\n  {header_option}",
         )
     ]
     if "raw:write" in token.scopes:
         line = (
-            f"curl {settings.PUBLIC_URL}/v1/raw \\\n  {head} \\\n"
-            f"  -H \"Content-Type: application/json\" \\\n  -d '{json.dumps(_EXAMPLE)}'"
+            f"curl {settings.PUBLIC_URL}/v1/raw \\\n  {header_option} \\\n"
+            f"  -H \"Content-Type: application/json\" \\\n  -d '{json.dumps(_EXAMPLE_TEXT)}'"
         )
-        found.append(Example("line-raw", _("Push a text"), line))
-    return found
+        examples.append(Example("line-raw", _("Push a text"), line))
+    return examples

@@ -1,4 +1,4 @@
-"""What is asked before a key is made or replaced."""
+"""Forms to create and rotate a key."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _scope_html(name: str, label: object) -> str:
     return format_html("<span><code>{}</code> <span class='soft small'>{}</span></span>", name, label)
 
 
-# Built when the page is, because their words are translated by then.
+# Built when the page is rendered, in the language of its reader.
 _lazy_choice = lazy(_choice_html, str)
 _lazy_scope = lazy(_scope_html, str)
 
@@ -113,7 +113,7 @@ class KeyForm(forms.Form):
         if rights == CHOSEN and not scopes and "scopes" not in self.errors:
             self.add_error("scopes", _("Choose at least one permission."))
         elif rights and rights != CHOSEN and scopes:
-            # Silently giving more, or less, than what was ticked would surprise.
+            # Silently giving more, or less, than what was ticked would be a surprise.
             self.add_error("rights", _("Choose “Custom” to use the permissions below."))
 
     def _check_expiry(self, cleaned: Mapping[str, Any]) -> None:
@@ -123,29 +123,30 @@ class KeyForm(forms.Form):
         if last_day is None:
             self.add_error("expires_on", _("Enter the last day."))
         elif last_day == date.max:
-            # The calendar has no midnight that ends it.
+            # Python's calendar has no midnight that ends it.
             self.add_error("expires_on", _("Enter an earlier day."))
-        elif self._end_of(last_day) <= utc_now():
+        elif self._end_of_day(last_day) <= utc_now():
             self.add_error("expires_on", _("Enter a later day."))
 
     def chosen_scopes(self) -> tuple[str, ...]:
-        """The scopes of the preset, or those that were ticked."""
+        """Return the scopes of the preset, or those that were ticked."""
         rights = self.cleaned_data["rights"]
         return tuple(self.cleaned_data["scopes"]) if rights == CHOSEN else tokens.PRESETS[rights]
 
     def expires_at(self) -> datetime | None:
-        """In UTC; None for a key without expiry."""
+        """Return the expiry in UTC; None for a key without expiry."""
         expires = self.cleaned_data["expires"]
         if expires == "never":
             return None
         if expires == "date":
-            return self._end_of(self.cleaned_data["expires_on"])
+            return self._end_of_day(self.cleaned_data["expires_on"])
         return utc_now() + timedelta(days=int(expires))
 
-    def _end_of(self, day: date) -> datetime:
-        """The midnight that ends the day where the workspace is, in UTC.
+    def _end_of_day(self, day: date) -> datetime:
+        """Return the midnight that ends the day in the workspace's time zone, in UTC.
 
-        Not 24 hours after the last, as a day on which the clocks change is longer or shorter.
+        It isn't 24 hours after the midnight before, because a day on which the clocks change is longer or
+        shorter.
         """
         return datetime.combine(day + timedelta(days=1), time(), self._zone).astimezone(UTC)
 

@@ -1,4 +1,4 @@
-"""How a key looks to people: its state and its rights in words."""
+"""Prepares keys for display, with their state and scopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accounts.pages.page_access import Place
 
 SOON: Final = timedelta(days=7)
-"""A key that ends within this time is `soon`."""
+"""A key that expires within this time has the state `soon`."""
 ENDED_SHOWN: Final = 100
 PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
     "full": gettext_lazy("Full access"),
@@ -35,7 +35,7 @@ PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """One row of the list. `successor` is the living key that replaces it.
+    """A row of the list. `successor` is the live key that replaces it.
 
     `state` is one of `live`, `soon`, `replaced`, `expired`, `revoked`.
     """
@@ -58,31 +58,31 @@ class Key:
 
     @property
     def preset(self) -> str:
-        """The name of the set of its scopes; empty where they were chosen one by one."""
-        own = set(self.token.scopes)
-        labels = (label for name, label in PRESET_LABELS.items() if own == set(tokens.PRESETS[name]))
+        """Return the label of the preset with the key's scopes; empty if they were chosen one by one."""
+        scopes = set(self.token.scopes)
+        labels = (label for name, label in PRESET_LABELS.items() if scopes == set(tokens.PRESETS[name]))
         return str(next(labels, ""))
 
 
 def live_keys(place: Place, now: datetime) -> list[Key]:
-    """The keys that work, the newest first."""
-    return _keys(_rows(place).filter(_is_live(now)), now)
+    """Return the keys that work, newest first."""
+    return _to_keys(_rows(place).filter(_live_condition(now)), now)
 
 
 def ended_keys(place: Place, now: datetime) -> list[Key]:
-    """Up to `ENDED_SHOWN` keys that no longer work, the newest first."""
-    return _keys(_rows(place).exclude(_is_live(now))[:ENDED_SHOWN], now)
+    """Return up to `ENDED_SHOWN` keys that no longer work, newest first."""
+    return _to_keys(_rows(place).exclude(_live_condition(now))[:ENDED_SHOWN], now)
 
 
 def count_ended(place: Place, now: datetime) -> int:
-    """How many keys no longer work, beyond `ENDED_SHOWN` too."""
-    return ApiToken.objects.of(place.workspace).exclude(_is_live(now)).count()
+    """Count the keys that no longer work, beyond `ENDED_SHOWN` too."""
+    return ApiToken.objects.of(place.workspace).exclude(_live_condition(now)).count()
 
 
 def find_key(place: Place, token_id: UUID) -> Key:
-    """Raises `Http404` where the workspace has no such key."""
+    """Return the workspace's key with this id. Raises `Http404` if there is none."""
     token = get_object_or_404(_rows(place), pk=token_id)
-    return _keys([token], utc_now())[0]
+    return _to_keys([token], utc_now())[0]
 
 
 def _rows(place: Place) -> QuerySet[ApiToken]:
@@ -94,22 +94,23 @@ def _rows(place: Place) -> QuerySet[ApiToken]:
     )
 
 
-def _is_live(now: datetime) -> Q:
+def _live_condition(now: datetime) -> Q:
     return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
 
 
-def _keys(rows: Iterable[ApiToken], now: datetime) -> list[Key]:
-    found = list(rows)
-    if not found:
+def _to_keys(rows: Iterable[ApiToken], now: datetime) -> list[Key]:
+    key_rows = list(rows)
+    if not key_rows:
         return []
     successors = {
         row.rotated_from_id: row
-        for row in ApiToken.objects.of(found[0].workspace_id).filter(
-            rotated_from__in=[token.pk for token in found], revoked_at=None
+        for row in ApiToken.objects.of(key_rows[0].workspace_id).filter(
+            rotated_from__in=[token.pk for token in key_rows], revoked_at=None
         )
     }
     return [
-        Key(token, _state(token, successors.get(token.pk), now), successors.get(token.pk)) for token in found
+        Key(token, _state(token, successors.get(token.pk), now), successors.get(token.pk))
+        for token in key_rows
     ]
 
 

@@ -1,4 +1,4 @@
-"""The keys of a workspace: see them, make one, show its text once, replace it, revoke it and take that back."""
+"""Views to list, create, rotate, revoke and restore a workspace's keys, and to show a new key's text once."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 @page("manage", methods=("GET",))
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the live keys; with `?ended=1` ended ones too."""
     now = utc_now()
-    is_with_ended = request.GET.get("ended") == "1"
-    ended = rows.count_ended(place, now)
+    shows_ended = request.GET.get("ended") == "1"
+    ended_count = rows.count_ended(place, now)
     context = {
         "keys": rows.live_keys(place, now),
-        "ended": rows.ended_keys(place, now) if is_with_ended else [],
-        "ended_count": ended,
-        "is_with_ended": is_with_ended,
+        "ended": rows.ended_keys(place, now) if shows_ended else [],
+        "ended_count": ended_count,
+        "is_with_ended": shows_ended,
         "ended_shown": rows.ENDED_SHOWN,
     }
     return render(request, "pages/keys/list.html", context)
@@ -45,24 +46,27 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("manage", methods=("GET",))
 def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    found = rows.find_key(place, token_id)
-    context = {"key": found, "examples": curl_lines.curl_examples(found.token) if found.is_live else []}
-    return render(request, "pages/keys/detail.html", {**context, **_requests(found)})
+    shown_key = rows.find_key(place, token_id)
+    context = {
+        "key": shown_key,
+        "examples": curl_lines.curl_examples(shown_key.token) if shown_key.is_live else [],
+    }
+    return render(request, "pages/keys/detail.html", {**context, **_requests_context(shown_key)})
 
 
 @page("manage", methods=("GET",))
 def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    """A part of a key's page, asked for again and again; 204 while there is nothing that the page doesn't show."""
-    found = rows.find_key(place, token_id)
-    context = _requests(found)
+    """Render the list of requests on a key's page, which polls it; 204 while nothing has changed."""
+    shown_key = rows.find_key(place, token_id)
+    context = _requests_context(shown_key)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
-    return render(request, "pages/keys/requests.html", {"key": found, **context})
+    return render(request, "pages/keys/requests.html", {"key": shown_key, **context})
 
 
-def _requests(found: rows.Key) -> dict[str, Any]:
-    """The template's `requests`, None where they can't be read, and `seen`, a digest of them."""
-    requests = recent_requests.recent_requests_of(found.token.pk)
+def _requests_context(key: rows.Key) -> dict[str, Any]:
+    """Return the template's `requests`, None if they can't be read, and `seen`, a digest of them."""
+    requests = recent_requests.recent_requests_of(key.token.pk)
     seen = hashlib.sha256(repr(requests).encode()).hexdigest()[:16]
     return {"requests": requests, "seen": seen}
 
@@ -73,7 +77,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, KeyForm, timezone=place.workspace.timezone)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
-            return _as_the_first_time(request, place)
+            return _repeat_first_answer(request, place)
         with report_errors(request, form):
             minted = tokens.mint(
                 place.workspace,
@@ -83,30 +87,31 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
                 expires_at=form.expires_at(),
                 created_by=place.user,
             )
-            return _show(request, place, minted)
+            return _redirect_to_secret(request, place, minted)
     return render(request, "pages/keys/create.html", {"form": form})
 
 
 @page("manage")
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
+    """Replace a key by a successor with the same scopes."""
     key = rows.find_key(place, token_id)
     form = form_recovery.form_for(request, RotateKeyForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
-            return _as_the_first_time(request, place)
+            return _repeat_first_answer(request, place)
         with report_errors(request, form):
             minted = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
-            return _show(request, place, minted)
+            return _redirect_to_secret(request, place, minted)
     return render(request, "pages/keys/rotate.html", {"form": form, "key": key})
 
 
 @page("manage", methods=("GET",))
 @never_cache
 def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
-    """The text of a new key, once; opened again, the page says that it is gone and what to do."""
+    """Show a new key's text once; opened again, the page says that it is gone and what to do."""
     key = rows.find_key(place, token_id)
-    # A HEAD shows nothing, so it must not use up the one time.
+    # A HEAD shows nothing, so it must not use up the only view.
     text = shown_once.take_secret(request, tokens.public_id(key.token)) if request.method == "GET" else None
     context = {
         "key": key,
@@ -117,14 +122,16 @@ def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     return render(request, "pages/keys/secret.html", context)
 
 
-def _show(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
+def _redirect_to_secret(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
+    """Store the new key's text for its one view, and redirect there."""
     shown_once.keep_secret(request, tokens.public_id(minted.token), minted.secret)
     return redirect(place.address("key_secret", token_id=minted.token.pk))
 
 
-def _as_the_first_time(request: HttpRequest, place: Place) -> HttpResponse:
-    made = shown_once.secret_of_first_sending(request)
-    token_id = decode("tok", made) if made else None
+def _repeat_first_answer(request: HttpRequest, place: Place) -> HttpResponse:
+    """Answer a form that was sent twice as its first sending was answered."""
+    public_id = shown_once.secret_of_first_sending(request)
+    token_id = decode("tok", public_id) if public_id else None
     if token_id is not None:
         return redirect(place.address("key_secret", token_id=token_id))
     messages.info(request, _("This form was already sent. See your keys in the list."))
@@ -157,6 +164,7 @@ def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 
 @page("manage")
 def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
+    """Revoke all keys after a confirmation."""
     if request.method != "POST":
         return render(request, "pages/keys/revoke_all.html", {"keys": rows.live_keys(place, utc_now())})
     revoked = tokens.revoke_all(place.workspace, place.user)

@@ -1,4 +1,7 @@
-"""Marks every day that has facts to be added up anew."""
+"""Marks every day that has facts, so that the workers recompute its rollups.
+
+Use it after an upgrade during which an older worker was still running.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from analytics.models import Measurement, Outcome
 from pipeline.models import HitCount
 from pipeline.text.prose.verbatim_edits import counted
 
-_AT_ONCE: Final = 500
-_FACTS: Final = (
+_DAYS_PER_TRANSACTION: Final = 500
+_FACT_DATE_FIELDS: Final = (
     (Outcome, "at"),
     (Measurement, "at"),
     (Measurement, "published_at"),
@@ -30,16 +33,17 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         del args, options
-        found = set()
-        for model, moment in _FACTS:
-            rows = model.everywhere.annotate(day=TruncDate(moment, tzinfo=UTC)).order_by()
-            found |= set(rows.values_list("workspace_id", "test", "day").distinct())
-        days = sorted(found)
-        for begin in range(0, len(days), _AT_ONCE):
-            # A transaction for each: no worker that writes a fact waits long for its day.
+        marks = set()
+        for model, date_field in _FACT_DATE_FIELDS:
+            # Without order_by() a default ordering would break distinct().
+            rows = model.everywhere.annotate(day=TruncDate(date_field, tzinfo=UTC)).order_by()
+            marks |= set(rows.values_list("workspace_id", "test", "day").distinct())
+        days = sorted(marks)
+        for start in range(0, len(days), _DAYS_PER_TRANSACTION):
+            # Several short transactions: a worker that writes a fact must not wait long for its day.
             with transaction.atomic():
                 rollup.mark(
                     (workspace, test, datetime.combine(day, time(), tzinfo=UTC))
-                    for workspace, test, day in days[begin : begin + _AT_ONCE]
+                    for workspace, test, day in days[start : start + _DAYS_PER_TRANSACTION]
                 )
         self.stdout.write(f"{counted(len(days), 'day is', 'days are')} added up anew by the workers.")

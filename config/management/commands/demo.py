@@ -100,8 +100,8 @@ def _make_workspace() -> Workspace:
         if owner is None:
             owner = User(email=OWNER, name="Demo owner", is_staff=True, is_superuser=True)
             owner.set_unusable_password()
-            users.keep_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
-            owner.vouch_for_email()
+            users.save_user(owner, ["email", "is_staff", "is_superuser", "name"], ACTOR)
+            owner.mark_email_verified()
         existing: Workspace | None = (
             Workspace.everywhere.filter(name=WORKSPACE, deleted_at=None).order_by("created_at").first()
         )

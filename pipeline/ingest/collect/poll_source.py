@@ -1,10 +1,11 @@
 """Work one claimed source: fetch, take every entry in, set the next poll, tell people where it fails.
 
-A source that somebody set an interval for keeps to it. Any other follows its own rhythm: half of the median gap between
-its newest entries, growing with each poll that brings nothing new. What the server asks for is a lower bound of both.
+A source that somebody set an interval for keeps to it. Any other follows its own rhythm: half of the median
+gap between its newest entries, growing with each poll that brings nothing new. What the server asks for is a
+lower bound of both.
 
-Polls that fail in a row make a source `failing`, and after two weeks `gone`, which isn't polled until a person switches
-it on. No poll pauses a source: only a person does, by `crud.change`.
+Polls that fail in a row make a source `failing`, and after two weeks `gone`, which isn't polled until a
+person switches it on. No poll pauses a source: only a person does, by `crud.change`.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def own_interval(
 ) -> timedelta:
     """The wait that the source's rhythm leads to, between `least` and a day.
 
-    `rhythm` is None where the poll read no entries with dates. `previous` is the wait before this poll, None at the
-    first one. `is_new` tells whether the poll brought anything new or changed.
+    `rhythm` is None where the poll read no entries with dates. `previous` is the wait before this poll, None
+    at the first one. `is_new` tells whether the poll brought anything new or changed.
     """
     least = max(least, limits.POLL_INTERVAL_LEAST)
     if not is_new and previous is not None:
@@ -86,10 +87,11 @@ def own_interval(
 def poll_wait(
     interval: timedelta, *, failures: int = 0, at_least: timedelta | None = None, jitter: float = 0.0
 ) -> timedelta:
-    """How long to wait: the interval, doubled for each failure in a row up to a day, and never less than was asked for.
+    """How long to wait: the interval, doubled for each failure in a row up to a day, and never less than was
+    asked for.
 
-    An interval that is longer than a day by itself isn't shortened. `jitter`, from 0 to 1, makes it up to a tenth
-    longer, so that sources registered together don't come back together for ever.
+    An interval that is longer than a day by itself isn't shortened. `jitter`, from 0 to 1, makes it up to a
+    tenth longer, so that sources registered together don't come back together for ever.
     """
     doubled = min(interval * float(2 ** min(failures, 16)), max(interval, limits.POLL_BACKOFF_MOST))
     longest: timedelta = max(doubled, at_least or timedelta(0))
@@ -97,7 +99,9 @@ def poll_wait(
 
 
 def poll(source: Source) -> None:
-    """Work one claimed source. Where its host is busy it sleeps for a moment, and nothing is counted as a failure."""
+    """Work one claimed source. Where its host is busy it sleeps for a moment, and nothing is counted as a
+    failure.
+    """
     crash_point("collect.claimed")
     try:
         _poll(source, utc_now())
@@ -120,11 +124,12 @@ def _poll(source: Source, now: datetime) -> None:
         return
     workspace = _workspace_of(source)
     if not workspace.is_at_work:
-        # The sources of a workspace that was delisted, or is to be deleted, aren't polled, and keep their place.
+        # The sources of a workspace that was delisted, or is to be deleted, aren't polled, and keep their
+        # place.
         source.sleep_until(now + DELISTED_WAIT, attempts=0)
         return
     host = host_of(source)
-    busy_until = host_lock.take_turn(host, source.pk, now)
+    busy_until = host_lock.take_host(host, source.pk, now)
     if busy_until is not None:
         source.sleep_until(busy_until, attempts=0)
         return
@@ -135,7 +140,7 @@ def _poll(source: Source, now: datetime) -> None:
         _failed(source, workspace, failure, now)
         return
     finally:
-        host_lock.give_back(host, source.pk, utc_now())
+        host_lock.release_host(host, source.pk, utc_now())
     crash_point("collect.fetched")
     if fetched.gone:
         message = "The source says that it is gone for good (410)."
@@ -219,7 +224,9 @@ def _polled(
 
 
 def _notes(source: Source, fetched: Fetch, also: Note | None) -> list[dict[str, str]]:
-    """What is to be known of the source. One that answers "not modified" was not read again: what was said still holds."""
+    """What is to be known of the source. One that answers "not modified" was not read again: what was said
+    still holds.
+    """
     notes = [{"code": note.code, "message": note.message[:MESSAGE_CHARACTERS]} for note in fetched.notes]
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}

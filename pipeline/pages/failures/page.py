@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline.pages.failures import rows
@@ -37,13 +37,13 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
         "is_filtered": bool(query) or bool(alone),
         "public_url": settings.PUBLIC_URL,
     }
-    part = look_again(
+    part = polling_fragment(
         request,
         _PART,
         "pages/failures/list.html",
         context,
-        css="stack",
-        seconds=_LIVE_SECONDS,
+        css_class="stack",
+        interval_seconds=_LIVE_SECONDS,
     )
     if isinstance(part, HttpResponse):
         return part

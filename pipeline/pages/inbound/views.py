@@ -1,4 +1,6 @@
-"""What came to a webhook source and what became of it, trying and replaying it, and the secret of its sender."""
+"""What came to a webhook source and what became of it, trying and replaying it, and the secret of its
+sender.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import limits as accounts_limits
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import look_again
+from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
@@ -44,8 +46,12 @@ def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResp
         for row in rows[: limits.INBOUND_BODIES_KEPT]
     ]
     context = {**_context(source), "rows": listed}
-    part = look_again(
-        request, "deliveries", "pages/inbound/deliveries_list.html", context, seconds=_LOOKED_AT_SECONDS
+    part = polling_fragment(
+        request,
+        "deliveries",
+        "pages/inbound/deliveries_list.html",
+        context,
+        interval_seconds=_LOOKED_AT_SECONDS,
     )
     if isinstance(part, HttpResponse):
         return part

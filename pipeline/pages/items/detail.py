@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from accounts.pages.auto_refresh import asks_for_part, look_again
+from accounts.pages.auto_refresh import is_poll_for, polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from pipeline import labels, publish
@@ -62,7 +62,9 @@ def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 
 def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
-    """All that the page shows of an item; always the same number of statements for the same number of outlets."""
+    """All that the page shows of an item; always the same number of statements for the same number of
+    outlets.
+    """
     now = utc_now()
     there = list(
         Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
@@ -127,7 +129,9 @@ def _needs_approval(row: GeneratedItem) -> bool:
 
 
 def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
-    """What is under way, looking again by itself; where it has come to its end, the whole page is opened anew."""
+    """What is under way, looking again by itself; where it has come to its end, the whole page is opened
+    anew.
+    """
     sent: Sequence[Publication] = ()
     if row.status == GeneratedItemStatus.PUBLISHING or (
         row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
@@ -149,14 +153,19 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         ]
     is_moving = row.status in ITEMS_IN_MAKING or (bool(sent) and not row.held)
     if not is_moving:
-        return HttpResponse(headers={"HX-Refresh": "true"}) if asks_for_part(request, _PART) else ""
+        return HttpResponse(headers={"HX-Refresh": "true"}) if is_poll_for(request, _PART) else ""
     context = {
         "item": row,
         "stage": display.progress_label(row),
         "outlets": [one.outlet.name for one in sent],
     }
-    return look_again(
-        request, _PART, "pages/items/progress.html", context, css="stack", seconds=_LIVE_SECONDS
+    return polling_fragment(
+        request,
+        _PART,
+        "pages/items/progress.html",
+        context,
+        css_class="stack",
+        interval_seconds=_LIVE_SECONDS,
     )
 
 

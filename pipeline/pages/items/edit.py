@@ -1,4 +1,6 @@
-"""An item edited in place, counted as each outlet counts while somebody types; and words of before taken again."""
+"""An item edited in place, counted as each outlet counts while somebody types; and words of before taken
+again.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.auto_refresh import asks_for_part
+from accounts.pages.auto_refresh import is_poll_for
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
@@ -35,12 +37,12 @@ if TYPE_CHECKING:
 def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Who was overtaken keeps what they typed, sees what it says now, and may save over it.
 
-    What is typed is counted as each outlet counts; that part of the page asks here too, so that what was typed is kept
-    where the session has ended meanwhile.
+    What is typed is counted as each outlet counts; that part of the page asks here too, so that what was
+    typed is kept where the session has ended meanwhile.
     """
     row = find_item(place, gen)
     form = form_recovery.form_for(request, ItemEditForm, item=row, assets=_assets(place, row))
-    if asks_for_part(request, "counts"):
+    if is_poll_for(request, "counts"):
         counted = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counted)
     overtaken = ""

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import asks_for_part, look_again
+from accounts.pages.auto_refresh import is_poll_for, polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import Invalid
@@ -51,7 +51,7 @@ class _Taken:
 @body_limit(limits.UPLOAD_BODY_BYTES)
 @page("edit")
 def making(request: HttpRequest, place: Place) -> HttpResponse:
-    if request.method == "POST" and asks_for_part(request, _PRICE_PART):
+    if request.method == "POST" and is_poll_for(request, _PRICE_PART):
         chosen = MakeForm(request.POST, workspace=place.workspace)
         return render(request, "pages/new/price_part.html", _price_context(request, place, chosen))
     if request.method == "POST" and "make" in request.POST:
@@ -217,13 +217,13 @@ def _upload(place: Place, public_id: str) -> Upload | None:
 def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
     row = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)
     seen = outcome.of(place.workspace, row)
-    part = look_again(
+    part = polling_fragment(
         request,
         "made",
         "pages/new/made_items.html",
         {"raw": row, "seen": seen, "public_url": settings.PUBLIC_URL},
-        css="stack",
-        seconds=0 if seen.is_done else _LIVE_SECONDS,
+        css_class="stack",
+        interval_seconds=0 if seen.is_done else _LIVE_SECONDS,
     )
     if isinstance(part, HttpResponse):
         return part

@@ -1,4 +1,6 @@
-"""What subscribers see: the form, the question whether it was they, the way out and back. None of it is indexed."""
+"""What subscribers see: the form, the question whether it was they, the way out and back. None of it is
+indexed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from django_ratelimit.core import is_ratelimited  # type: ignore[import-untyped]
 from redis import RedisError
 
-from accounts.access.authentication import sender
+from accounts.access.authentication import client_network
 from config.core.clock import utc_now
 from pipeline import limits
 from pipeline.mailing import subscribers
@@ -55,7 +57,7 @@ class SignUpForm(forms.Form):
     )
 
     def clean_email(self) -> str:
-        email = subscribers.normalised(self.cleaned_data["email"])
+        email = subscribers.normalize_address(self.cleaned_data["email"])
         if email is None:
             raise forms.ValidationError(_("Enter a valid email address."))
         return email
@@ -81,7 +83,7 @@ def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
 
 def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
     def by_client(_group: str, request: HttpRequest) -> str:
-        return sender(request)
+        return client_network(request)
 
     def by_list(_group: str, _request: HttpRequest) -> str:
         return str(outlet.pk)
@@ -117,7 +119,9 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
 @csrf_exempt
 @_public
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has none."""
+    """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has
+    none.
+    """
     found = subscribers.find_subscriber(token)
     if found is None:
         return render(request, "pages/newsletters/over.html", status=404)

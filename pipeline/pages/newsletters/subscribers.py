@@ -178,7 +178,7 @@ def _told(done: subscribing.Imported) -> str:
             done.known,
         ) % {"n": done.known}
     if done.refused:
-        quoted = " · ".join(done.refused[: subscribing.TOLD])
+        quoted = " · ".join(done.refused[: subscribing.QUOTED_LINES])
         words += " " + ngettext(
             "%(n)s line without an address: %(quoted)s",
             "%(n)s lines without an address: %(quoted)s",

@@ -30,7 +30,9 @@ CODE_CHARACTERS = 4096
 
 @page("manage", methods=("POST",))
 def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
-    """Leads on by a page instead of a redirect: a browser lets no form lead to another site (CSP, `form-action`)."""
+    """Leads on by a page instead of a redirect: a browser lets no form lead to another site (CSP,
+    `form-action`).
+    """
     platform = _platform(kind)
     given = request.POST.get("outlet", "")
     try:
@@ -53,7 +55,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
     platform, now = _platform(kind), utc_now()
     given = request.GET
     try:
-        attempt = oauth_connect.take_back(
+        attempt = oauth_connect.take_attempt(
             kind,
             state=given.get("state", ""),
             user=request.user,  # type: ignore[arg-type]  # person_page lets nobody else in

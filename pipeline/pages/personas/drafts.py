@@ -1,4 +1,6 @@
-"""A persona drafted from a site or past posts: asked for, watched, and put into the editor's form to be saved."""
+"""A persona drafted from a site or past posts: asked for, watched, and put into the editor's form to be
+saved.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors, show_at_fields
-from accounts.pages.auto_refresh import asks_for_part, look_again
+from accounts.pages.auto_refresh import is_poll_for, polling_fragment
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -68,7 +70,7 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
 def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     draft = _find(place, pdr)
     is_open = draft.status in OPEN_DRAFTS
-    if not is_open and asks_for_part(request, _PART):
+    if not is_open and is_poll_for(request, _PART):
         # What is there now is more than the part that looks again: the form, or the way on.
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
@@ -81,8 +83,12 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
             if saved is not None:
                 return saved
     context = {"draft": draft, "persona": draft.persona, "form": form}
-    part = look_again(
-        request, _PART, "pages/personas/draft_state.html", context, seconds=_LIVE_SECONDS if is_open else 0
+    part = polling_fragment(
+        request,
+        _PART,
+        "pages/personas/draft_state.html",
+        context,
+        interval_seconds=_LIVE_SECONDS if is_open else 0,
     )
     if isinstance(part, HttpResponse):
         return part

@@ -79,7 +79,9 @@ class DecideForm(WhenForm):
 
 @page("edit", methods=("POST",))
 def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
-    """`items` are ids with versions, with commas between them, and after a bar those that they are chosen among."""
+    """`items` are ids with versions, with commas between them, and after a bar those that they are chosen
+    among.
+    """
     form = DecideForm(request.POST, zone=place.workspace.timezone)
     versions, shown = _versions_in(request.POST)
     try:
@@ -115,7 +117,7 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
             {
                 "toast": toast(request, " ".join(lines), is_good=not errors),
                 "items": [encode("gen", one.pk) for one in done],
-                "to_review": counts.to_review(place.workspace.pk).said,
+                "to_review": counts.to_review(place.workspace.pk).text,
                 "error": " ".join(lines) if not done else "",
             },
             status=status,
@@ -230,7 +232,7 @@ def _told(
                 "failed": [encode("gen", one.item.pk) for one in found if one.error is not None],
                 "decided": [encode("gen", one.item.pk) for one in done],
                 "undo": " ".join(notes),
-                "to_review": counts.to_review(place.workspace.pk).said,
+                "to_review": counts.to_review(place.workspace.pk).text,
             },
             status=status,
         )
@@ -268,7 +270,9 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 
 
 def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> tuple[str, bool]:
-    """What came of it in words, and False where something of it waits, though it was asked to be published."""
+    """What came of it in words, and False where something of it waits, though it was asked to be
+    published.
+    """
     if not done:
         return "", True
     if asked["act"] != bulk_review.PUBLISH:

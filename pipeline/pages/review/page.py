@@ -104,7 +104,8 @@ def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     """What has changed of the items that are shown, and how many came in above the first.
 
-    `shown` are ids with versions, as `gen_…:3`; the answer also has a fresh token for forms, as a new log-in needs one.
+    `shown` are ids with versions, as `gen_…:3`; the answer also has a fresh token for forms, as a new log-in
+    needs one.
     """
     asked = review_query_in(place, request.GET)
     shown = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])
@@ -125,8 +126,8 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
                 if one.version != shown[one.id]
             ],
             "gone": [encode("gen", key) for key in shown.keys() - {one.id for one in states}],
-            "newer": stories.newer_count(place, asked.narrowed, first).said if first else "0",
-            "count": stories.waiting_count(place, asked.narrowed).said,
+            "newer": stories.newer_count(place, asked.narrowed, first).text if first else "0",
+            "count": stories.waiting_count(place, asked.narrowed).text,
             "token": get_token(request),
         }
     )

@@ -191,4 +191,4 @@ def _record_no_credits(recurrence: Recurrence, error: credit_account.QuotaExceed
         _record_turn(row, "no_credits", message, due_at=_due_at(row, now), now=now)
         _schedule_next(recurrence, row, now)
         balance = error.balance
-        credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(row.workspace, balance.period_start, balance.granted, now=now)

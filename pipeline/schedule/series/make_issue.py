@@ -101,7 +101,7 @@ def _record_no_credits(series: Series, error: credit_account.QuotaExceeded, now:
         )
         _schedule_next(series, now)
         balance = error.balance
-        credit_account.tell_used_up(row.workspace, balance.period_start, balance.granted, now=now)
+        credit_account.notify_used_up(row.workspace, balance.period_start, balance.granted, now=now)
 
 
 def make_now(series: Series, *, by: str) -> SeriesIssue:

@@ -369,7 +369,7 @@ def test_autopilot_leaves_a_suspicious_source_to_a_person(workspace, model_serve
 
 
 def test_switch_of_the_operator_holds_the_run_without_a_call_and_lets_it_go_on(workspace, model_server):
-    kill_switch._read.clear()
+    kill_switch._cache.clear()
     switch = kill_switch.stop("model_calls", reason="The bill is being looked at.", actor="operator")
     push_raw(workspace)
     run = work()
@@ -387,11 +387,11 @@ def test_switch_of_the_operator_holds_the_run_without_a_call_and_lets_it_go_on(w
 
 
 def test_resuming_takes_no_run_out_of_a_hand(workspace, model_server):
-    kill_switch._read.clear()
+    kill_switch._cache.clear()
     switch = kill_switch.stop("model_calls", reason="The bill is being looked at.", actor="operator")
     push_raw(workspace)
     work()
-    kill_switch._read.clear()
+    kill_switch._cache.clear()
     in_hand = claimed(the_run())
     kill_switch.resume(switch, actor="operator", now=NOON)
 
@@ -402,7 +402,8 @@ def test_resuming_takes_no_run_out_of_a_hand(workspace, model_server):
 
 
 def further(workspace, model_server, hint, *answers):
-    """A variant that somebody asked something of, as far as the given answers lead it; the first one is made before."""
+    """A variant that somebody asked something of, as far as the given answers lead it; the first one is made
+    before."""
     model_server.script = [found(), written()]
     raw = push_raw(workspace).raw_item
     run_generations(raw)

@@ -93,7 +93,7 @@ def test_owners_and_editors_read_of_it_in_one_digest_a_day(workspace, out):
     # Another entry, on the same day.
     other = push_raw(workspace, external_id="other", url="").raw_item
     with transaction.atomic():
-        source_changes.tell_flagged(other, "source_withdrawn", items, NOON)
+        source_changes.notify_flagged(other, "source_withdrawn", items, NOON)
     for notice in Notice.everywhere.filter(kind="item_flagged"):
         notices.write_messages(claimed(notice), now=NOON)
     gathered = NoticeMessage.everywhere.filter(notice__kind="item_flagged")

@@ -33,41 +33,41 @@ def told(monkeypatch):
 
 def test_host_is_given_to_one_and_rests_before_the_next(db):
     one, other = uuid4(), uuid4()
-    assert host_lock.take_turn("a.example", one, NOON) is None
-    later = host_lock.take_turn("a.example", other, NOON)
+    assert host_lock.take_host("a.example", one, NOON) is None
+    later = host_lock.take_host("a.example", other, NOON)
     assert NOON < later <= NOON + limits.HOST_BUSY_WAIT
-    assert host_lock.take_turn("b.example", other, NOON) is None
-    host_lock.give_back("a.example", one, NOON)
-    assert host_lock.take_turn("a.example", other, NOON) is not None
-    assert host_lock.take_turn("a.example", other, NOON + GAP) is None
+    assert host_lock.take_host("b.example", other, NOON) is None
+    host_lock.release_host("a.example", one, NOON)
+    assert host_lock.take_host("a.example", other, NOON) is not None
+    assert host_lock.take_host("a.example", other, NOON + GAP) is None
 
 
 def test_host_of_a_killed_fetch_is_free_when_its_lease_ends(db):
     one, other = uuid4(), uuid4()
-    host_lock.take_turn("a.example", one, NOON)
-    assert host_lock.take_turn("a.example", other, NOON + LEASE - GAP) is not None
-    assert host_lock.take_turn("a.example", other, NOON + LEASE) is None
+    host_lock.take_host("a.example", one, NOON)
+    assert host_lock.take_host("a.example", other, NOON + LEASE - GAP) is not None
+    assert host_lock.take_host("a.example", other, NOON + LEASE) is None
     # Whoever comes too late gives nothing back.
-    host_lock.give_back("a.example", one, NOON + LEASE)
+    host_lock.release_host("a.example", one, NOON + LEASE)
     assert HostSlot.everywhere.get().holder == other
 
 
 def test_no_host_needs_no_turn(db):
-    assert host_lock.take_turn("", uuid4(), NOON) is None
-    host_lock.give_back("", uuid4(), NOON)
+    assert host_lock.take_host("", uuid4(), NOON) is None
+    host_lock.release_host("", uuid4(), NOON)
     assert HostSlot.everywhere.count() == 0
 
 
 @pytest.mark.django_db(transaction=True)
 def test_host_asked_by_many_at_once_is_given_to_one(workspace, together):
-    found = together(*[lambda: host_lock.take_turn("a.example", uuid4(), NOON)] * 8)
+    found = together(*[lambda: host_lock.take_host("a.example", uuid4(), NOON)] * 8)
     assert [one is None for one in found].count(True) == 1
     assert not [one for one in found if isinstance(one, Exception)]
 
 
 def test_hosts_are_forgotten_after_a_day(db):
-    host_lock.take_turn("old.example", uuid4(), NOON - timedelta(days=2))
-    host_lock.take_turn("new.example", uuid4(), NOON)
+    host_lock.take_host("old.example", uuid4(), NOON - timedelta(days=2))
+    host_lock.take_host("new.example", uuid4(), NOON)
     assert (host_lock.forget(NOON), host_lock.forget(NOON)) == (1, 0)
     assert HostSlot.everywhere.get().host == "new.example"
 
@@ -80,7 +80,7 @@ def test_kinds_name_the_host_they_ask():
 
 
 def test_source_whose_host_is_busy_sleeps_a_moment_and_fails_nothing(workspace, told):
-    host_lock.take_turn("news.example", uuid4(), NOON)
+    host_lock.take_host("news.example", uuid4(), NOON)
     source = register(workspace)
     collect.poll(claimed(source))
     after = reread(source)

@@ -116,6 +116,6 @@ def test_lines_of_what_is_not_done_are_kept(newsletter_item, letter, workspace):
 
 
 def test_they_are_forgotten_in_portions(mailed, monkeypatch):
-    monkeypatch.setattr(subscribers, "AT_ONCE", 1)
+    monkeypatch.setattr(subscribers, "DELETED_AT_ONCE", 1)
     late = NOON + KEPT + SECOND
     assert [subscribers.forget_deliveries(late) for _ in range(4)] == [1, 1, 1, 0]

@@ -334,7 +334,7 @@ def test_no_mail_without_words_leaves_when_a_mailing_ends_between_two_looks(
     """It was stopped and its item erased after the hand had read whom to mail."""
     subscribe(letter, "ann")
     made = issued(newsletter_item, letter)
-    look = send_mailings._waiting
+    look = send_mailings._due_deliveries
 
     def waiting(row, now, most):
         found = look(row, now, most)
@@ -343,7 +343,7 @@ def test_no_mail_without_words_leaves_when_a_mailing_ends_between_two_looks(
             decisions.erase(reread(newsletter_item), now=NOON)
         return found
 
-    monkeypatch.setattr(send_mailings, "_waiting", waiting)
+    monkeypatch.setattr(send_mailings, "_due_deliveries", waiting)
     run(letter)
     assert (server.taken, ledger(made)) == ([], {"ann": "pending"})
 
@@ -430,7 +430,7 @@ def test_a_line_that_is_given_back_at_that_moment_goes_on_too(newsletter_item, l
     subscribe(letter, "ann")
     issued(newsletter_item, letter)
     outlets.switch_off(letter, by="bob", now=NOON)
-    look = send_mailings._held_until
+    look = send_mailings._paused_until
     looks = []
 
     def held_until(row, now):
@@ -440,7 +440,7 @@ def test_a_line_that_is_given_back_at_that_moment_goes_on_too(newsletter_item, l
             outlets.switch_on(letter, by="bob", now=NOON)
         return found
 
-    monkeypatch.setattr(send_mailings, "_held_until", held_until)
+    monkeypatch.setattr(send_mailings, "_paused_until", held_until)
     run(letter)
     closed = NOON + timedelta(minutes=5)
     assert (looks, MailQueue.everywhere.get().wake_at) == ([closed, closed, None], NOON)
@@ -565,10 +565,11 @@ def test_what_a_killed_hand_left_is_unknown(newsletter_item, letter, server):
 
 
 def test_what_a_server_says_after_the_lease_is_kept(newsletter_item, letter, server, monkeypatch):
-    """A machine that was suspended after the dot: the next hand has called the mail unknown, and ended the mailing."""
+    """A machine that was suspended after the dot: the next hand has called the mail unknown, and ended the
+    mailing."""
     subscribe(letter, "ann")
     made = issued(newsletter_item, letter)
-    end = sending.Postman._end
+    end = sending.Postman._finish
 
     def suspended(self, row, message):
         reply = end(self, row, message)
@@ -576,7 +577,7 @@ def test_what_a_server_says_after_the_lease_is_kept(newsletter_item, letter, ser
         assert (ledger(made), reread(made).counts) == ({"ann": "unknown"}, {"unknown": 1})
         return reply
 
-    monkeypatch.setattr(sending.Postman, "_end", suspended)
+    monkeypatch.setattr(sending.Postman, "_finish", suspended)
     run(letter)
     assert (ledger(made), reread(made).counts) == ({"ann": "sent"}, {"sent": 1})
     assert len(server.taken) == 1
@@ -639,21 +640,21 @@ def test_what_is_put_in_line_meanwhile_is_looked_at(letter, server):
     def when():
         if not looked:
             # Between the look and the giving back.
-            mailing.queue.put_in_line(letter, NOON)
+            mailing.queue.wake_queue(letter, NOON)
         looked.append(len(looked))
         return NOON if len(looked) > 1 else None
 
-    mailing.queue.give_back(row, when)
+    mailing.queue.release_queue(row, when)
     assert (looked, reread(row).wake_at, reread(row).attempts) == ([0, 1], NOON, 0)
 
 
 def test_a_line_in_hand_is_not_taken_away(letter, server):
     row = claimed(mailing.mail_queue_of(letter))
-    mailing.queue.put_in_line(letter, NOON)
+    mailing.queue.wake_queue(letter, NOON)
     fresh = reread(row)
     assert (fresh.wake_at, fresh.lease_token, fresh.asks) == (row.wake_at, row.lease_token, 1)
-    mailing.queue.give_back(row, lambda: None)
-    mailing.queue.put_in_line(letter, NOON)
+    mailing.queue.release_queue(row, lambda: None)
+    mailing.queue.wake_queue(letter, NOON)
     assert reread(row).wake_at == NOON
 
 

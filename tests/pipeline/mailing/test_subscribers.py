@@ -40,7 +40,7 @@ def state_of(letter):
     ],
 )
 def test_addresses_are_normalised(given, kept):
-    assert subscribers.normalised(given) == kept
+    assert subscribers.normalize_address(given) == kept
 
 
 def test_a_sign_up_is_asked_once_an_hour(letter, server):

@@ -1,4 +1,5 @@
-"""Clicks and fetches: gathered in the process, written together, of people and readers alone, and forgotten."""
+"""Clicks and fetches: gathered in the process, written together, of people and readers alone, and
+forgotten."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_what_was_erased_meanwhile_does_not_hold_up_the_others(link, workspace):
     hit_counts.count_fetch(gone, NOON)
     hit_counts.count_fetch(feed, NOON)
     Outlet.everywhere.filter(pk=gone.pk).delete()
-    hit_counts._write_what_stands(dict(hit_counts._gathered))
+    hit_counts._write_in_batches(dict(hit_counts._pending))
     # On SQLite within a test's own transaction foreign keys are looked at by its end.
     assert HitCount.everywhere.filter(outlet=feed).get().count == 1
     HitCount.everywhere.filter(outlet_id=gone.pk).delete()
@@ -88,7 +89,7 @@ def test_a_database_that_does_not_answer_loses_nothing_yet(link, monkeypatch):
 
 
 def test_what_waits_is_bounded(link, monkeypatch):
-    monkeypatch.setattr(hit_counts, "GATHERED_MOST", 2)
+    monkeypatch.setattr(hit_counts, "MAX_PENDING_KEYS", 2)
     for quarter in range(5):
         hit_counts.count_click(link, NOON + timedelta(minutes=15 * quarter))
     hit_counts.count_click(link, NOON)
@@ -190,7 +191,7 @@ def test_what_is_written_is_never_written_again(link, workspace, monkeypatch):
 
 
 def test_many_are_written_in_portions(link, monkeypatch):
-    monkeypatch.setattr(hit_counts, "_WRITTEN_AT_ONCE", 2)
+    monkeypatch.setattr(hit_counts, "_ROWS_PER_WRITE", 2)
     sizes, original = [], hit_counts._write
     monkeypatch.setattr(hit_counts, "_write", lambda portion: (sizes.append(len(portion)), original(portion)))
     for quarter in range(5):

@@ -272,7 +272,7 @@ def test_many_at_once_renew_once(outlet, wall, together):
 
 def test_one_that_looked_before_another_ended_does_not_renew_again(outlet, wall, monkeypatch):
     near = ends(outlet, NOON + MINUTE)
-    renew, read, seen = renewal.renew, renewal._read, []
+    renew, read, seen = renewal.renew, renewal._reload, []
 
     def watched(row, now):
         # The other one reads the row while it is held, and gets its turn after the end.
@@ -281,7 +281,7 @@ def test_one_that_looked_before_another_ended_does_not_renew_again(outlet, wall,
 
     monkeypatch.setattr(renewal, "renew", watched)
     outlets.fresh_credentials(near, now=NOON)
-    monkeypatch.setattr(renewal, "_read", lambda row: seen.pop() if seen else read(row))
+    monkeypatch.setattr(renewal, "_reload", lambda row: seen.pop() if seen else read(row))
     found = outlets.fresh_credentials(near, now=NOON)
     assert found.credentials.open_object()["refresh"] == wall.refresh
     assert (wall.renewals, seen) == (1, [])
@@ -343,7 +343,8 @@ def test_no_transaction_is_open_while_the_platform_is_asked(outlet, platform, mo
 
 @pytest.mark.parametrize("point", ["outlets.claimed", "outlets.renewed"])
 def test_a_hand_killed_there_never_ends_in_silence(workspace, outlet, wall, clock, monkeypatch, point):
-    """Killed before the call: renewed later. Killed after it: the rotated token is lost, and people are asked."""
+    """Killed before the call: renewed later. Killed after it: the rotated token is lost, and people are
+    asked."""
 
     class Killed(BaseException):
         pass

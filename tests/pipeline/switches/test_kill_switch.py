@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_refused(db, what, platform, reason):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_hand_asks_once_a_second(clock, django_assert_num_queries):
-    kill_switch._read.clear()
+    kill_switch._cache.clear()
     with django_assert_num_queries(1):
         assert kill_switch.stopped("publishing") is None
         assert kill_switch.stopped("publishing") is None
@@ -129,4 +129,4 @@ def test_a_hand_asks_once_a_second(clock, django_assert_num_queries):
     assert kill_switch.stopped("publishing") == switch
     kill_switch.resume(switch, actor="op")
     assert kill_switch.stopped("publishing") is None
-    kill_switch._read.clear()
+    kill_switch._cache.clear()

@@ -1,4 +1,5 @@
-"""The erasing of a workspace: everything goes but what must stay, in small steps, and nobody else loses anything."""
+"""The erasing of a workspace: everything goes but what must stay, in small steps, and nobody else loses
+anything."""
 
 from __future__ import annotations
 
@@ -132,7 +133,7 @@ def test_another_workspace_loses_nothing(newsroom, people):
 
 
 def test_it_goes_in_small_steps(newsroom, monkeypatch):
-    monkeypatch.setattr(workspace_deletion, "ROWS", 1)
+    monkeypatch.setattr(workspace_deletion, "ROWS_PER_BATCH", 1)
     sizes = Counter()
     while done := workspace_deletion.erase_some(now=NOW):
         sizes[done] += 1

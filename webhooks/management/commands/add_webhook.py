@@ -1,4 +1,4 @@
-"""add_webhook: an endpoint from the command line."""
+"""Adds an endpoint from the command line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class Command(BaseCommand):
                 actor="manage.py add_webhook",
             )
         except AppError as error:
-            raise CommandError("\n".join(f"{one.field}: {one.message}" for one in error.detail)) from error
+            raise CommandError(
+                "\n".join(f"{detail.field}: {detail.message}" for detail in error.detail)
+            ) from error
         public_id = encode("whe", added.endpoint.pk)
         if options["json"]:
             self.stdout.write(json.dumps({"id": public_id, "secret": added.secret}))
