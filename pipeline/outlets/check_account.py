@@ -12,7 +12,7 @@ from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline.outlets.outlet_client import OutletConnection, client_for, new_account
-from pipeline.platforms.fitting import FITTING
+from pipeline.platforms.fitting import FITTING_SETTINGS
 from pipeline.plugins import ConfigInvalid, PluginError, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MESSAGE_CHARACTERS: Final = 1000
 """Of what a platform says of a failure; the rest is in nobody's interest."""
-_FITTING: Final = frozenset(setting.name for setting in FITTING)
+_FITTING: Final = frozenset(setting.name for setting in FITTING_SETTINGS)
 
 
 class BeingRenewed(TryLater):

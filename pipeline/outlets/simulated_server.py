@@ -20,7 +20,7 @@ from config.core.clock import utc_now
 from config.core.database.insert import insert
 from config.core.http_client import Client, Policy, Response, TimedOut
 from pipeline.models import SimulatedPost
-from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
+from pipeline.platforms.simulated import MAX_TEXT_CHARACTERS, made_up_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ class SimulatedServer(Client):
         script = list(post.get("script") or [])
         played = self._played(ref) if script else 0
         word = str(script[played]) if played < len(script) else "ok"
-        if len(str(post.get("body", ""))) > TEXT_LIMIT:
+        if len(str(post.get("body", ""))) > MAX_TEXT_CHARACTERS:
             word = "reject"
         is_accepted = word in {"ok", "slow", "timeout_after_accept", "silence"}
         row = SimulatedPost(

@@ -47,5 +47,5 @@ class OneCall(Client):
             message = "Another worker has taken the publication over."
             raise TimedOut(message)
         self._has_asked = True
-        options["timeout"] = min(options.get("timeout", http_calls.SECONDS), left)
+        options["timeout"] = min(options.get("timeout", http_calls.TIMEOUT_SECONDS), left)
         return self._client.request(method, url, **options)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.engines.base import Check, Claim, Draft, Fact, PersonaCard, SourceText
 from pipeline.engines.linkedin_post import HARD_MOST, LEAST, MOST, PLUGIN, SEEN
-from pipeline.platforms.linkedin import TEXT_LIMIT
+from pipeline.platforms.linkedin import MAX_TEXT_CHARACTERS
 from pipeline.plugins import Refused
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.writers.extractive import PLUGIN as WRITER
@@ -244,4 +244,4 @@ def test_whatever_the_source_holds_offline_posts_pass_every_check(text: str, url
 
 
 def test_its_longest_is_what_the_platform_takes():
-    assert HARD_MOST == TEXT_LIMIT
+    assert HARD_MOST == MAX_TEXT_CHARACTERS
