@@ -220,11 +220,11 @@ class InboundDeliveryView(PipelineResource):
             message = "Only webhook sources have a mapping."
             raise Conflict.because("not_a_webhook", message, field="type")
         delivery = given.get("delivery")
-        trial = trying.try_on(
+        trial = trying.try_settings(
             source,
             payload=given.get("payload"),
             delivery=self._delivery(source, encode("ind", delivery)) if delivery else None,
-            wishes={name: given[name] for name in trying.WISHES if name in given},
+            wishes={name: given[name] for name in trying.TRIAL_SETTINGS if name in given},
             now=utc_now(),
         )
         return Response(_tried(trial))
