@@ -145,8 +145,9 @@ def _clean_settings(
 ) -> tuple[dict[str, Any] | None, list[Detail]]:
     """Return the settings as they would be stored, and their faults.
 
-    The message of the first fault shows a form that would be accepted: it begins with the fields of `shown_fields`,
-    and takes settings that aren't `given` from `stored`. The settings are `None` where no such form is known.
+    The message of the first fault shows a form that would be accepted: it begins with the fields of
+    `shown_fields`, and takes settings that aren't `given` from `stored`. The settings are `None` where no such
+    form is known.
     """
     try:
         return clean_config(kind, given), []

@@ -1,8 +1,8 @@
 """Publishes to a simulated server that nobody reads, for demonstration, tests and test tokens.
 
-It speaks HTTP like a real platform. The server (`https://simulated.invalid`) knows no idempotency: two equal posts make two. Requests and answers
-are JSON, and every address below is under that host. `ref` is the publication's key, the same for each of its
-tries.
+It speaks HTTP like a real platform. The server (`https://simulated.invalid`) knows no idempotency: two equal
+posts make two. Requests and answers are JSON, and every address below is under that host. `ref` is the
+publication's key, the same for each of its tries.
 
 `POST /posts` with `{"ref", "outlet", "title", "body", "bucket", "revision", "script"}`
     `script` is a list of words that tells the server how to answer. The n-th POST with the same `ref` plays
