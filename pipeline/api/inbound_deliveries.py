@@ -222,11 +222,11 @@ class InboundDeliveryView(PipelineResource):
             message = "Only webhook sources have a mapping."
             raise Conflict.because("not_a_webhook", message, field="type")
         delivery = trial_input.get("delivery")
-        trial = trying.try_on(
+        trial = trying.try_settings(
             source,
             payload=trial_input.get("payload"),
             delivery=self._delivery(source, encode("ind", delivery)) if delivery else None,
-            wishes={name: trial_input[name] for name in trying.WISHES if name in trial_input},
+            wishes={name: trial_input[name] for name in trying.TRIAL_SETTINGS if name in trial_input},
             now=utc_now(),
         )
         return Response(_serialize_trial(trial))

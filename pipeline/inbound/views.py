@@ -57,7 +57,7 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
     received = receive.receive(source, receive.IncomingDelivery(body, headers), now=utc_now())
     if received.outcome == "challenge":
         return JsonResponse({"challenge": received.challenge})
-    if received.problem is not None and received.is_told:
+    if received.problem is not None and received.shows_refusals:
         raise received.problem
     return JsonResponse(_shown(received), status=_STATUSES.get(received.outcome, 200))
 

@@ -1,1 +1,1 @@
-"""How content comes in: polled, pushed, sent by webhooks, told by hubs; once each."""
+"""Takes content in by polls, pushes, webhooks and hub notifications, each entry exactly once."""

@@ -1,4 +1,4 @@
-"""Erase the content of a raw item; a tombstone stays.
+"""Erases the content of a raw item and leaves a tombstone.
 
 The timed job that deletes old rows is `config/operations/retention.py`.
 """
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 def erase(raw_item: RawItem, *, now: datetime) -> None:
-    """Erase the content; the row stays as a tombstone, so that the same thing isn't taken in again."""
+    """Erase the content; the row stays as a tombstone, so that the same entry isn't taken in again."""
     with transaction.atomic():
-        # What was sent is its content too. Before the raw item is locked, as a delivery on its way does it.
+        # The sent body is content too. It goes before the raw item is locked: deliveries lock in this order.
         InboundDelivery.everywhere.filter(raw_item=raw_item).update(body=None, made=None)
         row = RawItem.everywhere.select_for_update().get(pk=raw_item.pk)
         if row.deleted_at is not None:
             return
         RawBody.everywhere.filter(raw_item=row).delete()
-        # What a writer found in it is content too.
+        # Briefs and findings that a writer made of it are content too.
         lifecycle.erase_words(Generation.everywhere.filter(raw_item=row))
         SharedBrief.everywhere.filter(raw_item=row).delete()
         batches.forget_calls(Generation.everywhere.filter(raw_item=row).values("pk"))
-        # Who sleeps until the model has answered learns at once that nothing will come of it.
-        asleep = Generation.everywhere.filter(raw_item=row)
-        batches.wake_runs(asleep, codes=(batches.AWAITED, BRIEF_AWAITED))
+        # Runs that sleep until the model has answered wake and learn that nothing will come of it.
+        sleeping_runs = Generation.everywhere.filter(raw_item=row)
+        batches.wake_runs(sleeping_runs, codes=(batches.AWAITED, BRIEF_AWAITED))
         SourceEntry.everywhere.filter(raw_item=row).update(title="", url="", message="")
         clear_fingerprint(row)
         uploads.release(raw_item=row, now=now)
@@ -55,7 +55,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             author="",
             media=[],
             metadata={},
-            # That of a failure is its last run's; what is skipped says so in words of ours.
+            # A failure's reason may quote the content; the reason of a skip is our own text.
             reason=retry_rules.without_words(row.reason)
             if row.status == RawItemStatus.FAILED
             else row.reason,
@@ -66,14 +66,17 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             updated_at=now,
         )
         hold_derived_items(row, "source_withdrawn", now)
-        _erase_from_unmade(row)
+        _erase_from_unmade_items(row)
 
 
-def _erase_from_unmade(row: RawItem) -> None:
-    """What could not be made has no words of its own, only the title of this, and failures that quote it."""
+def _erase_from_unmade_items(row: RawItem) -> None:
+    """Erase the raw item's title, and failures that quote it, from items that could not be made.
+
+    Such items have no text of their own.
+    """
     unmade = GeneratedItem.everywhere.filter(raw_item=row, revision=0, deleted_at=None)
     unmade.exclude(title="").update(title="")
-    for key, error in unmade.filter(error__isnull=False).values_list("pk", "error"):
-        GeneratedItem.everywhere.filter(pk=key).update(
+    for pk, error in unmade.filter(error__isnull=False).values_list("pk", "error"):
+        GeneratedItem.everywhere.filter(pk=pk).update(
             error=retry_rules.without_words(error), checks=[], checks_revision=None
         )

@@ -1,4 +1,4 @@
-"""What would be made of a raw item and what it would cost; nothing is stored here."""
+"""Plans what would be made of a raw item and what it would cost; nothing is stored here."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ if TYPE_CHECKING:
 
 
 def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> GenerationPlan:
-    """The engines that can make something of it, with how many variants; for the others, why not."""
+    """Return the engines that can use the raw item, with numbers of variants, and why others can't."""
     return plan_with(row, source_text(row, body), Acceptance(workspace))
 
 
 def plan_with(row: RawItem, text: SourceText, acceptance: Acceptance) -> GenerationPlan:
+    """Return the plan for text and acceptance rules that the caller has loaded; see `plan_for`."""
     engines = [engine_named(name) for name in row.engines]
     return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
 
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
-    """Raises `Conflict` where a push would skip variant `index` of `item` now, with the same code and sentence."""
+    """Raise `Conflict` where a push would skip variant `index` of `item` now.
+
+    Code and message are those of the skip.
+    """
     engines = [engine_named(item.engine_output)]
     text = source_text(raw, body_of(raw))
     plan = Acceptance(workspace).plan(engines, index + 1, text, persona_id=item.persona_id)
@@ -46,7 +50,10 @@ def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *
 def estimate(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
 ) -> GenerationPlan:
-    """What pushing this would make and cost; stores nothing, spends nothing. Raises `EngineUnavailable` as `push`."""
+    """Return what pushing this content would make and cost. Stores and spends nothing.
+
+    Raises `EngineUnavailable` as `push` does.
+    """
     availability.refuse_engines(content.engines or ())
     row, body = rows_of(workspace, source, content, defaults, now)
     return plan_for(row, body, workspace)
@@ -55,7 +62,7 @@ def estimate(
 def estimate_any(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
 ) -> GenerationPlan:
-    """What an item of this source would cost of which every engine of words can make something; as `estimate`."""
+    """Return the cost of an item of this source that every text engine can use. See `estimate`."""
     row, body = rows_of(workspace, source, content, defaults, now)
     text = source_text(row, body)
     engines = [engine_named(name) for name in row.engines]

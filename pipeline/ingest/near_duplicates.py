@@ -1,4 +1,4 @@
-"""Near-duplicates are found by a SimHash of each raw item, its fingerprint, and noted on the newer one."""
+"""Finds near-duplicates by a SimHash of each raw item, its fingerprint, and notes them on the newer one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-_MOST_CANDIDATES: Final = 500
-"""Of one look; where more share a band, they are of one template, and any of them will do."""
+_MAX_CANDIDATES: Final = 500
+"""The limit of one query.
+
+Where more items share a band they come of one template, and any of them will do.
+"""
 
 
 def fingerprint_of(row: RawItem, text: str, second_key: int | None) -> RawPrint:
-    """The fingerprint of an item that isn't stored yet; `text` is its plain text."""
+    """Return the fingerprint of an item that isn't stored yet; `text` is its plain text."""
     fingerprint = RawPrint(
         id=row.pk,
         workspace_id=row.workspace_id,
@@ -35,28 +38,29 @@ def fingerprint_of(row: RawItem, text: str, second_key: int | None) -> RawPrint:
 
 
 def update_fingerprint(row: RawItem, text: str) -> None:
-    """Make the fingerprint anew after the content has changed."""
+    """Recompute the stored fingerprint after the content has changed."""
     RawPrint.everywhere.filter(pk=row.pk).update(**_columns(f"{row.title} {text}"))
 
 
 def clear_fingerprint(row: RawItem) -> None:
-    """Forget what was made of an erased item's content; by its address (`second_key`) it is still known."""
+    """Erase what a fingerprint has of the content; its address (`second_key`) still identifies it."""
     RawPrint.everywhere.filter(pk=row.pk).update(
         bits=None, band_0=None, band_1=None, band_2=None, band_3=None
     )
 
 
 def note_near_duplicates(new: Sequence[tuple[RawItem, RawPrint]], now: datetime) -> None:
-    """Note on each new item, before it is stored, the nearest of those since `limits.NEAR_WITHIN`, in one statement.
+    """Note on each new item, before it is stored, the nearest one since `limits.NEAR_WITHIN`.
 
-    The order is theirs: one may be near another that comes before it. It is a note for people and holds nothing up.
+    One statement loads all candidates. Items are compared in the given order: one may be near another that
+    comes before it. The note is for people and holds nothing up.
     """
-    known = list(_candidates([fingerprint for _, fingerprint in new], now))
+    known = list(_load_candidates([fingerprint for _, fingerprint in new], now))
     for row, fingerprint in new:
         bits = fingerprint.bits
         if bits is None:
             continue
-        nearest = min(known, key=lambda one: similarity.distance(one[1], bits), default=None)
+        nearest = min(known, key=lambda item: similarity.distance(item[1], bits), default=None)
         if nearest is not None and similarity.is_near(nearest[1], bits):
             row.near_duplicate = {
                 "raw_item": encode("raw", nearest[0]),
@@ -65,24 +69,28 @@ def note_near_duplicates(new: Sequence[tuple[RawItem, RawPrint]], now: datetime)
         known.append((row.pk, bits))
 
 
-def _candidates(fingerprints: Iterable[RawPrint], now: datetime) -> Sequence[tuple[UUID, int]]:
-    """Ids and bits of the items that share a band with one of these, so that they may be near it."""
-    printed = [fingerprint for fingerprint in fingerprints if fingerprint.bits is not None]
-    if not printed:
+def _load_candidates(fingerprints: Iterable[RawPrint], now: datetime) -> Sequence[tuple[UUID, int]]:
+    """Return ids and bits of items that share a band with one of these, so that they may be near it."""
+    with_bits = [fingerprint for fingerprint in fingerprints if fingerprint.bits is not None]
+    if not with_bits:
         return []
     columns = [f"band_{number}" for number in range(similarity.BANDS)]
-    wanted = {column: sorted({getattr(fingerprint, column) for fingerprint in printed}) for column in columns}
-    alike = " OR ".join(f"{column} IN ({', '.join(['%s'] * len(wanted[column]))})" for column in columns)
-    # Written out, because building it costs Django more than the database needs for it.
+    values_by_column = {
+        column: sorted({getattr(fingerprint, column) for fingerprint in with_bits}) for column in columns
+    }
+    condition = " OR ".join(
+        f"{column} IN ({', '.join(['%s'] * len(values_by_column[column]))})" for column in columns
+    )
+    # Raw SQL, because Django takes longer to build the query than the database to answer it.
     sql = f"""SELECT id, bits FROM raw_print WHERE workspace_id = %s AND test = %s AND created_at >= %s
-              AND ({alike}) LIMIT {_MOST_CANDIDATES}"""  # noqa: S608
-    workspace_id = printed[0].workspace_id
+              AND ({condition}) LIMIT {_MAX_CANDIDATES}"""  # noqa: S608
+    workspace_id = with_bits[0].workspace_id
     has_uuids = connection.features.has_native_uuid_field
     parameters = [
         workspace_id if has_uuids else workspace_id.hex,
-        printed[0].test,
+        with_bits[0].test,
         connection.ops.adapt_datetimefield_value(now - NEAR_WITHIN),
-        *(part for column in columns for part in wanted[column]),
+        *(value for column in columns for value in values_by_column[column]),
     ]
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
@@ -90,6 +98,7 @@ def _candidates(fingerprints: Iterable[RawPrint], now: datetime) -> Sequence[tup
 
 
 def _columns(text: str) -> dict[str, int | None]:
+    """Return the fingerprint columns of a text; all `None` for one too short for a SimHash."""
     bits = similarity.simhash(text)
-    parts = (None,) * similarity.BANDS if bits is None else similarity.bands(bits)
-    return {"bits": bits, **{f"band_{number}": part for number, part in enumerate(parts)}}
+    bands = (None,) * similarity.BANDS if bits is None else similarity.bands(bits)
+    return {"bits": bits, **{f"band_{number}": band for number, band in enumerate(bands)}}

@@ -1,4 +1,4 @@
-"""The workspace's own feed as a source: refused, because items of its own posts would be made and charged."""
+"""Refuses the workspace's own feed as a source: items of its own posts would be made and charged."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Fetch
 
 CODE: Final = "own_feed"
-_PATH: Final = re.compile(r"/feeds/([A-Za-z0-9_-]{22})\.(?:atom|rss|json)/?$")
+_FEED_PATH: Final = re.compile(r"/feeds/([A-Za-z0-9_-]{22})\.(?:atom|rss|json)/?$")
 
 
 def refuse(workspace_id: UUID, addresses: Mapping[str, Any]) -> None:
-    """Raises `Invalid` where one of the addresses is the workspace's own feed; each stands under its field."""
-    own = _own_of(workspace_id, (one for one in addresses.values() if isinstance(one, str)))
-    faults = [Detail(field, CODE, _message()) for field, address in addresses.items() if address in own]
+    """Raise `Invalid` where an address is the workspace's own feed; `addresses` are keyed by field."""
+    own = _own_addresses(workspace_id, (value for value in addresses.values() if isinstance(value, str)))
+    faults = [
+        Detail(field, CODE, _own_feed_message()) for field, address in addresses.items() if address in own
+    ]
     if faults:
         raise Invalid(*faults)
 
 
 def leave_out_own(workspace_id: UUID, fetched: Fetch) -> Fetch:
-    """What was fetched without the workspace's own posts, which another feed may list too.
+    """Return the fetch with the workspace's own posts left out; another feed may list them too.
 
-    Raises `Refused` where there is nothing else: a redirect, or a page that names its feed, led to the own feed.
+    Raises `Refused` where there is nothing else: a redirect, or a page that names its feed, led to the own
+    feed.
     """
-    own = _own_of(workspace_id, (entry.url for entry in fetched.entries))
+    own = _own_addresses(workspace_id, (entry.url for entry in fetched.entries))
     if not own:
         return fetched
     if all(entry.url in own or entry.withdrawn for entry in fetched.entries):
-        raise Refused(_message(), code=CODE, field="config.url")
+        raise Refused(_own_feed_message(), code=CODE, field="config.url")
     note = Note(CODE, _("It is a post of this workspace."))
     entries = tuple(
         replace(entry, left_out=note) if entry.url in own and not entry.withdrawn else entry
@@ -50,30 +53,34 @@ def leave_out_own(workspace_id: UUID, fetched: Fetch) -> Fetch:
     return replace(fetched, entries=entries)
 
 
-def _own_of(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[str]:
-    """Those that lead into a feed of this workspace, under whatever name the instance was called.
+def _own_addresses(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[str]:
+    """Return the addresses that lead to a feed of this workspace, on any host name.
 
-    Nobody but the workspace is given the secret in the path, so the host needs not be known.
+    Only the workspace knows the secret in the path, so the host needs not be known.
     """
-    led_to: dict[str, set[str]] = {}
+    by_secret: dict[str, set[str]] = {}
     for address in addresses:
-        led_to.setdefault(_secret_in(address), set()).add(address)
-    led_to.pop("", None)
-    if not led_to:
+        by_secret.setdefault(_secret_in(address), set()).add(address)
+    by_secret.pop("", None)
+    if not by_secret:
         return frozenset()
-    rows = Outlet.everywhere.filter(workspace_id=workspace_id, secret__in=list(led_to))
-    return frozenset(address for found in rows.values_list("secret", flat=True) for address in led_to[found])
+    rows = Outlet.everywhere.filter(workspace_id=workspace_id, secret__in=list(by_secret))
+    return frozenset(
+        address for secret in rows.values_list("secret", flat=True) for address in by_secret[secret]
+    )
 
 
 def _secret_in(address: str) -> str:
+    """Return the secret in the path of a feed's address; empty where there is none."""
     try:
-        found = _PATH.search(unquote(urlsplit(address.strip()).path))
+        match = _FEED_PATH.search(unquote(urlsplit(address.strip()).path))
     except ValueError:
         return ""
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
-def _message() -> str:
+def _own_feed_message() -> str:
+    """Return the sentence that refuses the own feed."""
     return _(
         "This is the workspace's own feed: items would be made of its own posts. Give the address of another feed."
     )

@@ -1,4 +1,4 @@
-"""An address that a person pasted: the words behind it, and which kind of source it is."""
+"""Reads an address that a person pasted: its page's text, and the kinds of source that can poll it."""
 
 from __future__ import annotations
 
@@ -28,58 +28,67 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Entry
     from pipeline.sources.feeds.discovery import FeedCandidate
 
-MOST: Final = 10
-"""Feeds of a page that are offered."""
-_TIKTOK: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
-_HANDLE: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
+MAX_FEEDS_OFFERED: Final = 10
+"""Feeds of one page that are offered to choose from."""
+_TIKTOK_HOSTS: Final = frozenset({"tiktok.com", "www.tiktok.com", "m.tiktok.com", "vm.tiktok.com"})
+_TIKTOK_HANDLE_PATH: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
 
 
 @dataclass(frozen=True)
-class Read:
-    """`entry` is None where nothing could be read; then `message` says why, and what to do."""
+class PageReading:
+    """The result of reading a page.
+
+    `entry` is `None` where nothing could be read; then `message` says why, and what to do.
+    """
 
     entry: Entry | None
     message: str = ""
 
 
-def headline_of(words: str) -> str:
-    """What pasted words call themselves: their heading, as a push without a title reads it, or a first line that stands
-    alone, short and without an end mark, over a paragraph; else empty.
+def headline_of(text: str) -> str:
+    """Return the headline of a pasted text; empty where it has none.
+
+    That is its heading, as a push without a title reads it, or a first line that stands alone over a
+    paragraph, short and without an end mark.
     """
-    body_format = raw_content.format_of(words)
-    text = seen_text(words, body_format).strip()
-    first = next(iter(find_headings(text)), (1, 1))
-    found = title_in(words, body_format) or (text[slice(*first)] if first[0] == 0 else "")
-    return found[: limits.TITLE_CHARACTERS]
+    body_format = raw_content.format_of(text)
+    plain = seen_text(text, body_format).strip()
+    first = next(iter(find_headings(plain)), (1, 1))
+    headline = title_in(text, body_format) or (plain[slice(*first)] if first[0] == 0 else "")
+    return headline[: limits.TITLE_CHARACTERS]
 
 
-def read_page(url: str, *, now: datetime) -> Read:
-    """Fetch one page and its words, or say why there are none; robots.txt is heeded as by a source. Writes nothing."""
-    instead = _("Paste its words instead.")
+def read_page(url: str, *, now: datetime) -> PageReading:
+    """Fetch one page and its text, or say why there is none. Writes nothing.
+
+    robots.txt is heeded as by a source.
+    """
+    advice = _("Paste its words instead.")
     kind = plugins.get("sources", "scraper", Source)
     if not kind.fetches:
-        return Read(None, _("Pages can't be read here yet.") + f" {instead}")
+        return PageReading(None, _("Pages can't be read here yet.") + f" {advice}")
     environment = environment_of_source(kind)
     try:
         config = kind.clean_config({"url": url})
         fetched = kind.fetch(config, {}, http=shared.client(), now=now, environment=environment)
     except ConfigInvalid as invalid:
-        return Read(None, f"{invalid} {instead}")
+        return PageReading(None, f"{invalid} {advice}")
     except PluginError as failure:
-        return Read(None, f"{failure.message} {instead}")
+        return PageReading(None, f"{failure.message} {advice}")
     entry = next((entry for entry in fetched.entries if entry.body and entry.left_out is None), None)
     if entry is not None:
-        return Read(entry)
+        return PageReading(entry)
     left_out = next((entry.left_out.message for entry in fetched.entries if entry.left_out), "")
     notes = " ".join(note.message for note in fetched.notes)
-    return Read(None, f"{left_out or notes or _('No words were found on this page.')} {instead}")
+    return PageReading(None, f"{left_out or notes or _('No words were found on this page.')} {advice}")
 
 
 @dataclass(frozen=True)
 class AddressReading:
-    """One way to read the address: `label` says in words what it is, `config` is that of a source of `type`.
+    """One way to read an address.
 
-    `about` names what is read: a title, an address, or a sentence.
+    `label` says in words what it is, `config` is that of a source of `type`. `about` names what is read: a
+    title, an address, or a sentence.
     """
 
     type: str
@@ -89,54 +98,59 @@ class AddressReading:
 
 
 def read_address(url: str, *, now: datetime) -> list[AddressReading]:
-    """The ways to read an address, the likeliest first.
+    """Return the ways to read an address, the likeliest first.
 
-    Asks it, and where it is a page the feeds that it may have; writes nothing. Raises `Invalid` at `address` where it
-    can't be read at all.
+    Fetches it and, where it is a page, the feeds that it may have; writes nothing. Raises `Invalid` at
+    `address` where it can't be read at all.
     """
-    known = _of_platform(url)
+    known = _platform_reading(url)
     if known is not None:
         return [known]
     try:
         feeds = discover(url, shared.client(), now=now)
     except PluginError as failure:
         raise Invalid.one("address", failure.code, failure.message) from failure
-    readings = [_feed(candidate, url) for candidate in feeds[:MOST]]
+    readings = [_feed_reading(candidate, url) for candidate in feeds[:MAX_FEEDS_OFFERED]]
     if not any(reading.config["url"] == url for reading in readings):
-        about = _("Read as it is, and again when its words change.")
-        readings.append(AddressReading("scraper", {"url": url}, _("The web page itself"), about))
+        note = _("Read as it is, and again when its words change.")
+        readings.append(AddressReading("scraper", {"url": url}, _("The web page itself"), note))
     return readings
 
 
 def reading_by_host(url: str) -> AddressReading:
-    """The likeliest way to read an address, told without asking it: anywhere but at YouTube and TikTok a feed.
+    """Return the likeliest way to read an address, without fetching it: a feed, but at YouTube and TikTok.
 
     A source of feeds finds that of a page by itself. Raises `Invalid` at `address`.
     """
-    return _of_platform(url) or AddressReading("rss", {"url": url}, _("A feed"), url)
+    return _platform_reading(url) or AddressReading("rss", {"url": url}, _("A feed"), url)
 
 
-def _of_platform(url: str) -> AddressReading | None:
-    """The one way to read an address of YouTube or TikTok; None for any other. Raises `Invalid` at `address`."""
+def _platform_reading(url: str) -> AddressReading | None:
+    """Return the one way to read an address of YouTube or TikTok; `None` for any other.
+
+    Raises `Invalid` at `address`.
+    """
     host = host_in(url)
     if host in HOSTS:
-        return _youtube(url)
-    return _tiktok(url) if host in _TIKTOK else None
+        return _youtube_reading(url)
+    return _tiktok_reading(url) if host in _TIKTOK_HOSTS else None
 
 
-def _feed(candidate: FeedCandidate, url: str) -> AddressReading:
-    name = {"atom": "Atom", "json": "JSON Feed"}.get(candidate.kind, "RSS")
+def _feed_reading(candidate: FeedCandidate, url: str) -> AddressReading:
+    """Return the reading of a feed that the page at `url` is or names."""
+    format_name = {"atom": "Atom", "json": "JSON Feed"}.get(candidate.kind, "RSS")
     if candidate.url == url:
         return AddressReading(
-            "rss", {"url": url}, _("A feed (%(form)s)") % {"form": name}, candidate.title or url
+            "rss", {"url": url}, _("A feed (%(form)s)") % {"form": format_name}, candidate.title or url
         )
-    title = candidate.title or name
+    title = candidate.title or format_name
     return AddressReading(
         "rss", {"url": candidate.url}, _("A feed of this page: %(title)s") % {"title": title}, candidate.url
     )
 
 
-def _youtube(url: str) -> AddressReading:
+def _youtube_reading(url: str) -> AddressReading:
+    """Return the reading of a YouTube address. Raises `Invalid` where it is no public place."""
     place = place_in(url)
     if place is None:
         message = _(
@@ -149,8 +163,9 @@ def _youtube(url: str) -> AddressReading:
     return AddressReading("youtube", {kind: name}, label or _("A channel on YouTube"), name)
 
 
-def _tiktok(url: str) -> AddressReading:
-    handle = _HANDLE.fullmatch(urlsplit(url).path)
+def _tiktok_reading(url: str) -> AddressReading:
+    """Return the reading of a TikTok address: an account by its handle, else one video."""
+    handle = _TIKTOK_HANDLE_PATH.fullmatch(urlsplit(url).path)
     if handle and not (handle[2] or "").strip("/"):
         return AddressReading("tiktok", {"username": handle[1]}, _("An account on TikTok"), f"@{handle[1]}")
     return AddressReading("tiktok", {"links": [url]}, _("One video on TikTok"), url)

@@ -1,4 +1,4 @@
-"""What is pushed or fetched, and the raw item and body that it becomes."""
+"""Defines content that was pushed or fetched, and makes the raw item and body of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Outcome = Literal["new", "duplicate", "revised"]
 
 
-_MARKUP: Final = re.compile(
+_HTML_TAG: Final = re.compile(
     r"<(?:p|div|br|a|h[1-6]|ul|ol|li|blockquote|article|section|table|img|span|b|i|em|strong)\b",
     re.IGNORECASE,
 )
@@ -41,7 +41,10 @@ _MARKUP: Final = re.compile(
 
 @dataclass(frozen=True)
 class RawContent:
-    """What was pushed or fetched. `engines`, `variants` and `persona_id` are None where the source's hold."""
+    """Pushed or fetched content.
+
+    `engines`, `variants` and `persona_id` are `None` where the source's values apply.
+    """
 
     external_id: str = ""
     url: str = ""
@@ -57,18 +60,21 @@ class RawContent:
     variants: int | None = None
     persona_id: UUID | None = None
     key: str = ""
-    """The `dedup_key`, where the caller knows under which one it is there; else it is made of the content."""
+    """The `dedup_key` where the caller knows the stored one; empty: it is made of the content."""
     body_hash: str = ""
-    """`content_hash` of title and body, where the caller has it already."""
+    """The `content_hash` of title and body where the caller has computed it; else empty."""
     is_fetched: bool = False
-    """Met by its second key too: another source may have brought the same page. What is pushed is taken by its key."""
+    """Whether it is matched by its second key too: another source may have brought the same page.
+
+    Pushed content is matched by its key only.
+    """
     has_second_key: bool = True
-    """False where other entries of the source have the same address, so that it identifies nothing."""
+    """False where other entries of the source share the address, so that it identifies nothing."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """Why an entry is kept but not worked on."""
+    """The reason why an entry is kept but not worked on."""
 
     code: str
     message: str
@@ -76,30 +82,30 @@ class Skip:
 
 @dataclass(frozen=True)
 class Wanted:
-    """One of several that are pushed together."""
+    """One of several contents that are pushed together."""
 
     content: RawContent
     skip: Skip | None = None
 
 
 def format_of(body: str) -> str:
-    """That of a body whose sender doesn't say it: HTML where it has tags, else Markdown."""
-    return "html" if _MARKUP.search(body) else "markdown"
+    """Return "html" where the body has tags, else "markdown"; for a sender that doesn't name the format."""
+    return "html" if _HTML_TAG.search(body) else "markdown"
 
 
 def rows_of(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
-    """The raw item and its first body, neither of them stored; what the content leaves open is the source's."""
-    spoken = source_media.body_with_transcript(workspace.pk, content.media, content.body, content.body_format)
-    if spoken is not None:
-        content = replace(content, body=spoken, body_format="text", body_hash="")
+    """Return the raw item and its first body, neither saved; unset fields come from the source."""
+    transcript = source_media.body_with_transcript(workspace.pk, content.media, content.body, content.body_format)
+    if transcript is not None:
+        content = replace(content, body=transcript, body_format="text", body_hash="")
     body_format = content.body_format or format_of(content.body)
     body_hash = content.body_hash or content_hash(content.title, content.body)
-    # What a source calls its entry is the source's: a page's heading may be its site's name.
+    # A fetched entry's title is the source's own; a heading in the page may be the site's name.
     title = content.title or ("" if content.is_fetched else title_in(content.body, body_format))
     persona_id = content.persona_id or source.persona_id or defaults.persona_id
-    language = content.language or _guessed(content, body_format)
+    language = content.language or _guess_content_language(content, body_format)
     engines = content.engines if content.engines is not None else (source.engines or defaults.engines)
     row = RawItem(
         id=uuid7(),
@@ -114,7 +120,7 @@ def rows_of(
         language_guessed=bool(language) and not content.language,
         author=content.author[:200],
         published_at=content.published_at,
-        media=[dict(one) for one in content.media],
+        media=[dict(file) for file in content.media],
         metadata=dict(content.metadata),
         engines=list(dict.fromkeys(engines)),
         variants=content.variants or source.variants,
@@ -137,35 +143,41 @@ def rows_of(
     return row, body
 
 
-def _guessed(content: RawContent, body_format: str) -> str:
-    """Of the words at its beginning; markup that is cut there does no harm."""
+def _guess_content_language(content: RawContent, body_format: str) -> str:
+    """Return the language guessed of the content's beginning; empty where it can't be told.
+
+    Markup that is cut off there does no harm.
+    """
     beginning = seen_text(content.body[: 4 * MAX_DETECTION_CHARACTERS], body_format)
     return guess_language(f"{content.title}\n{beginning}")
 
 
 def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
-    """The first identity that is known: the source's own id, else the canonical address, else the content."""
+    """Return the key that the content is known by: the source's own id, else the address, else the content.
+
+    The address is canonical.
+    """
     return content.key or key_of(
         source_id, external_id=content.external_id, url=content.url, body_hash=body_hash
     )
 
 
 def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
-    """By what it is met beside its `dedup_key`; None where nothing else identifies it."""
-    # By its content only what was fetched is met: who pushes the same words under two ids means two things.
+    """Return the key that matches it beside its `dedup_key`; `None` where nothing else identifies it."""
+    # Only fetched content is matched by its words: a client pushing them under two ids means two items.
     if not content.has_second_key or not (content.url or content.is_fetched):
         return None
     return second_key(source.pk, url=content.url, body_hash=row.content_hash)
 
 
 def body_of(row: RawItem) -> RawBody:
-    """Its content as it is now; earlier versions stay beside it."""
+    """Return the current body of a raw item; earlier versions stay stored beside it."""
     body: RawBody = RawBody.everywhere.get(raw_item=row, number=row.content_version)
     return body
 
 
 def source_text(row: RawItem, body: RawBody) -> SourceText:
-    """What an engine is told of it."""
+    """Return the raw item as the text that engines work on."""
     return SourceText(
         title=bare_title(body.title),
         text=seen_text(body.body, body.body_format),
@@ -173,10 +185,10 @@ def source_text(row: RawItem, body: RawBody) -> SourceText:
         author=row.author,
         language=row.language,
         published_at=row.published_at,
-        material=source_media.material_of(row) if _is_filmed(row) else None,
+        material=source_media.material_of(row) if _needs_media(row) else None,
     )
 
 
-def _is_filmed(row: RawItem) -> bool:
-    """Whether it came with files, and one of its engines shows videos."""
+def _needs_media(row: RawItem) -> bool:
+    """Return whether it has files and one of its engines shows videos."""
     return bool(row.media) and any("video" in engine_named(name).made_from for name in row.engines)

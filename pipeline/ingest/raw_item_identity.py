@@ -1,4 +1,4 @@
-"""A raw item's identity: the keys by which a source's entry is known again, here or in another source."""
+"""Makes the keys by which a source's entry is recognized, in the same source or in another one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
     from uuid import UUID
 
-_LONGEST_TWIN: Final = limits.EXTERNAL_ID_CHARACTERS
+_MAX_TWIN_CHARACTERS: Final = limits.EXTERNAL_ID_CHARACTERS
 
 
 def key_of(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> str:
-    """The first identity that is known: the source's own id, else the canonical address, else the content."""
+    """Return the key of the first identity known: the source's own id, the canonical address, the content."""
     if external_id:
         return f"x:{source_id.hex}:{external_id}"
     if url:
@@ -33,52 +33,53 @@ def key_of(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> st
 
 
 def twin_of(external_id: str, url: str, body_hash: str) -> str:
-    """The identity of an entry whose id another one in the same document has too."""
+    """Return the id of an entry whose own id another entry of the same document has too."""
     twin = f"{external_id}|{url or body_hash}"
-    if len(twin) <= _LONGEST_TWIN:
+    if len(twin) <= _MAX_TWIN_CHARACTERS:
         return twin
     return "sha256:" + hashlib.sha256(twin.encode(errors="surrogatepass")).hexdigest()
 
 
 def second_key(source_id: UUID, *, url: str, body_hash: str) -> int | None:
-    """64 bits that are the same for the same page in any source, or for the same content in this one.
+    """Return 64 bits that are equal for the same page in any source, or the same content in this one.
 
-    None for the front page of a host: many things have its address.
+    `None` for the front page of a host: many things have its address.
     """
     if not url:
-        return _number(f"h:{source_id.hex}:{body_hash}")
+        return _hash_to_int64(f"h:{source_id.hex}:{body_hash}")
     address = canonical_url(url)
     try:
         parts = urlsplit(address)
     except ValueError:
         return None
-    if parts.scheme not in {"http", "https"} or _is_front(parts):
+    if parts.scheme not in {"http", "https"} or _is_front_page(parts):
         return None
-    return _number(f"u:{address}")
+    return _hash_to_int64(f"u:{address}")
 
 
-def _is_front(parts: SplitResult) -> bool:
+def _is_front_page(parts: SplitResult) -> bool:
+    """Return whether the address is a host's front page."""
     return parts.path in {"", "/"} and not parts.query and not parts.fragment
 
 
-def _number(text: str) -> int:
-    """64 bits of its hash, as the signed number that a column of the database takes."""
+def _hash_to_int64(text: str) -> int:
+    """Return 64 bits of the text's hash, as the signed number that a database column takes."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def is_same_title(one: str, other: str) -> bool:
-    """Whether two titles have the same words."""
+    """Return whether two titles have the same words."""
     return plain_title(one) == plain_title(other)
 
 
 def plain_title(title: str) -> str:
-    """A title's words in small letters, without the marks between them."""
+    """Return a title's words in lower case, without punctuation."""
     return " ".join(
         re.findall(r"\w+", unicodedata.normalize("NFKC", title[: limits.TITLE_CHARACTERS]).lower())
     )
 
 
 def are_close(one: datetime | None, other: datetime | None) -> bool:
-    """Whether they were published within `limits.SAME_WITHIN` of each other, as far as is known."""
+    """Return whether both were published within `limits.SAME_WITHIN`; True where a date isn't known."""
     return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN

@@ -1,4 +1,4 @@
-"""Plan a raw item again that was skipped, failed or waited for credits."""
+"""Plans a raw item again that was skipped, failed or waited for credits."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
-    """Make again what could not be made: a failed, skipped or waiting raw item. Raises `Conflict`, `QuotaExceeded`."""
+    """Start runs again for a failed, skipped or waiting raw item. Raises `Conflict` and `QuotaExceeded`."""
     with transaction.atomic():
-        row = _locked(raw_item.pk)
+        row = _lock_raw_item(raw_item.pk)
         if row.deleted_at is not None:
             message = "This raw item was deleted; push it again under another identity."
             raise Conflict.because(code="deleted", message=message)
@@ -53,7 +53,7 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
             raise Conflict.because(code="nothing_to_retry", message=message)
         if row.status == RawItemStatus.FAILED:
             retry_rules.refuse_final(raw_item_outcomes.current_reasons(workspace, [row])[row.pk])
-        # Before the reservation: the balance of credits is locked last.
+        # This goes before the reservation, because the balance of credits is locked last.
         SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(
             decision=SourceEntryDecision.NEW
         ).update(decision="new", code="admitted", message="Somebody had it made.", decided_at=now)
@@ -62,10 +62,10 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
 
 
 def resume_waiting(row: RawItem) -> None:
-    """Work a raw item whose wait for credits is over: plan again, or wait for the next month."""
+    """Plan a raw item again whose wait for credits is over; it may have to wait for the next month."""
     now = utc_now()
     with transaction.atomic():
-        fresh = _locked(row.pk)
+        fresh = _lock_raw_item(row.pk)
         if fresh.status != RawItemStatus.WAITING_QUOTA or fresh.lease_token != row.lease_token:
             return
         if fresh.deleted_at is not None:
@@ -75,15 +75,18 @@ def resume_waiting(row: RawItem) -> None:
 
 
 def give_up_waiting(row: RawItem) -> None:
-    """A wait that failed again and again ends where a person sees it."""
+    """Skip a waiting raw item that failed to be planned several times, where a person sees it."""
     reason = {"code": "gave_up", "message": "It could not be planned; retry it.", "stage": "push"}
     with transaction.atomic():
         states.move(row, "skipped", under_lease=True, reason=reason, wake_at=None)
-        events.write(facts_of(row, (), utc_now(), was_told=False, skipped_before=row.skipped))
+        events.write(facts_of(row, (), utc_now(), was_announced=False, skipped_before=row.skipped))
 
 
-def _locked(pk: UUID) -> RawItem:
-    """The raw item, locked before the items made from it, everywhere; its source and workspace are only read."""
+def _lock_raw_item(pk: UUID) -> RawItem:
+    """Lock and return the raw item, with its source and workspace, which are only read.
+
+    Everywhere the raw item is locked before the items made from it.
+    """
     row: RawItem = (
         RawItem.everywhere.select_for_update(of=("self",))
         .select_related("source", "workspace__plan")
@@ -95,26 +98,26 @@ def _locked(pk: UUID) -> RawItem:
 def replan(
     row: RawItem, workspace: Workspace, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
-    """Plan a raw item that was skipped, failed or waited; the row is locked by the caller.
+    """Plan a raw item that was skipped, failed or waited; the caller has locked the row.
 
-    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` where nothing can be made; with
-    "wait" the row waits, or says why it is skipped.
+    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` where nothing can
+    be made; with "wait" the row waits, or says why it is skipped.
     """
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     plan = plan_for(row, body_of(row), workspace)
     if not plan.shares:
-        _nothing_to_make(row, plan, when_short=when_short, now=now)
+        _record_nothing_to_make(row, plan, when_short=when_short, now=now)
         return
     to_make = ToMake(workspace, row.source, row, plan, defaults)
     if when_short == "refuse":
         _requeue(to_make, now)
         return
-    was_told = _was_told(row)
+    was_announced = _was_announced(row)
     try:
         with transaction.atomic():
             _requeue(to_make, now)
     except credit_account.QuotaExceeded:
-        # The instance is as the row was to become.
+        # The transaction was rolled back, but the instance still has the values that the row was to get.
         row.refresh_from_db(
             fields=[
                 "status",
@@ -129,26 +132,26 @@ def replan(
             ]
         )
         if row.status == RawItemStatus.WAITING_QUOTA:
-            later = months.start_of_next_month(months.month_of(now))
-            RawItem.everywhere.filter(pk=row.pk).update(due_at=later, wake_at=later, attempts=0)
+            next_month = months.start_of_next_month(months.month_of(now))
+            RawItem.everywhere.filter(pk=row.pk).update(due_at=next_month, wake_at=next_month, attempts=0)
         else:
-            before = list(row.skipped)
-            row.skipped = [one.as_json() for one in plan.skipped]
+            skipped_before = list(row.skipped)
+            row.skipped = [skip.as_json() for skip in plan.skipped]
             wait_for_credits(row, now, skipped=row.skipped)
-            events.write(facts_of(row, (), now, was_told=was_told, skipped_before=before))
+            events.write(facts_of(row, (), now, was_announced=was_announced, skipped_before=skipped_before))
 
 
-def _nothing_to_make(
+def _record_nothing_to_make(
     row: RawItem, plan: GenerationPlan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
-    """Say why on the row, which is skipped; with `when_short="refuse"` raise `Conflict`."""
+    """Mark the row as skipped with the reason; with `when_short="refuse"` raise `Conflict`."""
     message = " ".join(plan.why_not)
     if when_short == "refuse":
         raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
     reason = reason_of_skip(NOTHING_TO_MAKE, message)
-    skipped = [one.as_json() for one in plan.skipped]
+    skipped = [skip.as_json() for skip in plan.skipped]
     if row.status == RawItemStatus.WAITING_QUOTA:
-        # It waited for nothing: whatever could be made of it when it came in no longer can.
+        # What could be made of it when it came in no longer can.
         states.move(
             row,
             "skipped",
@@ -161,20 +164,20 @@ def _nothing_to_make(
         )
         events.write(facts_of_new(row, (), now))
     elif row.status == RawItemStatus.SKIPPED:
-        # It is told again why, of the words that it has now.
+        # Its content may have changed, so the reason is renewed.
         RawItem.everywhere.filter(pk=row.pk).update(reason=reason, skipped=skipped)
         row.reason, row.skipped = reason, skipped
 
 
 def _requeue(to_make: ToMake, now: datetime) -> None:
-    """Start its runs, with their events and credits; raises `QuotaExceeded`."""
+    """Start the raw item's runs, with their events and credits. Raises `QuotaExceeded`."""
     row = to_make.row
-    was_told, before = _was_told(row), list(row.skipped)
+    was_announced, skipped_before = _was_announced(row), list(row.skipped)
     states.move(
         row,
         "queued",
         reason=None,
-        skipped=[one.as_json() for one in to_make.plan.skipped],
+        skipped=[skip.as_json() for skip in to_make.plan.skipped],
         wake_at=None,
         due_at=None,
         attempts=0,
@@ -182,10 +185,13 @@ def _requeue(to_make: ToMake, now: datetime) -> None:
         updated_at=now,
     )
     generations, items = start_now(to_make, now)
-    events.write(facts_of(row, items, now, was_told=was_told, skipped_before=before))
+    events.write(facts_of(row, items, now, was_announced=was_announced, skipped_before=skipped_before))
     reserve(to_make.workspace, generations, now)
 
 
-def _was_told(row: RawItem) -> bool:
-    """Whether `raw.ingested` went out already: what was skipped at the door enters the queue only now."""
+def _was_announced(row: RawItem) -> bool:
+    """Return whether `raw.ingested` was sent already.
+
+    A raw item skipped at its arrival enters the queue, and is announced, only now.
+    """
     return row.status != RawItemStatus.SKIPPED or (row.reason or {}).get("code") == "gave_up"

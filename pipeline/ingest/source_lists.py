@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-_ADDRESSES: Final = ("xmlurl", "url", "htmlurl")
-"""Attributes of an outline that name an address, the best first: OPML 2.0 and what readers write."""
-_NAMES: Final = ("title", "text")
+_ADDRESS_ATTRIBUTES: Final = ("xmlurl", "url", "htmlurl")
+"""Attributes of an outline that name an address, the best first: OPML 2.0's and other readers'."""
+_NAME_ATTRIBUTES: Final = ("title", "text")
 NO_FEEDS: Final = gettext_lazy(
     "No feeds found in this file. Choose an OPML file exported from a feed reader."
 )
@@ -32,7 +32,7 @@ NO_FEEDS: Final = gettext_lazy(
 
 @dataclass(frozen=True)
 class ListedAddress:
-    """A line of a list; `name` is empty where it has none."""
+    """A line of a list of addresses; `name` is empty where it has none."""
 
     address: str
     name: str = ""
@@ -40,7 +40,10 @@ class ListedAddress:
 
 @dataclass
 class Registered:
-    """What became of a list: `refused` has each address with the reason, for the person who gave it."""
+    """The result of a list.
+
+    `refused` has each refused address with the reason, for the person who gave the list.
+    """
 
     added: list[UUID] = field(default_factory=list)
     known: int = 0
@@ -48,7 +51,7 @@ class Registered:
 
 
 def read_opml(data: bytes) -> list[ListedAddress]:
-    """The feeds of an OPML file, in their order; raises `Invalid` at `file` where there are none."""
+    """Return the feeds of an OPML file in order. Raises `Invalid` at `file` where there are none."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
     )
@@ -56,29 +59,30 @@ def read_opml(data: bytes) -> list[ListedAddress]:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError:
         root = None
-    found: dict[str, ListedAddress] = {}
+    by_address: dict[str, ListedAddress] = {}
     for outline in root.iter("{*}outline", "outline") if root is not None else ():
         attributes = {name.lower(): text.strip() for name, text in outline.attrib.items()}
-        address = _first_of(attributes, _ADDRESSES)
+        address = _first_attribute(attributes, _ADDRESS_ATTRIBUTES)
         if address:
-            name = _first_of(attributes, _NAMES)
-            found.setdefault(address, ListedAddress(address, name[: core_limits.NAME_CHARACTERS]))
-    if not found:
+            name = _first_attribute(attributes, _NAME_ATTRIBUTES)
+            by_address.setdefault(address, ListedAddress(address, name[: core_limits.NAME_CHARACTERS]))
+    if not by_address:
         raise Invalid.one("file", "no_feeds", str(NO_FEEDS))
-    return list(found.values())
+    return list(by_address.values())
 
 
-def _first_of(attributes: Mapping[str, str], names: Sequence[str]) -> str:
-    """The first of these attributes that says something; empty where none does."""
+def _first_attribute(attributes: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the first of these attributes that isn't empty; "" where all are."""
     return next((attributes[name] for name in names if attributes.get(name)), "")
 
 
 def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> Registered:
-    """Register a source for each address, unless the workspace has it; one that is refused stops no other.
+    """Register a source for each address that the workspace doesn't have; a refusal stops no other.
 
-    Nothing is fetched here: what an address leads to is seen at its first poll, which makes items of its newest entries.
+    Nothing is fetched here: an address is first read at the source's first poll, which makes items of its
+    newest entries.
     """
-    done = Registered()
+    result = Registered()
     rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
     known = [(kind, config) for kind, config in rows.values_list("type", "config")]
     for line in listed:
@@ -90,16 +94,16 @@ def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: 
                 config=reading.config,
                 first_poll={"newest": limits.FIRST_POLL_NEWEST},
             )
-            row = collect.checked(workspace, settings, test=False, now=now)
-            if (row.type, row.config) in known:
-                done.known += 1
+            source = collect.checked(workspace, settings, test=False, now=now)
+            if (source.type, source.config) in known:
+                result.known += 1
                 continue
-            collect.add(row, workspace=workspace, now=now)
+            collect.add(source, workspace=workspace, now=now)
         except AppError as error:
-            done.refused.append(
+            result.refused.append(
                 (line.address, " ".join(detail.message for detail in error.detail) or str(error))
             )
             continue
-        known.append((row.type, row.config))
-        done.added.append(row.pk)
-    return done
+        known.append((source.type, source.config))
+        result.added.append(source.pk)
+    return result

@@ -1,4 +1,4 @@
-"""The runs and items of a new raw item, its events, and the reservation of their credits."""
+"""Starts the runs of a new raw item with their items, events and reserved credits."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 QUIET_SKIPS: Final = frozenset({"before_first_poll"})
-"""Skips that nobody is told of: a source's whole past would be one event each."""
+"""Skips without an event: a source's whole past would send one for each entry."""
 
 
 @dataclass(frozen=True)
 class ToMake:
-    """A raw item and all that its generations are made of."""
+    """A raw item and everything that its generations are made of."""
 
     workspace: Workspace
     source: Source
@@ -50,14 +50,13 @@ class ToMake:
 def start_runs(
     to_make: ToMake, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> list[GeneratedItem]:
-    """The generations, then the events, then the reservation: the balance's row is locked as shortly as can
-    be.
+    """Start the runs; return the items to be made, or none where they wait for credits.
 
-    Returns the items that are to be made; none where they wait for credits.
+    The order is generations, events, reservation, so that the balance's row is locked as shortly as possible.
     """
     row = to_make.row
     if when_short == "refuse" or row.test:
-        # Somebody has just asked for it, and waits.
+        # A person or client asked for it and waits, so no batch and no waiting for credits.
         generations, items = start_now(to_make, now, may_wait=False)
         events.write(facts_of_new(row, items, now))
         reserve(to_make.workspace, generations, now)
@@ -79,8 +78,9 @@ def start_runs(
 def start_now(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
-    """Store the runs and their items, and have them worked; with `may_wait` the model may be asked in a
-    batch.
+    """Save the runs and their items, and wake the workers.
+
+    With `may_wait` the model may be asked in a batch.
     """
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
     insert(generations)
@@ -92,7 +92,7 @@ def start_now(
 def rows_of_runs(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
-    """The runs, one for each engine, and their items, one for each variant."""
+    """Return the runs, one for each engine, and their items, one for each variant; none saved."""
     workspace, source, row, plan = to_make.workspace, to_make.source, to_make.row, to_make.plan
     queue = generation_queue_for(workspace)
     generations = [
@@ -142,9 +142,9 @@ def rows_of_runs(
 
 
 def reserve(workspace: Workspace, generations: Sequence[Generation], now: datetime) -> None:
-    """The last statement of the transaction, so that the balance's row is locked for as short as can be.
+    """Reserve the credits of these runs. Raises `QuotaExceeded`.
 
-    Raises `QuotaExceeded`.
+    It is the last statement of the transaction, so that the balance's row is locked as shortly as possible.
     """
     amounts = {run.pk: run.credits_reserved for run in generations if run.credits_reserved}
     if amounts:
@@ -171,17 +171,15 @@ def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
 
 
 def reason_of_skip(code: str, message: str) -> dict[str, str]:
-    """Why nothing is made of a raw item, as its row keeps it."""
+    """Return the reason why nothing is made of a raw item, as its row stores it."""
     return {"code": code, "message": message, "stage": "push"}
 
 
 def facts_of_new(row: RawItem, items: Iterable[GeneratedItem], now: datetime) -> list[Event]:
-    """What is told of a raw item that came in: that it did, or why nothing is made of it; and what was left
-    out.
-    """
+    """Return the events of a new raw item: that it came in or was skipped, and what was left out."""
     if row.status == RawItemStatus.SKIPPED and (row.reason or {})["code"] in QUIET_SKIPS:
         return []
-    return facts_of(row, items, now, was_told=False, skipped_before=())
+    return facts_of(row, items, now, was_announced=False, skipped_before=())
 
 
 def facts_of(
@@ -189,14 +187,13 @@ def facts_of(
     items: Iterable[GeneratedItem],
     now: datetime,
     *,
-    was_told: bool,
+    was_announced: bool,
     skipped_before: Sequence[Mapping[str, Any]],
 ) -> list[Event]:
-    """The events of a raw item that was planned: that it came in, and each engine that is left out. Stores
-    nothing.
+    """Return the events of a planned raw item: that it came in, and each engine left out. Stores nothing.
 
-    `was_told` where it was told that it came in; what is `skipped_before` was told too. The raw item has what
-    `items` make pending.
+    `was_announced`: its arrival was sent before; so were the skips in `skipped_before`. The document counts
+    `items` as pending.
     """
     document = raw_item_outcomes.serialize_new_raw_item(row, items)
     newly_skipped = {
@@ -204,10 +201,12 @@ def facts_of(
         for skipped in row.skipped
         if skipped not in skipped_before
     }
-    what_happened: list[tuple[str, dict[str, Any]]] = (
-        [] if was_told else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]
+    event_data: list[tuple[str, dict[str, Any]]] = (
+        []
+        if was_announced
+        else [("raw.skipped" if row.status == RawItemStatus.SKIPPED else "raw.ingested", {})]
     )
-    what_happened += [
+    event_data += [
         ("engine.skipped", {"outcome": outcome})
         for outcome in document["outcomes"]
         if (outcome["engine_output"], outcome["variant"]) in newly_skipped
@@ -217,11 +216,11 @@ def facts_of(
             event_type,
             workspace_id=row.workspace_id,
             test=row.test,
-            data={"raw_item": document, **more},
+            data={"raw_item": document, **data},
             raw_item_id=row.pk,
             source_id=row.source_id,
             request=row.request_id,
             now=now,
         )
-        for event_type, more in what_happened
+        for event_type, data in event_data
     ]

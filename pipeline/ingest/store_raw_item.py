@@ -1,4 +1,4 @@
-"""Take raw content in: meet what is there already, or store it with what will be made of it."""
+"""Stores raw content with everything that will be made of it, or matches it to the item already there."""
 
 from __future__ import annotations
 
@@ -52,13 +52,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pushed:
+    """The result of a push."""
+
     raw_item: RawItem
     outcome: Outcome
     items: tuple[GeneratedItem, ...] | None = None
-    """What is to be made of one that is new; None where it was there already."""
+    """The items to be made of a new raw item; `None` where it was there already."""
 
     def as_json(self) -> dict[str, Any]:
-        """The raw item as the API shows it, with its outcomes."""
+        """Return the raw item as the API shows it, with its outcomes."""
         if self.items is None:
             return raw_item_outcomes.serialize_raw_item(self.raw_item)
         return raw_item_outcomes.serialize_new_raw_item(self.raw_item, self.items)
@@ -71,7 +73,7 @@ class PreparedItem:
     content: RawContent
     row: RawItem
     body: RawBody
-    mark: RawPrint
+    fingerprint: RawPrint
     plan: GenerationPlan
 
 
@@ -86,32 +88,32 @@ def push(
     beside: Callable[[UUID, Outcome], None] | None = None,
     now: datetime | None = None,
 ) -> Pushed:
-    """Store a raw item with the rows of everything that will be made from it, or meet the one already there.
+    """Store a raw item with the rows of everything that will be made from it, or match the one there already.
 
     One transaction: the item, its body, a generation per engine with its generated items, the event, and last
     the reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"`
     the item is kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`.
-    With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw item and what
-    became of it, and writes what belongs to it, before the balance of credits is locked.
+    With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw item and the
+    outcome, and writes what belongs to it, before the balance of credits is locked.
     """
     now = now or utc_now()
     availability.refuse_engines(content.engines or ())
     prepared = prepare(workspace, source, [Wanted(content, skip)], defaults=defaults, now=now)[0]
-    row, body, mark = prepared.row, prepared.body, prepared.mark
+    row, body, fingerprint = prepared.row, prepared.body, prepared.fingerprint
     items: list[GeneratedItem] = []
     with transaction.atomic():
-        note_near_duplicates([(row, mark)], now)
-        # The constraint decides between two pushes of the same thing, so that nobody has to look first.
+        note_near_duplicates([(row, fingerprint)], now)
+        # The constraint decides between two pushes of the same content, so no query has to look first.
         if not insert_or_ignore(row):
-            return _meet(workspace, row, body, now, beside)
-        if not insert_or_ignore(mark):
+            return _match_known(workspace, row, body, now, beside)
+        if not insert_or_ignore(fingerprint):
             if content.is_fetched:
-                met = _step_back(row, mark)
+                pushed = _yield_to_other_source(row, fingerprint)
                 if beside is not None:
-                    beside(met.raw_item.pk, "duplicate")
-                return met
-            mark.second_key = None
-            insert([mark])
+                    beside(pushed.raw_item.pk, "duplicate")
+                return pushed
+            fingerprint.second_key = None
+            insert([fingerprint])
         insert([body])
         uploads.mark_used(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
         if beside is not None:
@@ -129,23 +131,26 @@ def push(
 def prepare(
     workspace: Workspace,
     source: Source,
-    wanted: Sequence[Wanted],
+    contents: Sequence[Wanted],
     *,
     defaults: WorkspaceDefaults,
     now: datetime,
 ) -> list[PreparedItem]:
-    """Read and plan what is to be stored, which may take some milliseconds each: before the transaction."""
+    """Read and plan what is to be stored.
+
+    It may take some milliseconds for each, so call it before the transaction.
+    """
     acceptance = Acceptance(workspace)
-    made = []
-    for one in wanted:
-        row, body = rows_of(workspace, source, one.content, defaults, now)
+    prepared = []
+    for each in contents:
+        row, body = rows_of(workspace, source, each.content, defaults, now)
         text = source_text(row, body)
-        # What its source leaves out isn't looked at: whoever has it made all the same has it planned then.
-        plan = plan_with(row, text, acceptance) if one.skip is None else GenerationPlan()
-        _skip_unless_made(row, plan, one.skip)
-        fingerprint = fingerprint_of(row, text.text, second_key_of(source, one.content, row))
-        made.append(PreparedItem(one.content, row, body, fingerprint, plan))
-    return made
+        # A skipped entry isn't planned: if a person has it made after all, it is planned then.
+        plan = plan_with(row, text, acceptance) if each.skip is None else GenerationPlan()
+        _mark_skipped(row, plan, each.skip)
+        fingerprint = fingerprint_of(row, text.text, second_key_of(source, each.content, row))
+        prepared.append(PreparedItem(each.content, row, body, fingerprint, plan))
+    return prepared
 
 
 def push_all(
@@ -156,9 +161,9 @@ def push_all(
     defaults: WorkspaceDefaults,
     now: datetime | None = None,
 ) -> list[Pushed]:
-    """`push` each of them, or none: raises what one of them raises."""
+    """Push all contents, or none: raises what pushing one of them raises."""
     with transaction.atomic():
-        return [push(workspace, source, one, defaults=defaults, now=now) for one in contents]
+        return [push(workspace, source, content, defaults=defaults, now=now) for content in contents]
 
 
 def push_portion(
@@ -170,38 +175,40 @@ def push_portion(
     beside: Callable[[Sequence[UUID]], None],
     now: datetime,
 ) -> None:
-    """Store several new raw items with few statements, as `push` does one after the other; all of them or
-    none.
+    """Store several new raw items with few statements, all of them or none; see `push`.
 
     `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
-    transaction, and pushes one by one after an `IntegrityError` (somebody had one of them first) or
-    `QuotaExceeded` (the credits don't do for all).
+    transaction, and pushes one by one after an `IntegrityError` (another source stored one of them first) or
+    `QuotaExceeded` (the credits don't suffice for all).
     """
     generations: list[Generation] = []
     items: list[GeneratedItem] = []
     facts: list[Event] = []
-    note_near_duplicates([(one.row, one.mark) for one in portion], now)
-    for one in portion:
-        of_runs: list[GeneratedItem] = []
-        if one.row.status == RawItemStatus.QUEUED:
-            runs, of_runs = rows_of_runs(ToMake(workspace, source, one.row, one.plan, defaults), now)
+    note_near_duplicates([(prepared.row, prepared.fingerprint) for prepared in portion], now)
+    for prepared in portion:
+        new_items: list[GeneratedItem] = []
+        if prepared.row.status == RawItemStatus.QUEUED:
+            runs, new_items = rows_of_runs(
+                ToMake(workspace, source, prepared.row, prepared.plan, defaults), now
+            )
             generations += runs
-            items += of_runs
-        facts += facts_of_new(one.row, of_runs, now)
-    RawItem.everywhere.bulk_create([one.row for one in portion])
-    RawPrint.everywhere.bulk_create([one.mark for one in portion])
-    RawBody.everywhere.bulk_create([one.body for one in portion])
+            items += new_items
+        facts += facts_of_new(prepared.row, new_items, now)
+    RawItem.everywhere.bulk_create([prepared.row for prepared in portion])
+    RawPrint.everywhere.bulk_create([prepared.fingerprint for prepared in portion])
+    RawBody.everywhere.bulk_create([prepared.body for prepared in portion])
     Generation.everywhere.bulk_create(generations)
     GeneratedItem.everywhere.bulk_create(items)
     events.write(facts)
-    beside([one.row.pk for one in portion])
+    beside([prepared.row.pk for prepared in portion])
     if generations:
         dispatcher.wake()
     reserve(workspace, generations, now)
 
 
-def _skip_unless_made(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None:
-    row.skipped = [one.as_json() for one in plan.skipped]
+def _mark_skipped(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None:
+    """Note the plan's skips on the row, and mark it as skipped where nothing is to be made."""
+    row.skipped = [each.as_json() for each in plan.skipped]
     if skip is None and plan.shares:
         return
     reason = skip or Skip(NOTHING_TO_MAKE, " ".join(plan.why_not))
@@ -209,23 +216,23 @@ def _skip_unless_made(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> 
     states.begin(row, "skipped")
 
 
-def _step_back(row: RawItem, mark: RawPrint) -> Pushed:
-    """Another source brought the same page a moment ago: its raw item stays the only one."""
+def _yield_to_other_source(row: RawItem, fingerprint: RawPrint) -> Pushed:
+    """Delete the row and return the raw item of the same page that another source stored a moment ago."""
     RawItem.everywhere.filter(pk=row.pk).delete()
     holder = RawPrint.everywhere.filter(
-        workspace_id=row.workspace_id, test=row.test, second_key=mark.second_key
+        workspace_id=row.workspace_id, test=row.test, second_key=fingerprint.second_key
     )
     return Pushed(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
 
 
-def _meet(
+def _match_known(
     workspace: Workspace,
     pushed: RawItem,
     body: RawBody,
     now: datetime,
     beside: Callable[[UUID, Outcome], None] | None,
 ) -> Pushed:
-    """The same identity is there already: the same content is a duplicate, other content its next version."""
+    """Match the item with the same key: same content is a duplicate, other content its next version."""
     row = (
         RawItem.everywhere.select_for_update(of=("self",))
         .select_related("source")
@@ -245,7 +252,7 @@ def _meet(
         "title": pushed.title,
         "url": pushed.url or row.url,
         "author": pushed.author or row.author,
-        **_language_of(pushed, row),
+        **_next_language(pushed, row),
         "published_at": pushed.published_at or row.published_at,
         "media": pushed.media or row.media,
         "metadata": pushed.metadata or row.metadata,
@@ -267,8 +274,8 @@ def _meet(
     return Pushed(row, "revised")
 
 
-def _language_of(pushed: RawItem, row: RawItem) -> dict[str, Any]:
-    """That of the next version: what was said is never followed by a guess."""
-    told = row if pushed.language_guessed and row.language and not row.language_guessed else pushed
-    kept = told if told.language else row
-    return {"language": kept.language, "language_guessed": kept.language_guessed}
+def _next_language(pushed: RawItem, row: RawItem) -> dict[str, Any]:
+    """Return the language fields of the next version: a stated language is never replaced by a guess."""
+    preferred = row if pushed.language_guessed and row.language and not row.language_guessed else pushed
+    chosen = preferred if preferred.language else row
+    return {"language": chosen.language, "language_guessed": chosen.language_guessed}

@@ -1,7 +1,7 @@
-"""Have hubs tell of a source's changes (W3C WebSub): subscribe, answer their questions, renew, believe their pushes.
+"""Subscribes to hubs that announce a source's changes (W3C WebSub), renews, and receives their pushes.
 
-A push only wakes the source's poll, so what it holds is read as any poll's answer is, and a lost one costs a day: a
-source with a lease is polled once a day all the same.
+A push only wakes the source's poll, so what it holds is read as any poll's answer is, and a lost one costs a
+day: a source with a lease is polled once a day all the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
 from config.core.http_client import OutboundError, shared
 from pipeline.models import Source, WebSubStatus, WebSubSubscription
-from pipeline.sources.feeds.decoding import ILLEGAL
+from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS
 from pipeline.states import ENDED_SUBSCRIPTIONS, POLLED_SOURCES
 
 if TYPE_CHECKING:
@@ -34,37 +34,37 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LEASE: Final = timedelta(days=10)
-"""What is asked for; the hub decides."""
+"""The lease that we request; the hub decides."""
 SHORTEST_LEASE: Final = timedelta(minutes=5)
 LONGEST_LEASE: Final = timedelta(days=90)
-RENEW_AT: Final = 0.8
-"""Of the lease."""
-VERIFIED_WITHIN: Final = timedelta(minutes=10)
+RENEW_AT_SHARE: Final = 0.8
+"""The share of a lease after which it is renewed."""
+VERIFICATION_TIMEOUT: Final = timedelta(minutes=10)
 FIRST_WAIT: Final = timedelta(hours=1)
 LONGEST_WAIT: Final = timedelta(days=1)
 DENIED_WAIT: Final = timedelta(days=7)
 SLOW_POLL: Final = timedelta(days=1)
-WAKES_EVERY: Final = timedelta(minutes=1)
-"""However often a hub calls, its source is polled no more often."""
+MIN_TIME_BETWEEN_WAKES: Final = timedelta(minutes=1)
+"""However often a hub calls, its source is polled no more often than this."""
 TIMEOUT_SECONDS: Final = 15
-ANSWER_BYTES: Final = 64 * 1024
+MAX_ANSWER_BYTES: Final = 64 * 1024
 MAX_PUSH_BYTES: Final = 20 * 1024 * 1024
-"""Of a push, which is read piece by piece for its signature and not kept."""
-MESSAGE_CHARACTERS: Final = 500
+"""The size limit of a push, which is read piece by piece for its signature and not kept."""
+MAX_MESSAGE_CHARACTERS: Final = 500
 LEASED: Final = ("active", "renewing")
 ALGORITHMS: Final = frozenset({"sha1", "sha256", "sha384", "sha512"})
 
 
 def is_offered() -> bool:
-    """A hub can only call an instance that it reaches, and the secret needs https."""
+    """Return whether hubs can reach this instance; the secret needs https."""
     return settings.PUBLIC_URL.startswith("https://")
 
 
 def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | None:
-    """After a poll: subscribe where the source names a hub; the least wait until the next poll while a lease runs.
+    """Subscribe where a polled source names a hub; return the least wait for the next poll under a lease.
 
-    None where nobody tells of the source's changes, the instance can't be told, or an address is too long to keep. A source that names another hub
-    or topic than before begins anew.
+    `None` where no hub announces the source's changes, hubs can't reach the instance, or an address is too
+    long to store. A source that names another hub or topic than before subscribes again.
     """
     if hub is None or not hub.urls or not is_offered():
         return None
@@ -73,17 +73,17 @@ def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | Non
         return None
     row = WebSubSubscription.everywhere.filter(source=source).first()
     if row is None:
-        _begin(source, url, topic, now)
+        _subscribe(source, url, topic, now)
         return None
     if (row.hub, row.topic) != (url, topic) or row.status == WebSubStatus.ENDED:
-        _begin_again(row, url, topic, now)
+        _resubscribe(row, url, topic, now)
         return None
     has_lease = row.status in LEASED and row.lease_ends_at is not None and row.lease_ends_at > now
     return SLOW_POLL if has_lease else None
 
 
-def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
-    """Store the first subscription of a source; a hand asks the hub."""
+def _subscribe(source: Source, url: str, topic: str, now: datetime) -> None:
+    """Store the first subscription of a source; a worker then asks the hub."""
     row = WebSubSubscription(
         workspace_id=source.workspace_id,
         source=source,
@@ -102,12 +102,12 @@ def _begin(source: Source, url: str, topic: str, now: datetime) -> None:
         dispatcher.wake()
 
 
-def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
-    """Want it anew of that hub, at a new address of ours; nothing where the row was moved meanwhile."""
+def _resubscribe(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
+    """Subscribe again at that hub, with a new callback address; nothing where the row was moved meanwhile."""
     changes: dict[str, Any] = {"hub": url, "topic": topic, "tries": 0, "error": None, "lease_ends_at": None}
     with transaction.atomic():
         try:
-            # The old address is forgotten, so that the old hub is told that nobody is there (410).
+            # The old callback address is dropped, so that the old hub gets a 410 there.
             states.move(
                 row,
                 "wanted",
@@ -122,7 +122,7 @@ def _begin_again(row: WebSubSubscription, url: str, topic: str, now: datetime) -
         dispatcher.wake()
 
 
-# --- The hand --------------------------------------------------------------------------------------------------------
+# --- The worker ------------------------------------------------------------------------------------------------------
 
 
 def advance_subscription(row: WebSubSubscription) -> None:
@@ -135,47 +135,50 @@ def advance_subscription(row: WebSubSubscription) -> None:
             return
         has_lease = row.lease_ends_at is not None and row.lease_ends_at > now
         if row.status == WebSubStatus.ASKED or (row.status in LEASED and not has_lease):
-            _lapse(row, now)
+            _record_lapse(row, now)
         else:
-            _ask(row, "renewing" if has_lease else "asked", now)
+            _request_lease(row, "renewing" if has_lease else "asked", now)
     except states.Overtaken:
         # The hub's answer, or a poll that found another hub, was faster.
         log.info("overtaken", subscription=row.pk.hex)
 
 
 def give_up(row: WebSubSubscription) -> None:
-    """Work that broke again and again is tried tomorrow; polls go on meanwhile."""
+    """Sleep for a day after several failures; polls go on meanwhile."""
     row.sleep_until(utc_now() + LONGEST_WAIT, attempts=0)
 
 
 def _is_still_wanted(row: WebSubSubscription) -> bool:
-    """Whether its source is polled, and a hub can reach this instance."""
+    """Return whether the source is polled and a hub can reach this instance."""
     source: Source = Source.everywhere.select_related("workspace").get(pk=row.source_id)
     is_polled = source.status in POLLED_SOURCES and source.deleted_at is None
     return is_offered() and is_polled and source.workspace.is_at_work
 
 
-def _ask(row: WebSubSubscription, to: str, now: datetime) -> None:
-    """Ask the hub for a lease. Written down before the call, because some hubs verify before they answer it."""
+def _request_lease(row: WebSubSubscription, to: str, now: datetime) -> None:
+    """Ask the hub for a lease.
+
+    The state is saved before the call, because some hubs verify before they answer it.
+    """
     tries = row.tries + 1
     values: dict[str, Any] = {"asked_at": now, "tries": tries, "attempts": 0}
-    until = now + VERIFIED_WITHIN if to == "asked" else _before_lease_ends(row, now + _wait_after(tries))
+    until = now + VERIFICATION_TIMEOUT if to == "asked" else _before_lease_ends(row, now + _wait_after(tries))
     if row.status == to:
-        # A renewal that nobody answered: the lease still runs.
+        # The hub didn't answer the last renewal, but the lease still runs.
         if not row.sleep_until(until, due_at=until, **values):
             return
         row.tries = tries
     else:
         states.move(row, to, under_lease=True, wake_at=until, due_at=until, **values)
     crash_point("websub.armed")
-    problem = _request(row)
+    problem = _send_request(row)
     crash_point("websub.sent")
     if problem:
-        _refused(row, problem, now)
+        _record_refusal(row, problem, now)
 
 
-def _request(row: WebSubSubscription) -> str:
-    """Call the hub; what went wrong in plain words, empty where it took the request."""
+def _send_request(row: WebSubSubscription) -> str:
+    """Call the hub; return an error message, empty where the hub accepted the request."""
     form = {
         "hub.callback": f"{settings.PUBLIC_URL.rstrip('/')}/hooks/websub/{row.token}",
         "hub.mode": "subscribe",
@@ -189,7 +192,7 @@ def _request(row: WebSubSubscription) -> str:
             row.hub,
             form=form,
             timeout=TIMEOUT_SECONDS,
-            max_bytes=ANSWER_BYTES,
+            max_bytes=MAX_ANSWER_BYTES,
             truncate=True,
             max_redirects=3,
         )
@@ -197,18 +200,19 @@ def _request(row: WebSubSubscription) -> str:
         return f"The hub could not be asked: {error}"
     if 200 <= answer.status < 300:
         return ""
-    words = " ".join(answer.body.decode("utf-8", errors="replace").split())[:200]
-    return f"The hub refused (status {answer.status}){': ' + words if words else '.'}"
+    reply = " ".join(answer.body.decode("utf-8", errors="replace").split())[:200]
+    return f"The hub refused (status {answer.status}){': ' + reply if reply else '.'}"
 
 
 def _secret_of(row: WebSubSubscription) -> str:
+    """Return the subscription's secret, decrypted unless the row was just made."""
     return row.secret if isinstance(row.secret, str) else row.secret.open()
 
 
-def _refused(row: WebSubSubscription, problem: str, now: datetime) -> None:
-    """Later again; what it has of a lease stays its own."""
+def _record_refusal(row: WebSubSubscription, problem: str, now: datetime) -> None:
+    """Store the error and try again later; a lease that still runs stays."""
     until = _before_lease_ends(row, now + _wait_after(row.tries))
-    message = ILLEGAL.sub("", problem)[:MESSAGE_CHARACTERS]
+    message = ILLEGAL_CHARACTERS.sub("", problem)[:MAX_MESSAGE_CHARACTERS]
     error = {"code": "hub_refused", "message": message, "at": as_z(now)}
     if row.status == WebSubStatus.ASKED:
         states.move(row, "wanted", under_lease=True, wake_at=until, due_at=until, error=error)
@@ -217,12 +221,12 @@ def _refused(row: WebSubSubscription, problem: str, now: datetime) -> None:
 
 
 def _before_lease_ends(row: WebSubSubscription, moment: datetime) -> datetime:
-    """That moment, or the end of the lease where it comes first."""
+    """Return that moment, or the end of the lease where it comes first."""
     return min(moment, row.lease_ends_at) if row.lease_ends_at is not None else moment
 
 
-def _lapse(row: WebSubSubscription, now: datetime) -> None:
-    """The hub did not verify in time, or the lease is over without a new one: ask again later."""
+def _record_lapse(row: WebSubSubscription, now: datetime) -> None:
+    """Note that the hub didn't verify in time, or that the lease ended without a new one; ask again later."""
     is_over = row.status in LEASED
     until = now if is_over else now + _wait_after(row.tries)
     message = "The lease ended." if is_over else "The hub took the request and did not verify it in time."
@@ -240,22 +244,25 @@ def _lapse(row: WebSubSubscription, now: datetime) -> None:
 
 
 def _wait_after(tries: int) -> timedelta:
-    """Longer with every request that came to nothing, up to a day."""
+    """Return the wait before the next request: it doubles with each failure, up to a day."""
     doubled: int = 2 ** min(max(tries - 1, 0), 8)
     return min(FIRST_WAIT * doubled, LONGEST_WAIT)
 
 
-# --- What the hub says -----------------------------------------------------------------------------------------------
+# --- Calls of the hub ------------------------------------------------------------------------------------------------
 
 
 def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now: datetime) -> bool:
-    """Whether the hub may go on with what it asks about; a `subscribe` that we wanted begins its lease."""
+    """Return whether to confirm the hub's verification request.
+
+    A `subscribe` that we wanted begins its lease.
+    """
     row = WebSubSubscription.everywhere.filter(token=token).first()
     if row is None or topic != row.topic or mode != "subscribe" or row.status in ENDED_SUBSCRIPTIONS:
         return False
-    asked = timedelta(seconds=lease_seconds) if lease_seconds else LEASE
-    lease = max(SHORTEST_LEASE, min(asked, LONGEST_LEASE))
-    renew_at = now + lease * RENEW_AT
+    offered_lease = timedelta(seconds=lease_seconds) if lease_seconds else LEASE
+    lease = max(SHORTEST_LEASE, min(offered_lease, LONGEST_LEASE))
+    renew_at = now + lease * RENEW_AT_SHARE
     try:
         states.move(
             row,
@@ -275,14 +282,14 @@ def verify(token: str, *, mode: str, topic: str, lease_seconds: int | None, now:
 
 
 def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
-    """The hub won't tell, or no longer; it is asked again in a week. False where nobody waits for its word."""
+    """Record that the hub denies the subscription; ask again in a week. False for an unknown subscription."""
     row = WebSubSubscription.everywhere.filter(token=token).first()
     if row is None or topic != row.topic or row.status in ENDED_SUBSCRIPTIONS:
         return False
     again = now + DENIED_WAIT
-    reason = ILLEGAL.sub("", reason).strip()
-    why = f": {reason[:300]}" if reason else "."
-    error = {"code": "denied", "message": f"The hub denied the subscription{why}", "at": as_z(now)}
+    reason = ILLEGAL_CHARACTERS.sub("", reason).strip()
+    detail = f": {reason[:300]}" if reason else "."
+    error = {"code": "denied", "message": f"The hub denied the subscription{detail}", "at": as_z(now)}
     try:
         states.move(
             row,
@@ -299,9 +306,10 @@ def deny(token: str, *, topic: str, reason: str, now: datetime) -> bool:
 
 
 def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetime) -> bool:
-    """A push: whether anybody still listens at that address. One that isn't signed as agreed is ignored.
+    """Handle a push: wake the source, and return whether the subscription still exists.
 
-    `signature` is the header's `<algorithm>=<hex>` over the raw body, of which `pieces` are the parts in order.
+    A push that isn't signed as agreed is ignored. `signature` is the header's `<algorithm>=<hex>` over the
+    raw body, of which `pieces` are the parts in order.
     """
     row = WebSubSubscription.everywhere.filter(token=token).select_related("source__workspace").first()
     if row is None or row.status in ENDED_SUBSCRIPTIONS:
@@ -317,12 +325,12 @@ def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetim
     if row.hub.startswith("https://") and not _is_signed(_secret_of(row), signature, pieces):
         log.warning("websub_push_not_signed", subscription=row.pk.hex)
         return True
-    _wake(row, now)
+    _wake_source(row, now)
     return True
 
 
 def _end(row: WebSubSubscription) -> None:
-    """Nobody wants to be told any more; nothing where the row was moved meanwhile."""
+    """End the subscription; nothing where the row was moved meanwhile."""
     try:
         states.move(row, "ended", wake_at=None, due_at=None, lease_ends_at=None, **work_queue.overtake())
     except states.Overtaken:
@@ -330,7 +338,7 @@ def _end(row: WebSubSubscription) -> None:
 
 
 def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
-    """Whether the signature is that of the pieces together; False for an unknown algorithm, and for too much."""
+    """Return whether the pieces carry this signature; False for unknown algorithms and oversized pushes."""
     algorithm, _, digest = signature.strip().partition("=")
     if algorithm.lower() not in ALGORITHMS:
         return False
@@ -344,18 +352,19 @@ def _is_signed(secret: str, signature: str, pieces: Iterable[bytes]) -> bool:
     return hmac.compare_digest(expected.hexdigest().encode(), digest.strip().lower().encode())
 
 
-def _wake(row: WebSubSubscription, now: datetime) -> None:
-    """Poll the source at once, or as soon as its last push allows. A poll on its way may have missed the change, so
-    it is overtaken.
+def _wake_source(row: WebSubSubscription, now: datetime) -> None:
+    """Poll the source at once, or as soon as its last push allows.
+
+    A poll that is running may have missed the change, so it is overtaken.
     """
-    if row.woken_until is not None and row.woken_until > now + WAKES_EVERY:
-        # The poll that an earlier push asked for is still to come.
+    if row.woken_until is not None and row.woken_until > now + MIN_TIME_BETWEEN_WAKES:
+        # The poll that an earlier push caused hasn't run yet.
         return
     moment = max(now, row.woken_until) if row.woken_until else now
     with transaction.atomic():
-        # Of two pushes at once one wakes, and the poll comes after both.
-        mine = WebSubSubscription.everywhere.filter(pk=row.pk, woken_until=row.woken_until)
-        if not mine.update(woken_until=moment + WAKES_EVERY, pushed_at=now, updated_at=now):
+        # Of two pushes at the same time only one wakes the source, and the poll comes after both.
+        unchanged = WebSubSubscription.everywhere.filter(pk=row.pk, woken_until=row.woken_until)
+        if not unchanged.update(woken_until=moment + MIN_TIME_BETWEEN_WAKES, pushed_at=now, updated_at=now):
             return
         sleeps_longer = Q(wake_at__gt=moment) | Q(wake_at=None) | Q(attempts__gt=0)
         sources = Source.everywhere.filter(

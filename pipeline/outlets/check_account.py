@@ -15,7 +15,7 @@ from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline.outlets.outlet_client import OutletConnection, client_for, new_account
-from pipeline.platforms.fitting import FITTING
+from pipeline.platforms.fitting import FITTING_SETTINGS
 from pipeline.plugins import ConfigInvalid, PluginError, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MESSAGE_CHARACTERS: Final = 1000
 """Characters of a platform's error message that are kept."""
-_FITTING_NAMES: Final = frozenset(setting.name for setting in FITTING)
+_FITTING_NAMES: Final = frozenset(setting.name for setting in FITTING_SETTINGS)
 
 
 class BeingRenewed(TryLater):

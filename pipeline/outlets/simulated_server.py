@@ -20,7 +20,7 @@ from config.core.clock import utc_now
 from config.core.database.insert import insert
 from config.core.http_client import Client, Policy, Response, TimedOut
 from pipeline.models import SimulatedPost
-from pipeline.platforms.simulated import TEXT_LIMIT, made_up_metrics
+from pipeline.platforms.simulated import MAX_TEXT_CHARACTERS, made_up_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +63,7 @@ class SimulatedServer(Client):
         script = list(post.get("script") or [])
         played_count = self._count_played(ref) if script else 0
         outcome = str(script[played_count]) if played_count < len(script) else "ok"
-        if len(str(post.get("body", ""))) > TEXT_LIMIT:
+        if len(str(post.get("body", ""))) > MAX_TEXT_CHARACTERS:
             outcome = "reject"
         is_accepted = outcome in {"ok", "slow", "timeout_after_accept", "silence"}
         row = SimulatedPost(

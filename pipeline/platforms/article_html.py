@@ -1,4 +1,4 @@
-"""What the platforms that take articles have in common: the body as HTML, whole or in its outermost elements."""
+"""Renders articles as HTML, whole or by outermost elements, for the platforms that take articles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.platforms.base import Setting
-from pipeline.platforms.fitting import FITTING
+from pipeline.platforms.fitting import FITTING_SETTINGS
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import images_of
 from pipeline.plugins import Problem
@@ -18,8 +18,8 @@ from pipeline.text.plain_text import plain_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ADDED: Final = (
-    *(one for one in FITTING if one.name == "link"),
+ARTICLE_SETTINGS: Final = (
+    *(setting for setting in FITTING_SETTINGS if setting.name == "link"),
     Setting(
         "ai_line",
         "Line under generated articles",
@@ -27,7 +27,7 @@ ADDED: Final = (
         is_required=False,
     ),
 )
-BLOCKS: Final = frozenset(
+BLOCK_TAGS: Final = frozenset(
     {
         *(
             "address",
@@ -62,13 +62,13 @@ BLOCKS: Final = frozenset(
         *("section", "table", "ul"),
     }
 )
-_VOID: Final = frozenset(
+_VOID_TAGS: Final = frozenset(
     {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
 
 
 def as_html(payload: Payload, config: Mapping[str, Any]) -> Adapted:
-    """The article as HTML with its images alone; what was added or left out is a step."""
+    """Return the article as HTML with only its images; each addition and omission is a step."""
     steps: list[AdaptationStep] = []
     html = to_html(payload.body, payload.body_format)
     if config.get("link") == "end" and payload.link and escape(payload.link) not in html:
@@ -79,65 +79,70 @@ def as_html(payload: Payload, config: Mapping[str, Any]) -> Adapted:
     if line and payload.is_ai_generated:
         html = f"{html}\n<p><em>{escape(line)}</em></p>"
         steps.append(AdaptationStep("disclosure_added", "The line about AI was added at the end."))
-    shown = tuple(images_of(payload.assets))
-    if len(shown) < len(payload.assets):
+    images = tuple(images_of(payload.assets))
+    if len(images) < len(payload.assets):
         steps.append(AdaptationStep("files_left_out", "Files that are no images were left out."))
     fitted = replace(
         payload,
         title=remove_half_characters(payload.title).strip(),
         body=html,
         body_format="html",
-        assets=shown,
+        assets=images,
     )
     return Adapted(fitted, (html,), tuple(steps))
 
 
-def problem_without_words(post: Adapted, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """The problem that an article of markup alone is, unless it was found already."""
-    if plain_text(post.parts[0], "html").strip() or any(one.field == "body" for one in problems):
+def empty_article_problems(post: Adapted, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Return the problem of an article that is markup without text, unless `problems` has one of its body."""
+    if plain_text(post.parts[0], "html").strip() or any(problem.field == "body" for problem in problems):
         return ()
     return (Problem("body", "empty", "There are no words to publish."),)
 
 
 def remove_half_characters(text: str) -> str:
-    """The text without half characters, which no server takes."""
+    """Return the text with lone surrogates replaced, which no server accepts."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def unique_tags(values: object) -> list[str]:
-    """Tags as they are written, each once."""
-    found: dict[str, str] = {}
+    """Return the tags as they are written, each once regardless of case."""
+    by_folded_name: dict[str, str] = {}
     for value in values if isinstance(values, list | tuple) else ():
         name = " ".join(remove_half_characters(str(value)).split())
         if name:
-            found.setdefault(name.casefold(), name)
-    return list(found.values())
+            by_folded_name.setdefault(name.casefold(), name)
+    return list(by_folded_name.values())
 
 
 @dataclass(frozen=True)
 class ArticleElement:
-    """One outermost element, or a run of words between two; the run is a paragraph."""
+    """One outermost element, or a run of text between two, which becomes a paragraph."""
 
     tag: str
     html: str
     is_bare: bool = True
-    """The element has no attributes of its own."""
+    """Whether the element has no attributes."""
 
 
 def article_elements(html: str) -> list[ArticleElement]:
-    """The pieces in their order; words that stand in no element become paragraphs, white space between is dropped."""
-    reader = _Reader()
+    """Return the outermost elements in order.
+
+    Text outside any element becomes paragraphs; white space between elements is dropped.
+    """
+    reader = _ElementReader()
     reader.feed(html)
     reader.close()
     reader.end_run()
-    return reader.found
+    return reader.elements
 
 
-class _Reader(HTMLParser):
+class _ElementReader(HTMLParser):
+    """Splits HTML into its outermost elements."""
+
     def __init__(self) -> None:
         # Character references stay as they were written.
         super().__init__(convert_charrefs=False)
-        self.found: list[ArticleElement] = []
+        self.elements: list[ArticleElement] = []
         self._run: list[str] = []
         self._block: list[str] = []
         self._tag = ""
@@ -145,31 +150,32 @@ class _Reader(HTMLParser):
         self._depth = 0
 
     def end_run(self) -> None:
-        words = "".join(self._run).strip()
+        """Finish a run of text outside of elements."""
+        text = "".join(self._run).strip()
         self._run = []
-        if words:
-            self.found.append(ArticleElement("p", f"<p>{words}</p>"))
+        if text:
+            self.elements.append(ArticleElement("p", f"<p>{text}</p>"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if not self._depth and tag in BLOCKS:
+        if not self._depth and tag in BLOCK_TAGS:
             self.end_run()
             self._tag, self._is_bare = tag, not attrs
             self._block = [self.get_starttag_text() or ""]
             self._depth = 1
-            if tag in _VOID:
+            if tag in _VOID_TAGS:
                 self._end_block()
             return
         self._add(self.get_starttag_text() or "")
-        if self._depth and tag not in _VOID:
+        if self._depth and tag not in _VOID_TAGS:
             self._depth += 1
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
+        if tag not in _VOID_TAGS:
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in _VOID:
+        if tag in _VOID_TAGS:
             return
         self._add(f"</{tag}>")
         if self._depth:
@@ -191,5 +197,5 @@ class _Reader(HTMLParser):
 
     def _end_block(self) -> None:
         self._depth = 0
-        self.found.append(ArticleElement(self._tag, "".join(self._block), self._is_bare))
+        self.elements.append(ArticleElement(self._tag, "".join(self._block), self._is_bare))
         self._block = []

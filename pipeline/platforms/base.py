@@ -1,7 +1,7 @@
-"""What every platform offers: judge a payload, fit it, send it once, find it again, measure it.
+"""Defines the interface of platforms: check a payload, fit it, send it once, find it again, measure it.
 
-`commit` is the only call that can't be repeated. From it everything but a proof that the platform did not accept is
-`OutcomeUnknown`. None of the methods sleeps: a longer publication keeps its `state` between steps.
+`commit` is the only call that can't be repeated. Whatever happens in it, short of proof that the platform did
+not accept, is `OutcomeUnknown`. No method sleeps: a longer publication keeps its `state` between steps.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Account:
-    """A workspace's account on the platform: public `config`, opened `credentials`.
+    """A workspace's account on the platform: public `config` and decrypted `credentials`.
 
-    `profile` is what `check_account` found last; `base_url` and `api_version` are the platform's own unless the
-    operator says otherwise.
+    `profile` is what `check_account` found last; `base_url` and `api_version` are the platform's own unless
+    the operator sets others.
     """
 
     outlet: str
     config: Mapping[str, Any] = field(default_factory=dict)
-    # Not shown: an account that ends up in a traceback must not bring its secrets along.
+    # Kept out of the repr: an account in a traceback must not show its secrets.
     credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
     profile: Mapping[str, Any] = field(default_factory=dict)
     base_url: str = ""
@@ -44,7 +44,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Sent:
-    """The platform has it. `external_id` is the platform's own; `url` where a person can see it, or empty."""
+    """A post that the platform has; `external_id` is its own, `url` is where people see it, or empty."""
 
     external_id: str
     url: str = ""
@@ -53,7 +53,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What one step of `prepare` left; with `is_done` False it is called again, with that state."""
+    """The state after one step of `prepare`, which is called again with it while `is_done` is False."""
 
     state: Mapping[str, Any]
     is_done: bool = True
@@ -61,26 +61,29 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Pending:
-    """Not ready: look again after that time. One that stays so for `limits.PROCESSING_MOST` is given up."""
+    """The platform isn't ready: poll after that time, for `limits.PROCESSING_MOST` at most."""
 
     after: timedelta
 
 
 @dataclass(frozen=True)
 class Ready:
-    """`commit` may be called now."""
+    """The platform is ready: `commit` may be called now."""
 
 
 @dataclass(frozen=True)
 class Found:
+    """The platform has the post."""
+
     sent: Sent
 
 
 @dataclass(frozen=True)
 class Absent:
-    """The platform does not have it. Once its calls are over and it has settled, that is a proof: it may be sent again.
+    """The platform does not have the post.
 
-    `there` of the `parts` of a thread may be public already; the next try goes on after them.
+    Once its calls are over and it has settled, that is a proof: the post may be sent again. `there` of the
+    `parts` of a thread may be public already; the next try goes on after them.
     """
 
     there: int = 0
@@ -89,14 +92,14 @@ class Absent:
 
 @dataclass(frozen=True)
 class CannotTell:
-    """Neither proof: look again later, and tell a person if it stays so."""
+    """The platform's answer proves neither: look again later, and tell a person if it stays so."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class AccountInfo:
-    """Whose account it is, as the platform says. `limits` are this account's own, in the platform's words."""
+    """An account's owner and its own `limits`, both under the platform's own names."""
 
     external_id: str
     handle: str = ""
@@ -104,19 +107,19 @@ class AccountInfo:
     url: str = ""
     scopes: tuple[str, ...] = ()
     expires_at: datetime | None = None
-    """When the credential ends unless it is renewed; None where it doesn't."""
+    """When the credential ends unless it is renewed; `None` where it doesn't end."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that the platform answered with and that later calls need, such as the account's own server."""
+    """Settings that the platform answered and that later calls need, such as the account's own server."""
     credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What asking brought and later calls go on with, such as a session; kept beside the credentials that were given."""
+    """Credentials that the check produced, such as a session; stored beside those that were given."""
     notes: tuple[str, ...] = ()
-    """What a person should know: a right that is missing, a setting that stands in the way."""
+    """Hints for the person: a missing permission, a setting that stands in the way."""
 
 
 @dataclass(frozen=True)
 class Renewed:
-    """Credentials that take the place of the former ones, all of them, and when they end."""
+    """New credentials that replace all former ones, and when they end."""
 
     credentials: Mapping[str, Any] = field(repr=False)
     expires_at: datetime | None = None
@@ -124,7 +127,7 @@ class Renewed:
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that a person fills in to connect an account, or to change it."""
+    """One field that a person fills in to connect an account, or to change it."""
 
     name: str
     label: str
@@ -136,19 +139,19 @@ class Setting:
     default: Any = None
     max_length: int = 500
     allows_unicode: bool = False
-    """A secret that may hold more than ASCII; one in a header or an address can't."""
+    """Whether a secret may hold more than ASCII; one that goes into a header or an address can't."""
     has_lines: bool = False
-    """A secret of several lines, such as a key in PEM."""
+    """Whether a secret has several lines, such as a key in PEM."""
     make: Callable[[], str] | None = None
-    """Makes the secret where none is given; whoever connects the account is shown it once."""
+    """Makes the secret where none is given; the person who connects the account is shown it once."""
 
 
 @dataclass(frozen=True)
 class Api:
-    """Where a platform answers and in which version; `reviewed_on` is when its documents were last read.
+    """A platform's address and API version; `reviewed_on` is when its documents were last read.
 
-    `expires_on` is when the platform ends the version, None where it names no day. The operator can set another
-    address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`).
+    `expires_on` is when the platform ends the version, `None` where it names no day. The operator can set
+    another address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`).
     """
 
     base_url: str
@@ -159,7 +162,7 @@ class Api:
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast one account may post: `per_day` in any 24 hours, `gap` between two. None where there is no limit."""
+    """The posting limits of one account: `per_day` in any 24 hours, `gap` between two; `None` is no limit."""
 
     per_day: int | None = None
     gap: timedelta | None = None
@@ -167,7 +170,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class OAuth:
-    """OAuth 2.0 with an application of the operator's; addresses may hold `{base_url}`."""
+    """OAuth 2.0 with the operator's application; addresses may hold `{base_url}`."""
 
     authorize_url: str
     token_url: str
@@ -182,7 +185,7 @@ class OAuth:
 
 @dataclass(frozen=True)
 class Sample:
-    """One metric of one publication: cumulative `value`, or None with the reason.
+    """One metric of one publication: cumulative `value`, or `None` with the reason.
 
     `availability` is `ok`, `unsupported`, `delayed` or `unavailable`.
     """
@@ -195,37 +198,39 @@ class Sample:
 METRICS = ("impressions", "views", "likes", "comments", "shares", "clicks")
 
 Idempotency = Literal["none", "server_key", "client_id", "draft_flip", "resumable", "ours"]
-"""What keeps a second call from making a second post: nothing; a key that the platform remembers; an id that we
-choose; a draft that is flipped; an upload session that answers with what it made; our own database.
+"""What keeps a second call from making a second post: nothing; a key that the platform remembers; an id that
+we choose; a draft that is flipped; an upload session that answers with what it made; our own database.
 """
 
 
 class Platform(ABC):
+    """A platform that items are published to; a plug-in's module holds one instance as `PLUGIN`."""
+
     kind: ClassVar[str]
     label: ClassVar[str]
     buckets: ClassVar[tuple[Bucket, ...]]
     summary: ClassVar[str] = ""
-    """What it is and what goes there, in one sentence for whoever chooses a platform."""
+    """One sentence for a person who chooses a platform: what it is and what is published there."""
     evidence: ClassVar[Evidence]
     is_simulated: ClassVar[bool] = False
-    """True: reaches nobody; the only ones that a test token's items may go to."""
+    """True: nobody sees its posts; a test token's items may only go to such platforms."""
     is_connectable: ClassVar[bool] = True
     """False: a workspace has one from the start, and can't add another."""
     can_reconcile: ClassVar[bool] = False
     settles: ClassVar[timedelta] = limits.PLATFORM_SETTLES
-    """How long after a call was broken off its post may still appear; `Absent` counts only after that."""
+    """How long a post may still appear after its call broke off; `Absent` counts only after that."""
     posts_are_ours: ClassVar[bool] = False
-    """True: it shows what our own database says, so that a restored database can't differ from it."""
+    """True: it shows our own database's posts, so a restored database can't differ from it."""
     mails_subscribers: ClassVar[bool] = False
-    """True: what is published is a mailing to the outlet's subscribers, made in the same transaction."""
+    """True: publishing creates a mailing to the outlet's subscribers, in the same transaction."""
     is_by_hand: ClassVar[bool] = False
-    """True: a person posts it and says what became of it; `commit` is never called."""
+    """True: a person posts it and reports the outcome; `commit` is never called."""
     is_own_feed: ClassVar[bool] = False
     """True: its posts stand in the workspace's own feed, at addresses that this service serves."""
     may_use_http: ClassVar[bool] = False
-    """True: its accounts are told by `allows_http` whether the operator lets webhooks go without TLS."""
+    """True: `allows_http` in its accounts says whether the operator lets webhooks go without TLS."""
     shows_link_card: ClassVar[bool] = False
-    """True: a post without files appears with a card of what its first link leads to."""
+    """True: a post without files appears with a card of the page that its first link leads to."""
     picture_crop: ClassVar[Literal["", "wide"]] = ""
     """How a timeline shows one picture: `wide` is cut to 16:9, any other keeps its shape."""
     can_remove: ClassVar[bool] = False
@@ -248,11 +253,11 @@ class Platform(ABC):
             cls.config_schema = settings_of.schema_of(cls.settings)
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The outlet's settings as they will be stored; raises `ConfigInvalid`."""
+        """Return the outlet's settings as they will be stored. Raises `ConfigInvalid`."""
         return settings_of.clean_settings(self.label, self.settings, config)
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
-        """The secrets as they will be stored; raises `ConfigInvalid`, whose messages quote none of them."""
+        """Return the secrets as they will be stored. Raises `ConfigInvalid`, whose messages quote none."""
         known = {setting.name: setting for setting in self.settings if setting.is_secret}
         problems = [
             Problem(f"credentials.{name}", "unknown_field", f"{self.label} takes no {name!r}.")
@@ -279,36 +284,36 @@ class Platform(ABC):
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         """Ask the platform whose account this is; reads only.
 
-        Raises `NeedsReconnect` where the credential isn't taken, `Refused` where the settings can't be right,
-        `TryLater` where the platform can't be asked.
+        Raises `NeedsReconnect` where the credential isn't accepted, `Refused` where the settings can't be
+        right, `TryLater` where the platform can't be reached.
         """
         del http, now
         return AccountInfo(external_id=account.outlet)
 
     def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
-        """New credentials for ones that end; None where there is nothing to renew. Raises as `check_account`."""
+        """Return new credentials for ending ones; `None` for nothing to renew. Raises as `check_account`."""
         del account, http, now
         return None
 
     def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
-        """The rules of a bucket with what this account's own server says of them."""
+        """Return the rules of a bucket, with the limits that this account's own server states."""
         del account
         return self.rules.get(bucket)
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
-        """The payload as it will be sent, fitted by declared steps; pure, and the same for the same arguments."""
+        """Return the payload as it will be sent, fitted by declared steps; a pure function."""
         del account
         return Adapted(payload, (payload.body,))
 
     def length(self, account: Account, post: Adapted) -> Length:
-        """How long the words are as this platform counts them: the longest part's, of a thread."""
+        """Return the length of the text as this platform counts; of a thread, that of the longest post."""
         rule = self.rules_for(account, post.payload.bucket)
         if rule is None:
             return Length(len(post.payload.body), self.text_limit, self.text_unit)
         return Length(max(map(rule.count, post.parts), default=0), rule.text_max, rule.unit)
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
-        """Everything for which the platform would refuse this post; no network."""
+        """Return every problem for which the platform would refuse this post; makes no calls."""
         rule = self.rules_for(account, post.payload.bucket)
         return tuple(problems_of(rule, post)) if rule is not None else ()
 
@@ -322,10 +327,10 @@ class Platform(ABC):
         key: str,
         now: datetime,
     ) -> Prepared:
-        """One step before the post is public, such as an upload or a draft; may be repeated any number of times.
+        """Take one step before the post is public, such as an upload or a draft; it may be repeated at will.
 
-        A step makes one upload or two short calls at most, so that what was done is kept when a later one fails, and
-        a retry goes on from there. Raises `TryLater`, `Refused`, `NeedsReconnect`.
+        A step makes one upload or two short calls at most, so that what was done is kept when a later one
+        fails, and a retry goes on from there. Raises `TryLater`, `Refused`, `NeedsReconnect`.
         """
         del account, post, http, key, now
         return Prepared(state)
@@ -333,7 +338,7 @@ class Platform(ABC):
     def poll(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Pending | Ready:
-        """One read of what `prepare` began. Raises as it does."""
+        """Read once how far the platform is with what `prepare` began. Raises as it does."""
         del account, post, state, http, now
         return Ready()
 
@@ -348,10 +353,10 @@ class Platform(ABC):
         key: str,
         now: datetime,
     ) -> Sent:
-        """Make it public: the one call that can't be repeated. `key` is the same for every try of a publication.
+        """Make the post public: the one call that can't be repeated.
 
-        Raises `TryLater`, `Refused`, `NeedsReconnect` only where the platform proved that it did not accept;
-        `OutcomeUnknown` otherwise.
+        `key` is the same for every try of a publication. Raises `TryLater`, `Refused`, `NeedsReconnect` only
+        where the platform proved that it did not accept; `OutcomeUnknown` otherwise.
         """
 
     @abstractmethod
@@ -368,28 +373,28 @@ class Platform(ABC):
         """Look up whether the platform has what an earlier `commit` with this `key` tried to send."""
 
     def wants_finish(self, account: Account) -> bool:
-        """Whether something follows for this account; only of a platform that `has_finish`."""
+        """Return whether `finish` is to be called for this account; asked only where `has_finish`."""
         del account
         return self.has_finish
 
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """What follows once it is public, such as a thumbnail; its failure never touches the post.
+        """Do what follows once the post is public, such as a thumbnail; its failure never touches the post.
 
-        Called only where `has_finish`. Returns details to keep beside the post; a `url` among them becomes its address.
+        Called only where `has_finish`. Returns details to keep beside the post; a `url` replaces its address.
         """
         del account, post, sent, http, now
         return None
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        """Take it back; may be repeated, and a post that is gone already is no failure. Raises as `check_account`."""
+        """Delete the post; one that is gone already is no failure. Raises as `check_account`."""
         del account, sent, http, now
         raise NotImplementedError
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        """One tuple of samples for each publication given (with its moment of publication), in the same order."""
+        """Return samples for each publication (given with its moment of publication), in the same order."""
         del account, http, now
         return tuple(tuple(Sample(metric, None, "unsupported") for metric in METRICS) for _ in sent)

@@ -1,11 +1,11 @@
-"""A platform's table of failures: what each of its answers means, and what a person does about it."""
+"""Maps a platform's error answers to plug-in errors by a table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from pipeline.platforms.http_calls import fail_plainly, json_object, with_colon
+from pipeline.platforms.http_calls import json_object, raise_by_status, with_colon
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ Means = type[NeedsReconnect] | type[Refused] | type[TryLater]
 
 @dataclass(frozen=True)
 class Failure:
-    """One row: it meets an answer whose `status` is that one, whose machine code is one of `codes`, and whose words
-    hold one of `words`; what is left empty meets everything.
+    """One row of the table: the plug-in error for answers that match.
+
+    An answer matches by its `status`, a machine code in `codes`, and a message that holds one of `words`; an
+    empty field matches everything.
     """
 
     means: Means
@@ -32,16 +34,18 @@ class Failure:
     words: tuple[str, ...] = ()
     field: str | None = None
 
-    def meets(self, status: int, code: str, words: str) -> bool:
-        lower = words.lower()
+    def meets(self, status: int, code: str, platform_message: str) -> bool:
+        """Return whether the row matches this answer."""
+        lower = platform_message.lower()
         return (
             (self.status is None or self.status == status)
             and (not self.codes or code in self.codes)
-            and (not self.words or any(one in lower for one in self.words))
+            and (not self.words or any(text in lower for text in self.words))
         )
 
-    def error(self, *, status: int, words: str, after: timedelta | None) -> Exception:
-        message = f"{self.message.removesuffix('.')}{with_colon(words.removesuffix('.'))}."
+    def error(self, *, status: int, platform_message: str, after: timedelta | None) -> Exception:
+        """Return the error to raise."""
+        message = f"{self.message.removesuffix('.')}{with_colon(platform_message.removesuffix('.'))}."
         if self.means is Refused:
             return Refused(
                 message,
@@ -49,7 +53,7 @@ class Failure:
                 field=self.field,
                 action=self.action,
                 platform_status=status,
-                platform_message=words,
+                platform_message=platform_message,
             )
         if self.means is TryLater:
             return TryLater(
@@ -59,36 +63,47 @@ class Failure:
                 is_of_account=self.code == "rate_limited",
                 action=self.action,
                 platform_status=status,
-                platform_message=words,
+                platform_message=platform_message,
             )
         return NeedsReconnect(
-            message, code=self.code, action=self.action, platform_status=status, platform_message=words
+            message,
+            code=self.code,
+            action=self.action,
+            platform_status=status,
+            platform_message=platform_message,
         )
 
 
-def fail(
+def raise_from_table(
     table: Sequence[Failure],
     response: Response,
     *,
-    what: str,
+    service: str,
     code: str,
-    words: str,
+    platform_message: str,
     now: datetime,
     is_commit: bool,
     after: timedelta | None = None,
 ) -> NoReturn:
-    """Raise what the table says of an answer; where it says nothing, what its status says."""
+    """Raise the error of the first matching row; without one, the error that the status means."""
     status = response.status
     if status == 403 and not code and json_object(response.body) is None:
-        # A firewall's page says nothing of the account.
-        message = f"A firewall before {what} refused the call."
+        # A firewall's page tells nothing of the account.
+        message = f"A firewall before {service} refused the call."
         raise TryLater(message, code="firewall", platform_status=status)
     if status < 500:
         for row in table:
-            if row.meets(status, code, words):
-                raise row.error(status=status, words=words, after=after)
+            if row.meets(status, code, platform_message):
+                raise row.error(status=status, platform_message=platform_message, after=after)
     if status < 300:
-        message = f"{what}'s answer couldn't be understood{with_colon(words)}."
+        message = f"{service}'s answer couldn't be understood{with_colon(platform_message)}."
         kind = OutcomeUnknown if is_commit else TryLater
-        raise kind(message, platform_status=status, platform_message=words)
-    fail_plainly(response, what=what, words=words, now=now, is_commit=is_commit, after=after)
+        raise kind(message, platform_status=status, platform_message=platform_message)
+    raise_by_status(
+        response,
+        service=service,
+        platform_message=platform_message,
+        now=now,
+        is_commit=is_commit,
+        after=after,
+    )

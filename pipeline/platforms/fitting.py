@@ -1,7 +1,8 @@
-"""Fits words to a platform by declared steps, each of which the receipt names.
+"""Fits texts to a platform by declared steps, each of which the receipt names.
 
-What a person may choose for an outlet stands in `FITTING`: whether a text that is too long is refused or shortened at
-a sentence, and where the link goes. Everything here is pure: the same payload and settings give the same words.
+What a person may choose for an outlet stands in `FITTING_SETTINGS`: whether a text that is too long is
+refused or shortened at a sentence, and where the link goes. Everything here is pure: the same payload and
+settings give the same text.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from pipeline.text.links import Link
 
 ELLIPSIS: Final = "…"
-PARTS_BETWEEN: Final = "\n\n"
+PART_SEPARATOR: Final = "\n\n"
 
-FITTING: Final = (
+FITTING_SETTINGS: Final = (
     Setting(
         "too_long",
         "When a text is too long",
@@ -49,75 +50,87 @@ FITTING: Final = (
     ),
 )
 
-_DANGLING: Final = " \t\r\n\u00a0\u3000,;:.–—-([{、，；："
-"""What may not stand before the "…"."""
-# Thai and its neighbours too: their words are not parted by spaces.
+_DANGLING_CHARACTERS: Final = " \t\r\n\u00a0\u3000,;:.–—-([{、，；："
+"""Characters that may not stand before the "…"."""
+# Besides CJK also Thai and its neighbours: their words are not separated by spaces.
 _UNSPACED: Final = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆]"
-_CUT: Final = rf"(?<=\S)(?=\s)|(?<={_UNSPACED})(?={_UNSPACED})"
-_FIRST_LOOK: Final = 512
+_CUT_PATTERN: Final = rf"(?<=\S)(?=\s)|(?<={_UNSPACED})(?={_UNSPACED})"
+_FIRST_CUT_SIZE: Final = 512
 
 
 def fit_text(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapted:
-    """Plain words that fit the rule, as far as the outlet's settings allow; what still doesn't is `validate`'s to say."""
+    """Return the payload as plain text, fitted to the rule as far as the outlet's settings allow.
+
+    What still doesn't fit is reported by `validate`.
+    """
     steps: list[AdaptationStep] = []
-    parts = _parts(payload, rule, steps)
-    _link(parts, payload, config, steps)
+    parts = _plain_parts(payload, rule, steps)
+    _add_link(parts, payload, config, steps)
     if config.get("too_long") == "shorten":
-        parts = [_shortened(part, rule, payload.link, steps) for part in parts]
+        parts = [_shorten_part(part, rule, payload.link, steps) for part in parts]
     files = len(unshown_files(rule, payload.assets))
     if files:
-        said = "1 file was" if files == 1 else f"{files} files were"
+        subject = "1 file was" if files == 1 else f"{files} files were"
         steps.append(
             AdaptationStep(
-                "files_left_out", f"{said} left out, because posts of this kind here show none of that type."
+                "files_left_out",
+                f"{subject} left out, because posts of this kind here show none of that type.",
             )
         )
-    body = PARTS_BETWEEN.join(parts)
+    body = PART_SEPARATOR.join(parts)
     return Adapted(replace(payload, body=body, body_format="text"), tuple(parts), tuple(steps))
 
 
-def _parts(payload: Payload, rule: BucketRule, steps: list[AdaptationStep]) -> list[str]:
-    form = payload.body_format
-    if form != "text":
-        steps.append(AdaptationStep("plain_text", f"The {form} became plain words."))
+def _plain_parts(payload: Payload, rule: BucketRule, steps: list[AdaptationStep]) -> list[str]:
+    """Return the posts of a thread as plain text, or the one post where the platform has no threads."""
+    body_format = payload.body_format
+    if body_format != "text":
+        steps.append(AdaptationStep("plain_text", f"The {body_format} became plain words."))
     parts = payload.content.get("parts") if payload.bucket == "text" else None
-    if not isinstance(parts, list) or len(parts) < 2 or PARTS_BETWEEN.join(map(str, parts)) != payload.body:
-        return [_plain(payload.body, form)]
+    if not isinstance(parts, list) or len(parts) < 2 or PART_SEPARATOR.join(map(str, parts)) != payload.body:
+        return [_to_plain_text(payload.body, body_format)]
     if rule.parts_most > 1:
-        return [_plain(str(part), form) for part in parts]
+        return [_to_plain_text(str(part), body_format) for part in parts]
     steps.append(AdaptationStep("joined", f"The {len(parts)} parts became one post."))
-    return [_plain(payload.body, form)]
+    return [_to_plain_text(payload.body, body_format)]
 
 
-def _plain(text: str, form: str) -> str:
-    return (text if form == "text" else plain_text(text, form)).strip()
+def _to_plain_text(text: str, body_format: str) -> str:
+    """Return a text of this format as plain text."""
+    return (text if body_format == "text" else plain_text(text, body_format)).strip()
 
 
-def _link(parts: list[str], payload: Payload, config: Mapping[str, Any], steps: list[AdaptationStep]) -> None:
+def _add_link(
+    parts: list[str], payload: Payload, config: Mapping[str, Any], steps: list[AdaptationStep]
+) -> None:
+    """Add the source's address at the end, where the settings want it and no part has it."""
     link = payload.link
     if not link or config.get("link") != "end":
         return
-    if any(_is_to(one, link) for part in parts for one in find_links(part)):
+    if any(_leads_to(existing, link) for part in parts for existing in find_links(part)):
         return
     steps.append(AdaptationStep("link_added", "The source's address was added at the end."))
     parts[-1] = f"{parts[-1]}\n\n{link}".strip()
 
 
-def _is_to(one: Link, address: str) -> bool:
-    return one.url == address or is_same_address(one.url, address)
+def _leads_to(link: Link, address: str) -> bool:
+    """Return whether a link leads to the address, written in the same way or not."""
+    return link.url == address or is_same_address(link.url, address)
 
 
-def _shortened(text: str, rule: BucketRule, link: str, steps: list[AdaptationStep]) -> str:
-    def fits(words: str) -> bool:
-        is_short = rule.text_max is None or rule.count(words) <= rule.text_max
+def _shorten_part(text: str, rule: BucketRule, link: str, steps: list[AdaptationStep]) -> str:
+    """Return the part, shortened where it is too long; unchanged where nothing of it would fit."""
+
+    def fits(body: str) -> bool:
+        is_short = rule.text_max is None or rule.count(body) <= rule.text_max
         return is_short and (
-            rule.text_max_bytes is None or len(words.encode("utf-8", "surrogatepass")) <= rule.text_max_bytes
+            rule.text_max_bytes is None or len(body.encode("utf-8", "surrogatepass")) <= rule.text_max_bytes
         )
 
     if fits(text):
         return text
-    words, tail = _with_link_apart(text, link)
-    short = shorten_text(words, lambda beginning: fits(beginning + tail))
+    body, tail = _split_off_link(text, link)
+    short = shorten_text(body, lambda beginning: fits(beginning + tail))
     if not short:
         return text
     steps.append(
@@ -126,64 +139,73 @@ def _shortened(text: str, rule: BucketRule, link: str, steps: list[AdaptationSte
     return short + tail
 
 
-def _with_link_apart(text: str, link: str) -> tuple[str, str]:
-    """The words, and the source's address behind them: it is what people came for, so the words give way."""
+def _split_off_link(text: str, link: str) -> tuple[str, str]:
+    """Return the text, and the source's address behind it.
+
+    The address is what people came for, so the text is shortened instead of it.
+    """
     last = next(reversed(find_links(text)), None) if link else None
-    if last is None or text[last.end :].strip() or not _is_to(last, link):
+    if last is None or text[last.end :].strip() or not _leads_to(last, link):
         return text, ""
-    return text[: last.start].rstrip(), f"{PARTS_BETWEEN}{text[last.start :]}"
+    return text[: last.start].rstrip(), f"{PART_SEPARATOR}{text[last.start :]}"
 
 
 def shorten_text(text: str, fits: Callable[[str], bool]) -> str:
-    """The longest beginning that fits and ends with a sentence; empty where nothing fits.
+    """Return the longest beginning that fits and ends with a sentence; empty where nothing fits.
 
-    Where the sentences fill less than half of what fits, it ends with a word (or, in scripts without spaces, between
-    two signs) and "…". No address is cut in two.
+    Where the sentences fill less than half of what fits, it ends with a word (or, in scripts without spaces,
+    between two characters) and "…". No address is cut in two.
     """
-    text = _within_reach(text, fits)
+    text = _limit_to_reach(text, fits)
     if fits(text):
         return text
     links = find_links(text)
     # Binary search, because a longer beginning never counts less.
-    cut = _last_that_fits(text, list(_cuts(text, links)), fits)
-    sentences = _last_that_fits(text, [(end, "") for end in _outside(sentence_ends(text), links)], fits)
+    cut = _longest_fitting(text, list(_find_cuts(text, links)), fits)
+    sentences = _longest_fitting(
+        text, [(end, "") for end in _outside_links(sentence_ends(text), links)], fits
+    )
     return sentences if len(sentences) * 2 >= len(cut) else cut
 
 
-def _within_reach(text: str, fits: Callable[[str], bool]) -> str:
-    """No more of a long text than is needed to see where it has to end, and what follows there."""
-    size = _FIRST_LOOK
+def _limit_to_reach(text: str, fits: Callable[[str], bool]) -> str:
+    """Return no more of a long text than is needed to see where it has to end, and what follows there."""
+    size = _FIRST_CUT_SIZE
     while size < len(text) and fits(text[:size]):
         size *= 2
     return text[: size * 2]
 
 
-def _cuts(text: str, links: Sequence[Link]) -> Iterator[tuple[int, str]]:
-    """Where words end, and what goes behind them: a "…" that touches an address would become a part of it."""
+def _find_cuts(text: str, links: Sequence[Link]) -> Iterator[tuple[int, str]]:
+    """Yield where words end and what to put there.
+
+    A "…" that touches an address would become a part of it, so a space goes between.
+    """
     following = iter(links)
     link = next(following, None)
     behind_link = last = 0
-    signs = {match.end() for match in _pattern(r"\X").finditer(text)}
-    for match in _pattern(_CUT).finditer(text):
-        at = match.start()
-        while link is not None and link.end <= at:
+    character_ends = {match.end() for match in _compiled(r"\X").finditer(text)}
+    for match in _compiled(_CUT_PATTERN).finditer(text):
+        position = match.start()
+        while link is not None and link.end <= position:
             behind_link, link = link.end, next(following, None)
-        if at not in signs or (link is not None and link.start < at):
+        if position not in character_ends or (link is not None and link.start < position):
             continue
-        end = max(_without_dangling(text, at), behind_link)
+        end = max(_strip_dangling(text, position), behind_link)
         if end > last:
             last = end
             yield end, f" {ELLIPSIS}" if end == behind_link else ELLIPSIS
 
 
-def _without_dangling(text: str, end: int) -> int:
-    while end and text[end - 1] in _DANGLING:
+def _strip_dangling(text: str, end: int) -> int:
+    """Return where the text ends without dangling characters."""
+    while end and text[end - 1] in _DANGLING_CHARACTERS:
         end -= 1
     return end
 
 
-def _outside(ends: Iterable[int], links: Sequence[Link]) -> Iterator[int]:
-    """Those that are not in the middle of an address."""
+def _outside_links(ends: Iterable[int], links: Sequence[Link]) -> Iterator[int]:
+    """Yield the ends that aren't inside an address."""
     following = iter(links)
     link = next(following, None)
     for end in ends:
@@ -194,17 +216,19 @@ def _outside(ends: Iterable[int], links: Sequence[Link]) -> Iterator[int]:
 
 
 @cache
-def _pattern(pattern: str) -> regex.Pattern[str]:
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    """Return the compiled pattern, compiled at its first use."""
     return regex.compile(pattern)
 
 
-def _last_that_fits(text: str, cuts: Sequence[tuple[int, str]], fits: Callable[[str], bool]) -> str:
+def _longest_fitting(text: str, cuts: Sequence[tuple[int, str]], fits: Callable[[str], bool]) -> str:
+    """Return the longest cut that fits, by binary search; empty where none does."""
     low, high, best = 0, len(cuts) - 1, ""
     while low <= high:
         middle = (low + high) // 2
-        end, mark = cuts[middle]
-        if fits(text[:end] + mark):
-            best, low = text[:end] + mark, middle + 1
+        end, suffix = cuts[middle]
+        if fits(text[:end] + suffix):
+            best, low = text[:end] + suffix, middle + 1
         else:
             high = middle - 1
     return best

@@ -1,7 +1,7 @@
-"""Accounts that people connect by OAuth 2.0: what is kept of their tokens, and how tokens are asked for and renewed.
+"""Handles accounts connected by OAuth 2.0: which tokens are stored, how they are requested and renewed.
 
-`account.credentials` holds `access_token`, `refresh_token`, `expires_at` (ISO 8601) and `scope`. For a call they hold
-the operator's `client_id` and `client_secret` beside these; what `renew` answers never does.
+`account.credentials` holds `access_token`, `refresh_token`, `expires_at` (ISO 8601) and `scope`. For a call
+they hold the operator's `client_id` and `client_secret` as well; what `renew` returns never does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pipeline.platforms.base import Account, OAuth, Platform, Renewed
-from pipeline.platforms.http_calls import ask, fail_plainly, json_object, with_colon, words_of
+from pipeline.platforms.http_calls import ask, json_object, platform_message_of, raise_by_status, with_colon
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, Problem, TryLater
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client, Response
 
-KEPT: Final = ("access_token", "refresh_token", "expires_at", "scope")
-LONGEST_TOKEN: Final = 8_000
-LONGEST_LIFE: Final = timedelta(days=3_650)
-APP_WAIT: Final = timedelta(hours=1)
-_OF_THE_APP: Final = frozenset(
+STORED_FIELDS: Final = ("access_token", "refresh_token", "expires_at", "scope")
+MAX_TOKEN_CHARACTERS: Final = 8_000
+MAX_TOKEN_LIFETIME: Final = timedelta(days=3_650)
+APP_REFUSED_WAIT: Final = timedelta(hours=1)
+_APP_ERRORS: Final = frozenset(
     {
         "invalid_client",
         "unauthorized_client",
@@ -33,7 +33,7 @@ _OF_THE_APP: Final = frozenset(
         "redirect_uri_mismatch",
     }
 )
-"""RFC 6749, section 5.2, and one of Google's: no grant is lost by these, and no other would be taken."""
+"""RFC 6749, section 5.2, and one of Google's: these refuse the application, so no grant is lost by them."""
 
 
 class TokenPlatform(Platform):
@@ -43,12 +43,12 @@ class TokenPlatform(Platform):
         problems = [
             Problem(f"credentials.{name}", "unknown_field", f"{self.label} takes no {name!r}.")
             for name in credentials
-            if name not in KEPT
+            if name not in STORED_FIELDS
         ]
         clean: dict[str, Any] = {}
-        for name in KEPT:
+        for name in STORED_FIELDS:
             value = credentials.get(name, "")
-            if not isinstance(value, str) or len(value) > LONGEST_TOKEN:
+            if not isinstance(value, str) or len(value) > MAX_TOKEN_CHARACTERS:
                 problems.append(Problem(f"credentials.{name}", "invalid", f"The {name} can't be used."))
             elif value.strip():
                 clean[name] = value.strip()
@@ -62,39 +62,40 @@ class TokenPlatform(Platform):
     def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
         if self.oauth is None or not account.credentials.get("refresh_token"):
             return None
-        asked = {"grant_type": "refresh_token", "refresh_token": str(account.credentials["refresh_token"])}
-        return self.tokens(account, asked, http=http, now=now)
+        form = {"grant_type": "refresh_token", "refresh_token": str(account.credentials["refresh_token"])}
+        return self.tokens(account, form, http=http, now=now)
 
     def at(self, account: Account, address: str) -> str:
-        """An address of the platform's; where the operator names another base address, all of it is asked there."""
+        """Return the address to call: another base address of the operator's replaces the platform's own."""
         own = self.api.base_url if self.api is not None else ""
         if "{base_url}" in address:
             return address.replace("{base_url}", account.base_url.rstrip("/"))
         if not account.base_url or account.base_url.rstrip("/") == own.rstrip("/"):
             return address
-        there = urlsplit(account.base_url)
-        return urlunsplit(urlsplit(address)._replace(scheme=there.scheme, netloc=there.netloc))
+        base = urlsplit(account.base_url)
+        return urlunsplit(urlsplit(address)._replace(scheme=base.scheme, netloc=base.netloc))
 
     def tokens(
         self,
         account: Account,
-        asked: Mapping[str, str],
+        grant: Mapping[str, str],
         *,
         http: Client,
         now: datetime,
         timeout: float = 20.0,
     ) -> Renewed:
-        """Ask the token address; the operator's client comes with the account's credentials.
+        """Request tokens with the operator's client, which comes with the account's credentials.
 
-        Raises `NeedsReconnect` where the grant has ended, `Refused` where the application isn't taken, `TryLater`.
+        Raises `NeedsReconnect` where the grant has ended, `Refused` where the application isn't accepted,
+        `TryLater`.
         """
         assert self.oauth is not None  # noqa: S101  only platforms with OAuth are asked
-        headers, form = client_of(self.oauth, account.credentials, asked)
+        headers, form = client_of(self.oauth, account.credentials, grant)
         response = ask(
             http,
             "POST",
             self.at(account, self.oauth.token_url),
-            what=self.label,
+            service=self.label,
             form=form,
             headers=headers,
             timeout=timeout,
@@ -102,48 +103,55 @@ class TokenPlatform(Platform):
         answer = json_object(response.body) or {}
         token = answer.get("access_token")
         if response.status != 200 or not isinstance(token, str) or not token:
-            self._refuse_tokens(response, now)
-        expires_at = end_of(answer.get("expires_in"), now)
-        kept: dict[str, Any] = {"access_token": token}
-        # A platform that doesn't rotate answers without a refresh token: the former one stays good.
+            self._raise_tokens_refused(response, now)
+        expires_at = token_expiry(answer.get("expires_in"), now)
+        credentials: dict[str, Any] = {"access_token": token}
+        # A platform that doesn't rotate refresh tokens answers without one: the former one stays valid.
         refresh = answer.get("refresh_token") or account.credentials.get("refresh_token")
         if isinstance(refresh, str) and refresh:
-            kept["refresh_token"] = refresh
+            credentials["refresh_token"] = refresh
         scope = answer.get("scope") or account.credentials.get("scope")
         if isinstance(scope, str) and scope:
-            kept["scope"] = scope
+            credentials["scope"] = scope
         if expires_at is not None:
-            kept["expires_at"] = expires_at.isoformat()
-        return Renewed(kept, expires_at)
+            credentials["expires_at"] = expires_at.isoformat()
+        return Renewed(credentials, expires_at)
 
-    def _refuse_tokens(self, response: Response, now: datetime) -> NoReturn:
+    def _raise_tokens_refused(self, response: Response, now: datetime) -> NoReturn:
+        """Raise the plug-in error for a refused request for tokens."""
         answer = json_object(response.body) or {}
-        words = words_of(response, "error_description", "detail", "message", "error").rstrip(".")
+        platform_message = platform_message_of(
+            response, "error_description", "detail", "message", "error"
+        ).rstrip(".")
         status, code = response.status, answer.get("error")
-        if code in _OF_THE_APP or (status == 401 and answer):
-            message = f"{self.label} didn't take the application of this service{with_colon(words)}."
+        if code in _APP_ERRORS or (status == 401 and answer):
+            message = (
+                f"{self.label} didn't take the application of this service{with_colon(platform_message)}."
+            )
             raise TryLater(
                 message,
                 code="app_refused",
-                after=APP_WAIT,
+                after=APP_REFUSED_WAIT,
                 is_of_account=True,
                 action=f"The operator checks the client id and secret of {self.label} in the admin.",
                 platform_status=status,
-                platform_message=words,
+                platform_message=platform_message,
             )
         if status in {400, 401, 403} and answer:
-            message = f"{self.label} no longer accepts this connection{with_colon(words)}."
-            raise NeedsReconnect(message, platform_status=status, platform_message=words)
+            message = f"{self.label} no longer accepts this connection{with_colon(platform_message)}."
+            raise NeedsReconnect(message, platform_status=status, platform_message=platform_message)
         if status < 400 or not answer:
             message = f"{self.label} answered the request for a token in no form that can be read."
             raise TryLater(message, platform_status=status)
-        fail_plainly(response, what=self.label, words=words, now=now, is_commit=False)
+        raise_by_status(
+            response, service=self.label, platform_message=platform_message, now=now, is_commit=False
+        )
 
 
 def client_of(
-    oauth: OAuth, credentials: Mapping[str, Any], asked: Mapping[str, str]
+    oauth: OAuth, credentials: Mapping[str, Any], grant: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Headers and form of a request to the token address."""
+    """Return the headers and form of a request to the token address."""
     client_id = str(credentials.get("client_id", ""))
     secret = str(credentials.get("client_secret", ""))
     headers = {"Accept": "application/json"}
@@ -151,24 +159,24 @@ def client_of(
         # RFC 6749, section 2.3.1: both are form-encoded before they are joined.
         pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-        return headers, dict(asked)
-    form = {**asked, "client_id": client_id}
+        return headers, dict(grant)
+    form = {**grant, "client_id": client_id}
     if secret:
         form["client_secret"] = secret
     return headers, form
 
 
-def end_of(seconds: object, now: datetime) -> datetime | None:
-    """When a token ends that lives for `expires_in` seconds; None where that can't be read."""
+def token_expiry(seconds: object, now: datetime) -> datetime | None:
+    """Return when a token ends that lives for `expires_in` seconds; `None` where that can't be read."""
     if isinstance(seconds, str) and seconds.isascii() and seconds.isdigit():
         seconds = int(seconds[:10])
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 10**10:
         return None
-    return now + min(timedelta(seconds=seconds), LONGEST_LIFE)
+    return now + min(timedelta(seconds=seconds), MAX_TOKEN_LIFETIME)
 
 
 def expiry_of(account: Account) -> datetime | None:
-    """When the account's token ends, as was said when it was given."""
+    """Return when the account's token ends, as the platform said when it was issued."""
     value = account.credentials.get("expires_at")
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -177,15 +185,19 @@ def expiry_of(account: Account) -> datetime | None:
 
 
 def scopes_of(account: Account) -> tuple[str, ...]:
-    """What the person granted; platforms separate the words by spaces or commas."""
+    """Return the scopes that the person granted; platforms separate them by spaces or commas."""
     return tuple(str(account.credentials.get("scope", "")).replace(",", " ").split())
 
 
 def missing_notes(account: Account, scopes: Mapping[str, str]) -> tuple[str, ...]:
-    """A note for each scope that wasn't granted; none where the platform didn't say what was."""
+    """Return the note of each scope that wasn't granted.
+
+    There is none where the platform didn't name the granted ones.
+    """
     granted = scopes_of(account)
     return tuple(note for scope, note in scopes.items() if granted and scope not in granted)
 
 
 def bearer_header(account: Account, **more: str) -> dict[str, str]:
+    """Return the request headers with the account's access token."""
     return {"Authorization": f"Bearer {account.credentials.get('access_token', '')}", **more}

@@ -1,4 +1,4 @@
-"""What a platform is handed, and what it becomes there: words, pictures, steps of fitting, lengths."""
+"""Defines what a platform is handed and what it makes of it: texts, files, steps of fitting, lengths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PayloadAsset:
-    """A file of the item. `width` and `height` in pixels, `duration` in seconds, None where it has none."""
+    """A file of the item.
+
+    `width` and `height` are in pixels, `duration` in seconds; `None` where it has none.
+    """
 
     url: str
     mime_type: str
@@ -27,9 +30,10 @@ class PayloadAsset:
     height: int | None = None
     duration: float | None = None
     open: Callable[[], BinaryIO] | None = field(default=None, compare=False, repr=False)
-    """Gives the file's bytes; a platform that fetches by `url` needs none."""
+    """Opens the file's bytes; a platform that fetches by `url` needs none."""
 
     def read(self) -> builtins.bytes:
+        """Return the file's bytes. Raises `ValueError` where it has no `open`, `OSError` where that fails."""
         if self.open is None:
             message = "This file has no bytes at hand."
             raise ValueError(message)
@@ -39,7 +43,7 @@ class PayloadAsset:
 
 @dataclass(frozen=True)
 class Payload:
-    """What is to be sent: one revision of a generated item with the outlet's overrides laid over it."""
+    """One revision of a generated item to send, with the outlet's overrides laid over it."""
 
     item: str
     revision: int
@@ -49,17 +53,17 @@ class Payload:
     body_format: str
     language: str = ""
     link: str = ""
-    """Where the source stands on the web; empty without one."""
+    """The source's address on the web; empty without one."""
     content: Mapping[str, Any] = field(default_factory=dict)
     assets: tuple[PayloadAsset, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     is_ai_generated: bool = False
-    """A model wrote the words or drew the pictures: platforms that ask for it are told."""
+    """Whether a model wrote the text or drew the pictures; platforms that ask for it are told."""
 
 
 @dataclass(frozen=True)
 class AdaptationStep:
-    """One thing that was done to the words so that they fit, for the receipt."""
+    """One change that was made so that the post fits, for the receipt."""
 
     code: str
     message: str
@@ -67,18 +71,18 @@ class AdaptationStep:
 
 @dataclass(frozen=True)
 class Adapted:
-    """A payload as it will be sent; `parts` are the posts of a thread, one where it is none."""
+    """A payload as it will be sent; `parts` are the posts of a thread, or the one post."""
 
     payload: Payload
     parts: tuple[str, ...]
     steps: tuple[AdaptationStep, ...] = ()
     disclosure: Mapping[str, Any] = field(default_factory=dict)
-    """The platform's own fields that tell of the machine's hand, as they are sent."""
+    """The platform's own fields that declare the use of AI, as they are sent."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """How long the words are as this platform counts them; `limit` None where it has none."""
+    """The length of the text as this platform counts; `limit` is `None` where it has none."""
 
     count: int
     limit: int | None

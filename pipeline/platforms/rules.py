@@ -1,4 +1,4 @@
-"""A platform's limits for one bucket, as data, how it counts, and what a payload breaks of them; no network."""
+"""Defines a platform's limits for one bucket and the ways to count, and finds what a payload breaks."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ MEBIBYTE = 1024 * 1024
 
 
 @cache
-def _grapheme() -> regex.Pattern[str]:
+def _grapheme_pattern() -> regex.Pattern[str]:
     return regex.compile(r"\X")
 
 
 def graphemes(text: str) -> int:
-    """Extended grapheme clusters (Unicode, UAX 29): what people see as one sign."""
-    return sum(1 for _ in _grapheme().finditer(text))
+    """Count extended grapheme clusters (Unicode, UAX 29): what people see as one character."""
+    return sum(1 for _ in _grapheme_pattern().finditer(text))
 
 
 def utf16_units(text: str) -> int:
-    """Units of UTF-16, as JavaScript, Telegram and TikTok count: 2 for everything beyond the basic plane."""
-    return len(text) + sum(1 for sign in text if ord(sign) > 0xFFFF)
+    """Count UTF-16 units, as JavaScript, Telegram and TikTok do: 2 for everything beyond the basic plane."""
+    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
 
 
 def utf8_bytes(text: str) -> int:
+    """Count bytes of UTF-8; a lone surrogate counts as 3."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def with_links_at(weight: int, count: Callable[[str], int]) -> Callable[[str], int]:
-    """`count`, but each address that has a scheme weighs `weight`, however long it is."""
+    """Return `count` changed so that each address with a scheme weighs `weight`, however long it is."""
 
     def counted(text: str) -> int:
         total, position = 0, 0
@@ -55,7 +56,7 @@ def with_links_at(weight: int, count: Callable[[str], int]) -> Callable[[str], i
 
 @dataclass(frozen=True)
 class MediaRule:
-    """What a platform takes of one kind of file: bytes, pixels, seconds; None where it names no limit."""
+    """The files of one kind that a platform accepts: bytes, pixels, seconds; `None` is no limit."""
 
     mime_types: tuple[str, ...]
     most: int
@@ -65,14 +66,17 @@ class MediaRule:
     min_seconds: float | None = None
     max_seconds: float | None = None
     ratio: tuple[float, float] | None = None
-    """Least and greatest width ÷ height."""
+    """The least and greatest width ÷ height."""
     alt_max: int | None = None
-    """Characters of the alt text."""
+    """The most characters of an alt text."""
 
 
 @dataclass(frozen=True)
 class BucketRule:
-    """What one post of a bucket may be. `count` gives the length of a text in `unit`s, as the platform counts."""
+    """The limits of a post of one bucket.
+
+    `count` gives the length of a text in `unit`s, as the platform counts.
+    """
 
     text_max: int | None
     count: Callable[[str], int] = len
@@ -82,50 +86,60 @@ class BucketRule:
     title_max: int | None = None
     needs_title: bool = False
     parts_most: int = 1
-    """Posts of a thread."""
+    """The most posts of a thread."""
     images: MediaRule | None = None
     video: MediaRule | None = None
     needs: str = ""
-    """`image` or `video`: a post of this bucket is none without one."""
+    """`image` or `video`: a post of this bucket must have one; empty: it needs no file."""
 
 
 def problems_of(rule: BucketRule, adapted: Adapted) -> list[Problem]:
-    """Everything for which the platform would refuse it, each with what to change."""
+    """Return everything for which the platform would refuse the post, each with what to change."""
     payload = adapted.payload
-    problems = _of_words(rule, adapted)
+    problems = _text_problems(rule, adapted)
     images = images_of(payload.assets)
-    videos = [one for one in payload.assets if one.mime_type.startswith("video/")]
+    videos = [file for file in payload.assets if file.mime_type.startswith("video/")]
     if rule.needs == "image" and not images:
         problems.append(Problem("assets", "no_image", "A post of this kind needs an image."))
     if rule.needs == "video" and not videos:
         problems.append(Problem("assets", "no_video", "A post of this kind needs a video."))
-    for found, media in ((images, rule.images), (videos, rule.video)):
+    for files, media in ((images, rule.images), (videos, rule.video)):
         if media is not None:
-            problems += _of_media(media, found)
+            problems += _media_problems(media, files)
     return problems
 
 
-UNSEEN = frozenset({"thumbnail", "alternative"})
-"""Roles of pictures that aren't posted: one belongs to its video, one says the same as another in another size."""
+HIDDEN_ROLES = frozenset({"thumbnail", "alternative"})
+"""Roles of pictures that aren't posted.
+
+A thumbnail belongs to its video, an alternative shows the same picture in another size.
+"""
 
 
 def images_of(assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
-    """The pictures that are shown."""
-    return [one for one in assets if one.mime_type.startswith("image/") and one.role not in UNSEEN]
+    """Return the pictures that are shown."""
+    return [file for file in assets if file.mime_type.startswith("image/") and file.role not in HIDDEN_ROLES]
 
 
 def unshown_files(rule: BucketRule, assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
-    """The files that a post of this bucket doesn't show, without those that nobody would miss."""
-    shown = [kind for kind, media in (("image/", rule.images), ("video/", rule.video)) if media is not None]
-    return [one for one in assets if one.role not in UNSEEN and not one.mime_type.startswith(tuple(shown))]
+    """Return the files that a post of this bucket doesn't show, without those of `HIDDEN_ROLES`."""
+    kinds = (("image/", rule.images), ("video/", rule.video))
+    shown_types = tuple(prefix for prefix, media in kinds if media is not None)
+    return [
+        file
+        for file in assets
+        if file.role not in HIDDEN_ROLES and not file.mime_type.startswith(shown_types)
+    ]
 
 
 def too_long(field: str, count: int, limit: int, unit: str) -> Problem:
+    """Return the problem of a field that is too long."""
     message = f"It has {count} {unit}; {limit} are the most here. Shorten it for this outlet."
     return Problem(field, "too_long", message)
 
 
-def _of_words(rule: BucketRule, adapted: Adapted) -> list[Problem]:
+def _text_problems(rule: BucketRule, adapted: Adapted) -> list[Problem]:
+    """Return the problems of title, texts and number of parts."""
     problems = []
     title = adapted.payload.title.strip()
     if rule.needs_title and not title:
@@ -150,37 +164,41 @@ def _of_words(rule: BucketRule, adapted: Adapted) -> list[Problem]:
     return problems
 
 
-def _of_media(rule: MediaRule, files: list[PayloadAsset]) -> list[Problem]:
+def _media_problems(rule: MediaRule, files: list[PayloadAsset]) -> list[Problem]:
+    """Return the problems of the files of one kind."""
     problems = []
     if len(files) > rule.most:
         message = f"It has {len(files)} files of this kind; {rule.most} are the most here."
         problems.append(Problem("assets", "too_many_files", message))
-    for index, one in enumerate(files):
+    for index, file in enumerate(files):
         problems += [
-            Problem(f"assets[{index}]", code, message) for code, message in _of_file(rule, one) if message
+            Problem(f"assets[{index}]", code, message)
+            for code, message in _file_problems(rule, file)
+            if message
         ]
     return problems
 
 
-def _of_file(rule: MediaRule, one: PayloadAsset) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _file_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]:
+    """Return the codes and messages of what is wrong with one file."""
+    problems: list[tuple[str, str]] = []
 
     def refuse(code: str, *, when: bool, message: str) -> None:
         if when:
-            found.append((code, message))
+            problems.append((code, message))
 
-    takes = ", ".join(rule.mime_types)
+    accepted_types = ", ".join(rule.mime_types)
     refuse(
         "type_not_taken",
-        when=one.mime_type not in rule.mime_types,
-        message=f"{one.mime_type} isn't taken here; {takes} are.",
+        when=file.mime_type not in rule.mime_types,
+        message=f"{file.mime_type} isn't taken here; {accepted_types} are.",
     )
     refuse(
         "file_too_large",
-        when=one.bytes > rule.max_bytes,
-        message=f"The file has {one.bytes:,} bytes; {rule.max_bytes:,} are the most here.",
+        when=file.bytes > rule.max_bytes,
+        message=f"The file has {file.bytes:,} bytes; {rule.max_bytes:,} are the most here.",
     )
-    seconds = one.duration
+    seconds = file.duration
     if seconds is not None:
         refuse(
             "too_short",
@@ -196,46 +214,50 @@ def _of_file(rule: MediaRule, one: PayloadAsset) -> list[tuple[str, str]]:
             if rule.max_seconds
             else "",
         )
-    found += _of_size(rule, one)
+    problems += _size_problems(rule, file)
     if rule.alt_max is not None:
         refuse(
             "alt_text_too_long",
-            when=len(one.alt_text) > rule.alt_max,
-            message=f"The alt text has {len(one.alt_text)} characters; {rule.alt_max} are the most here.",
+            when=len(file.alt_text) > rule.alt_max,
+            message=f"The alt text has {len(file.alt_text)} characters; {rule.alt_max} are the most here.",
         )
-    return found
+    return problems
 
 
-def _of_size(rule: MediaRule, one: PayloadAsset) -> list[tuple[str, str]]:
-    if not one.width or not one.height:
+def _size_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]:
+    """Return the codes and messages of what is wrong with a picture's or film's size in pixels."""
+    if not file.width or not file.height:
         return []
-    found = []
-    pixels, longest, ratio = one.width * one.height, max(one.width, one.height), one.width / one.height
+    problems = []
+    pixels, longest, ratio = file.width * file.height, max(file.width, file.height), file.width / file.height
     if rule.max_pixels is not None and pixels > rule.max_pixels:
-        found.append(("too_many_pixels", f"It has {pixels:,} pixels; {rule.max_pixels:,} are the most here."))
+        problems.append(
+            ("too_many_pixels", f"It has {pixels:,} pixels; {rule.max_pixels:,} are the most here.")
+        )
     if rule.max_side is not None and longest > rule.max_side:
-        found.append(
+        problems.append(
             ("too_large", f"Its longer side has {longest} pixels; {rule.max_side} are the most here.")
         )
     if rule.ratio is not None and not rule.ratio[0] <= ratio <= rule.ratio[1]:
-        least, greatest = rule.ratio
-        message = f"Its width is {ratio:.2f} times its height; between {least:.2f} and {greatest:.2f} is taken here."
-        found.append(("wrong_ratio", message))
-    return found
+        narrowest, widest = rule.ratio
+        message = f"Its width is {ratio:.2f} times its height; between {narrowest:.2f} and {widest:.2f} is taken here."
+        problems.append(("wrong_ratio", message))
+    return problems
 
 
 def as_json(rule: BucketRule) -> dict[str, Any]:
-    """As `GET /v1/outlets` shows it."""
+    """Return the rule as `GET /v1/outlets` shows it."""
     return {
         "text": {"max": rule.text_max, "unit": rule.unit},
         "title": {"max": rule.title_max},
         "parts": rule.parts_most,
-        "images": _media_as_json(rule.images),
-        "video": _media_as_json(rule.video),
+        "images": _media_rule_as_json(rule.images),
+        "video": _media_rule_as_json(rule.video),
     }
 
 
-def _media_as_json(rule: MediaRule | None) -> dict[str, Any] | None:
+def _media_rule_as_json(rule: MediaRule | None) -> dict[str, Any] | None:
+    """Return the rule of one kind of file as JSON; `None` where it isn't taken."""
     if rule is None:
         return None
     return {

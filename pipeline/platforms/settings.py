@@ -1,4 +1,4 @@
-"""What a person fills in to connect an account, as a JSON schema and as cleaned values."""
+"""Turns a platform's settings into a JSON schema, and cleans the values that a person filled in."""
 
 from __future__ import annotations
 
@@ -22,22 +22,26 @@ _TYPES = {"number": "integer", "flag": "boolean"}
 
 
 def schema_of(settings: Sequence[Setting]) -> dict[str, Any]:
-    """The JSON schema of the settings that are no secrets."""
+    """Return the JSON schema of the settings that aren't secrets."""
     properties: dict[str, Any] = {}
-    for one in settings:
-        if one.is_secret:
+    for setting in settings:
+        if setting.is_secret:
             continue
-        shown: dict[str, Any] = {"type": _TYPES.get(one.kind, "string"), "title": one.label}
-        if one.help:
-            shown["description"] = one.help
-        if one.choices:
-            shown["enum"] = [value for value, _ in one.choices]
-        elif shown["type"] == "string":
-            shown["maxLength"] = one.max_length
-        if one.default is not None:
-            shown["default"] = one.default
-        properties[one.name] = shown
-    required = [one.name for one in settings if one.is_required and not one.is_secret and one.default is None]
+        schema: dict[str, Any] = {"type": _TYPES.get(setting.kind, "string"), "title": setting.label}
+        if setting.help:
+            schema["description"] = setting.help
+        if setting.choices:
+            schema["enum"] = [value for value, _ in setting.choices]
+        elif schema["type"] == "string":
+            schema["maxLength"] = setting.max_length
+        if setting.default is not None:
+            schema["default"] = setting.default
+        properties[setting.name] = schema
+    required = [
+        setting.name
+        for setting in settings
+        if setting.is_required and not setting.is_secret and setting.default is None
+    ]
     return {
         "type": "object",
         "properties": properties,
@@ -46,65 +50,72 @@ def schema_of(settings: Sequence[Setting]) -> dict[str, Any]:
     }
 
 
-def clean_settings(label: str, settings: Sequence[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as they will be stored, defaults filled in; raises `ConfigInvalid` naming each that can't be used."""
-    known = {one.name: one for one in settings if not one.is_secret}
+def clean_settings(label: str, settings: Sequence[Setting], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings as they will be stored, with defaults.
+
+    Raises `ConfigInvalid` naming each setting that can't be used.
+    """
+    known = {setting.name: setting for setting in settings if not setting.is_secret}
     problems = [
         Problem(f"config.{name}", "unknown_field", f"{label} has no setting {name!r}.")
-        for name in given
+        for name in values
         if name not in known
     ]
-    kept: dict[str, Any] = {}
-    for name, one in known.items():
-        value = given.get(name)
+    clean: dict[str, Any] = {}
+    for name, setting in known.items():
+        value = values.get(name)
         if isinstance(value, str):
             value = value.strip()
         if value is None or value == "":
-            if one.default is not None:
-                kept[name] = one.default
-            elif one.is_required:
-                problems.append(Problem(f"config.{name}", "required", f"Give {one.label}."))
+            if setting.default is not None:
+                clean[name] = setting.default
+            elif setting.is_required:
+                problems.append(Problem(f"config.{name}", "required", f"Give {setting.label}."))
             continue
-        message = _refusal(one, value)
+        message = _refusal_of_value(setting, value)
         if message:
             problems.append(Problem(f"config.{name}", "invalid", message))
         else:
-            kept[name] = value
+            clean[name] = value
     if problems:
         raise ConfigInvalid(problems)
-    return kept
+    return clean
 
 
-def _refusal(one: Setting, value: Any) -> str:
-    if one.kind == "flag":
-        return "" if isinstance(value, bool) else f"{one.label}: give true or false."
-    if one.kind == "number":
+def _refusal_of_value(setting: Setting, value: Any) -> str:
+    """Return the message why a value can't be used; empty where it can."""
+    if setting.kind == "flag":
+        return "" if isinstance(value, bool) else f"{setting.label}: give true or false."
+    if setting.kind == "number":
         is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return "" if is_number else f"{one.label}: give a whole number."
-    if not isinstance(value, str) or len(value) > one.max_length:
-        return f"{one.label}: give a text of at most {one.max_length} characters."
-    if one.choices and value not in {choice for choice, _ in one.choices}:
-        return f"{one.label}: give one of {', '.join(choice for choice, _ in one.choices)}."
-    if one.kind == "url" and not (is_web_address(value) and _travels_safely(value)):
-        return f"{one.label}: give a web address that begins with https://."
-    if one.kind == "email" and not _MAIL_ADDRESS.fullmatch(value):
-        return f"{one.label}: give an email address such as name@example.com."
+        return "" if is_number else f"{setting.label}: give a whole number."
+    if not isinstance(value, str) or len(value) > setting.max_length:
+        return f"{setting.label}: give a text of at most {setting.max_length} characters."
+    if setting.choices and value not in {choice for choice, _ in setting.choices}:
+        return f"{setting.label}: give one of {', '.join(choice for choice, _ in setting.choices)}."
+    if setting.kind == "url" and not (is_web_address(value) and _is_safe_transport(value)):
+        return f"{setting.label}: give a web address that begins with https://."
+    if setting.kind == "email" and not _MAIL_ADDRESS.fullmatch(value):
+        return f"{setting.label}: give an email address such as name@example.com."
     return ""
 
 
-def refusal_of_secret(one: Setting, value: str) -> str:
-    """Why a secret can't be used, without quoting it: copied text often brings signs along that nobody sees."""
-    # Control and format characters, surrogates, and code points that mean nothing.
-    shown = value.replace("\r", "").replace("\n", "") if one.has_lines else value
-    if any(category(sign).startswith("C") for sign in shown):
-        return f"{one.label} holds an invisible character. Type it, or copy it again."
-    if not one.allows_unicode and not value.isascii():
-        return f"{one.label} holds a character that no such value has. Copy it again."
+def refusal_of_secret(setting: Setting, value: str) -> str:
+    """Return why a secret can't be used, without quoting it; empty where it can.
+
+    Copied text often brings invisible characters along.
+    """
+    # Category C: control and format characters, surrogates, and unassigned code points.
+    visible = value.replace("\r", "").replace("\n", "") if setting.has_lines else value
+    if any(category(character).startswith("C") for character in visible):
+        return f"{setting.label} holds an invisible character. Type it, or copy it again."
+    if not setting.allows_unicode and not value.isascii():
+        return f"{setting.label} holds a character that no such value has. Copy it again."
     return ""
 
 
-def _travels_safely(address: str) -> bool:
-    """By TLS, or without leaving the machine."""
+def _is_safe_transport(address: str) -> bool:
+    """Return whether calls to the address use TLS or never leave the machine."""
     parts = urlsplit(address)
     host = (parts.hostname or "").lower()
     if parts.scheme == "https" or host == "localhost":
@@ -116,7 +127,10 @@ def _travels_safely(address: str) -> bool:
 
 
 def is_web_address(text: str) -> bool:
-    """An address that a server can be asked at: no user, no fragment, a host. Whether it is public is the guard's."""
+    """Return whether a text is an address to call: with a host, without user and fragment.
+
+    The guard checks whether it is public.
+    """
     try:
         parts = urlsplit(text)
         port_is_fine = parts.port is None or parts.port > 0
@@ -127,5 +141,5 @@ def is_web_address(text: str) -> bool:
         and bool(parts.hostname)
         and port_is_fine
         and not (parts.username or parts.password or parts.fragment)
-        and not any(sign.isspace() for sign in text)
+        and not any(character.isspace() for character in text)
     )

@@ -1,4 +1,4 @@
-"""An item's files as platforms take them: part by part, or in a form (`multipart/form-data`, RFC 7578)."""
+"""Reads an item's files as platforms take them: in parts, or in a form (`multipart/form-data`, RFC 7578)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
-    """Some bytes of the file, without holding the rest of it."""
+    """Return some bytes of the file, without reading the rest.
+
+    Raises `Refused` where the file has become shorter.
+    """
     if asset.open is None:
         message = "This file has no bytes at hand."
         raise ValueError(message)
@@ -32,6 +35,8 @@ def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class UploadFile:
+    """A file of a form: its field, name, type and bytes."""
+
     field: str
     name: str
     mime_type: str
@@ -39,7 +44,7 @@ class UploadFile:
 
 
 def file_of(field: str, asset: PayloadAsset, index: int) -> UploadFile:
-    """An item's file as a form's; raises `TryLater` where our own storage can't give it."""
+    """Return an item's file as a form's. Raises `TryLater` where our own storage can't give it."""
     try:
         content = asset.read()
     except OSError as error:
@@ -49,14 +54,17 @@ def file_of(field: str, asset: PayloadAsset, index: int) -> UploadFile:
 
 
 def build_multipart(fields: Mapping[str, str], files: Iterable[UploadFile] = ()) -> tuple[bytes, str]:
-    """The body and its content type. The boundary follows from the content: the same form, the same bytes."""
+    """Return the form's body and content type.
+
+    The boundary follows from the content: the same form gives the same bytes.
+    """
     parts: list[tuple[str, bytes | tuple[str, bytes, str]]] = []
     digest = hashlib.sha256()
     for name, text in fields.items():
         value = text.encode("utf-8", "replace")
         digest.update(value)
         parts.append((name, value))
-    for one in files:
-        digest.update(one.content)
-        parts.append((one.field, (one.name, one.content, one.mime_type)))
+    for file in files:
+        digest.update(file.content)
+        parts.append((file.field, (file.name, file.content, file.mime_type)))
     return encode_multipart_formdata(parts, boundary=f"part-{digest.hexdigest()[:40]}")

@@ -1,4 +1,4 @@
-"""What every kind of source offers: read its settings, fetch what is new."""
+"""Defines the interface of sources: clean the settings, fetch what is new."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pipeline.plugins import Evidence, Unavailability
 
 FETCH_SECONDS: Final = 40
-"""How long one fetch may take with all its requests; what is left is for the next poll."""
+"""The time limit of one fetch with all its requests; what is left waits for the next poll."""
 
 
 @dataclass(frozen=True)
 class EntryMedia:
-    """A file that an entry points at; `type` is a MIME type or empty where the source doesn't say."""
+    """A file that an entry points at; `type` is a MIME type, or empty where the source doesn't say."""
 
     url: str
     type: str = ""
@@ -31,7 +31,7 @@ class EntryMedia:
 
 @dataclass(frozen=True)
 class Note:
-    """Something to know of a source or an entry: a code for programs, a sentence for people."""
+    """A remark on a source or an entry: a code for programs, a sentence for people."""
 
     code: str
     message: str
@@ -39,13 +39,13 @@ class Note:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that a source gave.
+    """One entry of a source.
 
-    `external_id` is the source's own identity for it, compared as an exact string; `body_format` is `text`,
-    `markdown` or `html`; `published_at` is aware, or None where the source doesn't say or says nonsense. `left_out`
-    says why the source's own rules keep it from being worked on (`no_captions`, `noindex`): it is listed all the same.
-    `withdrawn` is True where the source says that it took this entry back; then its identity is all that counts.
-    `metadata` is stored with the raw item, licence and robots' rules among it.
+    `external_id` is the source's own id of it, compared as an exact string; `body_format` is `text`,
+    `markdown` or `html`; `published_at` is aware, or `None` where the source doesn't say or says nonsense.
+    `left_out` says why the source's own rules keep it from being worked on (`no_captions`, `noindex`): it is
+    listed all the same. `withdrawn` is True where the source says that it took this entry back; then only its
+    id counts. `metadata` is stored with the raw item, licence and robots' rules among it.
     """
 
     external_id: str | None = None
@@ -64,24 +64,30 @@ class Entry:
 
 @dataclass(frozen=True)
 class Quiet:
-    """When a source asks not to be read, in GMT: hours from 0 to 23, days of the week from 0 (Monday) to 6."""
+    """The times at which a source asks not to be read, in GMT.
+
+    Hours are from 0 to 23, days of the week from 0 (Monday) to 6.
+    """
 
     hours: frozenset[int] = frozenset()
     days: frozenset[int] = frozenset()
 
     def end_after(self, moment: datetime) -> datetime:
-        """The first moment from this one on at which it may be read. Asks that leave no time at all are ignored."""
+        """Return the first moment from this one on at which the source may be read.
+
+        Requests that leave no time at all are ignored.
+        """
         if len(self.hours) >= 24 or len(self.days) >= 7:
             return moment
-        free = moment.astimezone(UTC)
-        while free.hour in self.hours or free.weekday() in self.days:
-            free = free.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-        return free
+        candidate = moment.astimezone(UTC)
+        while candidate.hour in self.hours or candidate.weekday() in self.days:
+            candidate = candidate.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        return candidate
 
 
 @dataclass(frozen=True)
 class Hub:
-    """Who tells of this source's changes at once (WebSub): hubs in the source's order, and its topic there."""
+    """The WebSub hubs that announce a source's changes, in the source's order, and its topic there."""
 
     urls: tuple[str, ...]
     topic: str
@@ -89,16 +95,17 @@ class Hub:
 
 @dataclass(frozen=True)
 class Fetch:
-    """What one poll brought, newest entry first.
+    """The result of one poll, newest entry first.
 
-    `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed` counts
-    entries that could not be read. `wait_at_least` is the source's own wish for the next poll (`ttl`, `max-age`).
-    `gone` is True when the source says that it is gone for ever (410), and then there are no entries. `is_window` is
-    True where the entries are the newest of a longer list, without gaps: one that is missing between others was taken
-    back. `moved_to` is where a permanent redirect led. `notes` are told with the source's health, for as long as each
-    poll brings them: what robots.txt and licences say, what could not be had and why. `quiet` are the hours and days at
-    which the source asks not to be read; `wait_at_least` alone can't say it, because it doesn't know the interval.
-    `hub` is who can be asked to tell of changes, where the source names one.
+    `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed`
+    counts entries that could not be read. `wait_at_least` is the source's own request for the next poll
+    (`ttl`, `max-age`). `gone` is True where the source says that it is gone for ever (410), and then there
+    are no entries. `is_window` is True where the entries are the newest of a longer list, without gaps: one
+    that is missing between others was taken back. `moved_to` is where a permanent redirect led. `notes` are
+    shown with the source's health, for as long as each poll brings them: rules of robots.txt and licences,
+    what could not be read and why. `quiet` are the hours and days at which the source asks not to be read;
+    `wait_at_least` alone can't say it, because it doesn't know the interval. `hub` can be asked to announce
+    changes, where the source names one.
     """
 
     entries: tuple[Entry, ...]
@@ -116,65 +123,72 @@ class Fetch:
 
 
 def host_in(address: str) -> str:
-    """The host's name in lower case; empty where the address has none that can be read."""
+    """Return the host's name in lower case; empty where the address has none that can be read."""
     try:
         return (urlsplit(address).hostname or "").lower()
     except ValueError:
-        # "[abc]" is no address, and some names hold what their normal form doesn't allow.
+        # Such as "[abc]", or a name with characters that Unicode normalization (NFKC) doesn't allow there.
         return ""
 
 
 class Source(ABC):
-    """A kind of source. `fetches` is False for a kind that is only pushed to, or whose fetcher isn't built yet."""
+    """A kind of source; a plug-in's module holds one instance as `PLUGIN`.
+
+    `fetches` is False for a kind that is only pushed to, or whose fetcher isn't built yet.
+    """
 
     kind: ClassVar[str]
     label: ClassVar[str]
     evidence: ClassVar[Evidence]
     fetches: ClassVar[bool] = False
     config_schema: ClassVar[Mapping[str, Any]]
-    """JSON Schema of `config`, for the API's document."""
+    """The JSON Schema of `config`, for the API's document."""
     default_interval_minutes: ClassVar[int] = POLL_INTERVAL_MINUTES
     environment: ClassVar[Mapping[str, str]] = {}
-    """Settings of the operator that `fetch` needs (base addresses, keys, paths), each with its default."""
+    """The operator's settings that `fetch` needs (base addresses, keys, paths), each with its default."""
 
     @abstractmethod
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as they will be stored; raises `ConfigInvalid` with a `Problem` on each `config.<key>`."""
+        """Return the settings as they will be stored.
+
+        Raises `ConfigInvalid` with a `Problem` on each `config.<key>`.
+        """
 
     def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that somebody means who writes these, in other words or another form; else as they are written.
+        """Return the settings that these were probably meant to be; unchanged where nothing is guessed.
 
-        A guess, to be shown and never stored: what it gives may be as wrong as what was given.
+        The guess is to be shown and never stored: it may be as wrong as the values given.
         """
         known = self.config_schema["properties"]
-        found: dict[str, Any] = {}
+        guessed: dict[str, Any] = {}
         for name, value in values.items():
-            own = name if name in known else nearest(name, known) or name
-            is_listed = known.get(own, {}).get("type") == "array" and isinstance(value, str)
-            found.setdefault(own, [value] if is_listed else value)
-        return found
+            known_name = name if name in known else nearest(name, known) or name
+            is_listed = known.get(known_name, {}).get("type") == "array" and isinstance(value, str)
+            guessed.setdefault(known_name, [value] if is_listed else value)
+        return guessed
 
     def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
-        """The settings of `config` that can't be used with what the operator has set and installed, each with why."""
+        """Return the settings that can't be used with the operator's setup, each with the reason."""
         del environment
         return {}
 
     def unavailable(
         self, config: Mapping[str, Any] | None, environment: Mapping[str, str]
     ) -> Unavailability | None:
-        """Why a source with this clean `config` can't work here; without a `config`, why none of the kind can.
+        """Return why a source with this clean `config` can't work here; `None` where it can.
 
-        None where it can.
+        Without a `config`: why no source of the kind can.
         """
         if config is None:
             return None
         unusable = self.unavailable_settings(environment)
-        return next((why for name, why in unusable.items() if config.get(name)), None)
+        return next((reason for name, reason in unusable.items() if config.get(name)), None)
 
     def host(self, config: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-        """The name of the host that `fetch` mostly asks: it is asked by one at a time, whoever's sources they are.
+        """Return the host that `fetch` mostly asks; only one poll at a time asks it, across all workspaces.
 
-        By default that of `config.url`, else of the first address in `environment`; empty where nobody is asked.
+        By default that of `config.url`, else of the first address in `environment`; empty where no host is
+        asked.
         """
         addresses = (config.get("url"), *environment.values())
         for address in addresses:
@@ -191,10 +205,10 @@ class Source(ABC):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """Ask the source once, within `FETCH_SECONDS`. `environment` holds what `self.environment` names.
+        """Fetch the source once, within `FETCH_SECONDS`.
 
-        Raises `TryLater`, `Refused` or `NeedsReconnect`; never writes anything. An empty `state` makes it forget what it
-        has seen, as a preview needs it.
+        `environment` holds what `self.environment` names. Raises `TryLater`, `Refused` or `NeedsReconnect`;
+        never writes anything. An empty `state` makes it forget what it has seen, as a preview needs it.
         """
         del config, state, http, now, environment
         message = f"Sources of type {self.kind} are not fetched."

@@ -1,4 +1,4 @@
-"""The settings of a source as data: one declaration makes both the validator and the JSON Schema."""
+"""Defines a source's settings as data: one declaration gives both the validator and the JSON Schema."""
 
 from __future__ import annotations
 
@@ -15,52 +15,58 @@ from config.core.api.nearest import nearest
 from pipeline import limits
 from pipeline.plugins import ConfigInvalid, Problem
 
-# Neither control characters nor lone surrogates: PostgreSQL's jsonb takes neither NUL nor a surrogate.
+# Neither control characters nor lone surrogates: PostgreSQL's jsonb can't store NUL or a surrogate.
 _PRINTABLE: Final = r"[^\u0000-\u001f\u007f\ud800-\udfff]*"
-# What `\s` matches in Python's texts. ECMA-262 draws the line elsewhere (next line, separators, byte order mark), so
+# The characters that `\s` matches in Python. ECMA-262 differs (next line, separators, byte order mark), so
 # the document spells it out.
-_SPACES: Final = r" \t\n\r\f\v\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_LINE: Final = rf"^{_PRINTABLE}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_PRINTABLE}$"
-_WRITTEN: Final = r"[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ud800-\udfff]*"
-PARAGRAPHS: Final = rf"^{_WRITTEN}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_WRITTEN}$"
-"""Text of several lines."""
+_SPACE_CHARACTERS: Final = (
+    r" \t\n\r\f\v\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_LINE_PATTERN: Final = rf"^{_PRINTABLE}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_PRINTABLE}$"
+_LINES: Final = r"[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ud800-\udfff]*"
+PARAGRAPHS: Final = rf"^{_LINES}[^\s\u0000-\u001f\u007f\ud800-\udfff]{_LINES}$"
+"""The pattern of a text of several lines that isn't blank."""
 _PORT: Final = "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})"
 _HOST: Final = r"""(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]\\<>"^`{|}%\u0000-\u0020\u007f\ud800-\udfff]+)"""
-_REST: Final = r"([/?#][^\s\\\u0000-\u0020\u007f\ud800-\udfff]*)?"
-_WEB_ADDRESS: Final = rf"^\s*[hH][tT][tT][pP][sS]?://{_HOST}(:{_PORT})?{_REST}\s*$"
+_PATH_AND_QUERY: Final = r"([/?#][^\s\\\u0000-\u0020\u007f\ud800-\udfff]*)?"
+_WEB_ADDRESS: Final = rf"^\s*[hH][tT][tT][pP][sS]?://{_HOST}(:{_PORT})?{_PATH_AND_QUERY}\s*$"
 
 # A body of one MiB can name 100,000 unknown keys, and each near match costs about 50 µs.
 MAX_UNKNOWN_NAMED: Final = 20
-MAX_KEY_COMPARED: Final = 60
+MAX_KEY_CHARACTERS: Final = 60
 
 
 class Field(ABC):
-    """One setting: what it must be, and how it is stored."""
+    """One setting: what values it accepts, and how they are stored."""
 
     @abstractmethod
     def schema(self) -> dict[str, Any]:
-        """JSON Schema that accepts exactly what `read` accepts."""
+        """Return the JSON Schema that accepts exactly what `read` accepts."""
 
     @abstractmethod
     def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
-        """The value as it will be stored, and what is wrong with it; the value means nothing with a problem."""
+        """Return the value as it will be stored, and its problems.
+
+        With a problem the value has no meaning.
+        """
 
 
-def _spelled_out(pattern: str) -> str:
-    return pattern.replace(r"[^\s", f"[^{_SPACES}").replace(r"\s*", f"[{_SPACES}]*")
+def _spell_out_spaces(pattern: str) -> str:
+    r"""Return the pattern with `\s` replaced by the characters that it matches in Python."""
+    return pattern.replace(r"[^\s", f"[^{_SPACE_CHARACTERS}").replace(r"\s*", f"[{_SPACE_CHARACTERS}]*")
 
 
 @dataclass(frozen=True)
 class Text(Field):
     """A line of text, stored without the space around it.
 
-    `pattern` is a regular expression that both Python and ECMA-262 read alike, and that no blank text matches; `hint`
-    says what the text must look like, as the end of "Give …".
+    `pattern` is a regular expression that both Python and ECMA-262 read alike, and that no blank text
+    matches; `hint` says what the text must look like, as the end of "Give …".
     """
 
     hint: str
     max_length: int
-    pattern: str = _LINE
+    pattern: str = _LINE_PATTERN
     description: str = ""
 
     def schema(self) -> dict[str, Any]:
@@ -69,8 +75,8 @@ class Text(Field):
             "minLength": 1,
             "maxLength": self.max_length,
             "description": self.description or f"{self.hint[:1].upper()}{self.hint[1:]}.",
-            # No JSON holds half a surrogate pair, and not every engine of regular expressions can name one.
-            "pattern": _spelled_out(self.pattern.replace(r"\ud800-\udfff", "")),
+            # Valid JSON holds no lone surrogate, and not every regular expression engine can name one.
+            "pattern": _spell_out_spaces(self.pattern.replace(r"\ud800-\udfff", "")),
         }
 
     def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
@@ -86,11 +92,12 @@ class Text(Field):
         return self.store(value.strip()), []
 
     def explain(self, value: str) -> str:
-        """What is wrong with a text that the pattern refuses, and what to do."""
+        """Return what is wrong with a text that the pattern refuses, and what to do."""
         del value
         return f"Give {self.hint}."
 
     def store(self, value: str) -> str:
+        """Return the text as it is stored."""
         return value
 
 
@@ -130,7 +137,7 @@ class Count(Field):
         }
 
     def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
-        # JSON Schema counts 3.0 as an integer, and true as none.
+        # In JSON Schema 3.0 is an integer, and true isn't one.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
@@ -177,7 +184,7 @@ class Choice(Field):
 
 @dataclass(frozen=True)
 class TextOr(Field):
-    """A line of text, or an object that says more."""
+    """A line of text, or an object with further keys."""
 
     text: Text
     group: Group
@@ -216,16 +223,19 @@ class Many(Field):
             return None, [Problem(path, "too_many", message)]
         cleaned, problems = [], []
         for index, item in enumerate(value):
-            stored, found = self.item.read(item, f"{path}[{index}]")
-            problems += found
-            if not found and stored not in cleaned:
+            stored, item_problems = self.item.read(item, f"{path}[{index}]")
+            problems += item_problems
+            if not item_problems and stored not in cleaned:
                 cleaned.append(stored)
         return cleaned, problems
 
 
 @dataclass(frozen=True)
 class Group(Field):
-    """An object with known keys. Of `exactly_one_of`, one key is given and no second; of `at_most_one_of`, one or none."""
+    """An object with known keys.
+
+    Of `exactly_one_of` exactly one key is given; of `at_most_one_of` one or none.
+    """
 
     hint: str
     fields: Mapping[str, Field]
@@ -236,20 +246,20 @@ class Group(Field):
     is_empty_allowed: bool = True
 
     def schema(self) -> dict[str, Any]:
-        properties = {name: each.schema() for name, each in self.fields.items()}
+        properties = {name: each_field.schema() for name, each_field in self.fields.items()}
         for name, default in self.defaults.items():
             properties[name]["default"] = default
-        found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         if self.required:
-            found["required"] = list(self.required)
+            schema["required"] = list(self.required)
         if self.exactly_one_of:
-            found["oneOf"] = [{"required": [name]} for name in self.exactly_one_of]
+            schema["oneOf"] = [{"required": [name]} for name in self.exactly_one_of]
         if self.at_most_one_of:
             pairs = combinations(self.at_most_one_of, 2)
-            found["not"] = {"anyOf": [{"required": list(pair)} for pair in pairs]}
+            schema["not"] = {"anyOf": [{"required": list(pair)} for pair in pairs]}
         if not self.is_empty_allowed:
-            found["minProperties"] = 1
-        return found
+            schema["minProperties"] = 1
+        return schema
 
     def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
         if not isinstance(value, Mapping):
@@ -261,36 +271,39 @@ class Group(Field):
         if not value and not self.is_empty_allowed:
             problems.append(Problem(path, "required", f"Give {self.hint}, or leave the key out."))
         cleaned = copy.deepcopy(dict(self.defaults))
-        for name, each in self.fields.items():
+        for name, each_field in self.fields.items():
             if name in value:
-                cleaned[name], found = each.read(value[name], f"{path}.{name}")
-                problems += found
+                cleaned[name], field_problems = each_field.read(value[name], f"{path}.{name}")
+                problems += field_problems
         return cleaned, problems
 
     def _name_unknown(self, key: str, path: str) -> Problem:
-        shown = key[:MAX_KEY_COMPARED]
-        near = nearest(shown, self.fields)
+        """Return the problem of an unknown key, with the nearest known one."""
+        short_key = key[:MAX_KEY_CHARACTERS]
+        near = nearest(short_key, self.fields)
         known = ", ".join(f"`{name}`" for name in self.fields)
-        meant = f"Did you mean `{near}`?" if near else f"Known are: {known}."
-        message = f"There is no setting `{shown}` here. {meant}"
-        return Problem(f"{path}.{shown}", "unknown_field", message)
+        advice = f"Did you mean `{near}`?" if near else f"Known are: {known}."
+        message = f"There is no setting `{short_key}` here. {advice}"
+        return Problem(f"{path}.{short_key}", "unknown_field", message)
 
     def _name_missing(self, name: str, path: str) -> Problem:
+        """Return the problem of a required key that isn't given."""
         _, problems = self.fields[name].read("", f"{path}.{name}")
         return Problem(f"{path}.{name}", "required", problems[0].message)
 
     def _check_alternatives(self, value: Mapping[str, Any], path: str) -> list[Problem]:
+        """Return the problems with keys of which only one may be given."""
         known = self.exactly_one_of or self.at_most_one_of
-        given = [name for name in known if name in value]
+        present = [name for name in known if name in value]
         names = ", ".join(f"`{name}`" for name in known[:-1])
         choice = f"{names} or `{known[-1]}`" if known else ""
-        if self.exactly_one_of and not given:
+        if self.exactly_one_of and not present:
             return [Problem(f"{path}.{self.exactly_one_of[0]}", "required", f"Give one of {choice}.")]
         return [
             Problem(
-                f"{path}.{name}", "conflict", f"Give only one of {choice}; `{given[0]}` is there already."
+                f"{path}.{name}", "conflict", f"Give only one of {choice}; `{present[0]}` is there already."
             )
-            for name in given[1:]
+            for name in present[1:]
         ]
 
 
@@ -299,11 +312,11 @@ BATCH_HOURS: Final = Count(
     minimum=1,
     maximum=limits.BATCH_HOURS,
 )
-"""Of every kind of source that works by itself: nobody waits for what it makes."""
+"""The setting of every kind of source that works by itself: no person waits for what it makes."""
 
 
 def clean(settings: Group, config: object) -> dict[str, Any]:
-    """The settings as they will be stored; raises `ConfigInvalid` with every problem at once."""
+    """Return the settings as they will be stored. Raises `ConfigInvalid` with every problem at once."""
     cleaned, problems = settings.read(config, "config")
     if problems:
         raise ConfigInvalid(problems)

@@ -1,4 +1,4 @@
-"""A child process for hostile input that answers one question after another, each within its time."""
+"""Runs a child process for hostile input, which answers one question after another within time limits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-# An answer holds one article or one sitemap; more is a child that was taken over.
+# An answer holds one article or one sitemap; a larger one means that the child was taken over.
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-_PIECE: Final = 256 * 1024
+_PIECE_BYTES: Final = 256 * 1024
 
 
 class ChildFailed(Exception):
-    """The child gave no answer: `is_slow` where the wall clock ended it, else it died at one of its own limits."""
+    """Raised where the child gave no answer.
+
+    `is_slow`: the time limit ended it; else it died at one of its own limits.
+    """
 
     def __init__(self, *, is_slow: bool) -> None:
         super().__init__("slow" if is_slow else "died")
@@ -31,14 +34,14 @@ class ChildFailed(Exception):
 
 
 class NoProcess(Exception):
-    """The machine could start no further process."""
+    """Raised where the machine could start no further process."""
 
 
 class IsolatedChild:
     """Runs a Python file of ours, isolated from the environment; started by the first question.
 
-    A question is a line of JSON and a document, an answer a line of JSON. The child limits its own CPU time and
-    memory for each question. After `ChildFailed` the next question gets a new child.
+    A question is a line of JSON and a document, an answer a line of JSON. The child limits its own CPU time
+    and memory for each question. After `ChildFailed` the next question gets a new child.
     """
 
     def __init__(self, program: Path, *, library: str) -> None:
@@ -66,11 +69,14 @@ class IsolatedChild:
         self.stop()
 
     def ask(self, question: Mapping[str, Any], document: bytes, *, seconds: float) -> Any:
-        """The answer; raises `ChildFailed` after that time or at a limit of the child, and `NoProcess`."""
+        """Return the answer.
+
+        Raises `ChildFailed` after that time or at a limit of the child, and `NoProcess`.
+        """
         process = self._process or self._start()
         head = json.dumps({**question, "length": len(document)}).encode() + b"\n"
         try:
-            line = exchange(process, head + document, until=monotonic() + seconds)
+            line = exchange(process, head + document, deadline=monotonic() + seconds)
         except TimeoutError:
             self.stop()
             raise ChildFailed(is_slow=True) from None
@@ -80,19 +86,20 @@ class IsolatedChild:
         return json.loads(line)
 
     def stop(self) -> None:
-        """Killed, never asked: it holds nothing that a clean end would save."""
+        """Kill the child; it holds nothing that a clean end would save."""
         process, self._process = self._process, None
         if process is None:
             return
         process.kill()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                # Closing flushes, and there is nobody left to read.
+                # Closing flushes the pipe, whose reader is dead.
                 with suppress(OSError):
                     pipe.close()
         process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start the child. Raises `NoProcess`."""
         try:
             # Its environment is empty, so that nothing secret is near a parser of hostile input.
             started = subprocess.Popen(  # noqa: S603  the command is ours
@@ -111,8 +118,12 @@ class IsolatedChild:
         return started
 
 
-def exchange(process: subprocess.Popen[bytes], question: bytes, *, until: float) -> bytes:
-    """Write and read by turns: a child that stops reading must not hold the parent for longer than its time."""
+def exchange(process: subprocess.Popen[bytes], question: bytes, *, deadline: float) -> bytes:
+    """Write the question and read the answer by turns, before the deadline.
+
+    A child that stops reading must not hold the parent for longer than its time. Raises `TimeoutError` and
+    `EOFError`.
+    """
     assert process.stdin is not None  # noqa: S101  both are pipes
     assert process.stdout is not None  # noqa: S101
     writer, reader = process.stdin.fileno(), process.stdout.fileno()
@@ -122,16 +133,16 @@ def exchange(process: subprocess.Popen[bytes], question: bytes, *, until: float)
         selector.register(writer, selectors.EVENT_WRITE)
         selector.register(reader, selectors.EVENT_READ)
         while not answer.endswith(b"\n"):
-            left = until - monotonic()
+            left = deadline - monotonic()
             if left <= 0:
                 raise TimeoutError
             for key, _ in selector.select(left):
                 if key.fd == writer:
-                    unsent = unsent[os.write(writer, unsent[:_PIECE]) :]
+                    unsent = unsent[os.write(writer, unsent[:_PIECE_BYTES]) :]
                     if not unsent:
                         selector.unregister(writer)
                     continue
-                piece = os.read(reader, _PIECE)
+                piece = os.read(reader, _PIECE_BYTES)
                 if not piece or len(answer) + len(piece) > MAX_ANSWER_BYTES:
                     raise EOFError
                 answer += piece
@@ -139,8 +150,9 @@ def exchange(process: subprocess.Popen[bytes], question: bytes, *, until: float)
 
 
 def folder_of(library: str) -> str:
-    found = find_spec(library)
-    if found is None or found.origin is None:
+    """Return the folder that a library is installed in."""
+    spec = find_spec(library)
+    if spec is None or spec.origin is None:
         message = f"{library} is not installed"
         raise RuntimeError(message)
-    return str(Path(found.origin).parent.parent)
+    return str(Path(spec.origin).parent.parent)

@@ -1,7 +1,7 @@
-"""yt-dlp as a child process: an option of the operator, for what YouTube and TikTok give nobody else.
+"""Runs yt-dlp as a child process, an option of the operator for what YouTube and TikTok give nobody else.
 
-It goes out by itself, past this service's guard of addresses, so it only ever gets addresses that are built here. It
-breaks when a site changes, so what it fails with is told in words and never stops a source.
+It makes its own calls, past this service's guard of addresses, so it only ever gets addresses that are built
+here. It breaks when a site changes, so its failures are reported in words and never stop a source.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-SECONDS: Final = 25
+TIMEOUT_SECONDS: Final = 25
 MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
 """The description of one video is about 1 MB, most of it formats."""
-MAX_WORDS_BYTES: Final = 64 * 1024
+MAX_ERROR_BYTES: Final = 64 * 1024
 
-# Nothing from files of the machine, nothing kept, nothing downloaded.
-_ALWAYS: Final = (
+# No configuration files, no cache, no downloads.
+_OPTIONS: Final = (
     "--ignore-config",
     "--no-cache-dir",
     "--no-progress",
@@ -36,10 +36,10 @@ _ALWAYS: Final = (
     "1",
 )
 
-_UNREACHABLE: Final = r"Name or service not known|name resolution|[Nn]etwork is unreachable|No route to host|Connection refused|timed out"
-# What yt-dlp prints, by what it means (github.com/yt-dlp/yt-dlp, extractor/youtube and extractor/tiktok.py, 2026.08.19).
+_UNREACHABLE_PATTERN: Final = r"Name or service not known|name resolution|[Nn]etwork is unreachable|No route to host|Connection refused|timed out"
+# yt-dlp's messages by their meaning (github.com/yt-dlp/yt-dlp, extractor/youtube and tiktok.py, 2026.08.19).
 _MEANINGS: Final = (
-    ("unreachable", _UNREACHABLE),
+    ("unreachable", _UNREACHABLE_PATTERN),
     (
         "blocked",
         r"not a bot|HTTP Error 429|HTTP Error 403|IP address is blocked|Too Many Requests|captcha|PO Token",
@@ -67,8 +67,10 @@ _MEANINGS: Final = (
 
 
 class ToolFailed(Exception):
-    """`kind` is one of `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`, `upcoming`,
-    `outdated`, `unreachable`, `timed_out`, `too_large`, `missing`, `failed`; `words` is the tool's own last line.
+    """Raised where the tool gave no result. `words` is the tool's own last line.
+
+    `kind` is one of `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`, `upcoming`,
+    `outdated`, `unreachable`, `timed_out`, `too_large`, `missing`, `failed`.
     """
 
     def __init__(self, kind: str, words: str = "") -> None:
@@ -77,39 +79,49 @@ class ToolFailed(Exception):
         self.words = words
 
 
-def ask(tool: str, *arguments: str, address: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """The one JSON object that yt-dlp prints for an address; raises `ToolFailed`.
+def ask(tool: str, *arguments: str, address: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, Any]:
+    """Return the one JSON object that yt-dlp prints for an address. Raises `ToolFailed`.
 
     `tool` is the path of the program. `address` is http(s), so that it can't be read as an option.
     """
     with tempfile.TemporaryDirectory(prefix="video-tool-") as folder:
-        output, words, status = _run([tool, *_ALWAYS, *arguments, "--", address], tool, folder, seconds)
+        output, error_output, status = _run(
+            [tool, *_OPTIONS, *arguments, "--", address], tool, folder, seconds
+        )
     if status != 0:
-        raise ToolFailed(meaning_of(words), _last_line(words))
+        raise ToolFailed(meaning_of(error_output), _last_line(error_output))
     try:
-        found = json.loads(output)
+        answer = json.loads(output)
     except (ValueError, RecursionError):
         raise ToolFailed("failed", "It printed something else than JSON.") from None
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         raise ToolFailed("failed", "It printed something else than an object.")
-    return found
+    return answer
 
 
 def is_installed(tool: str) -> bool:
-    """Whether the program that the operator names can be started."""
+    """Return whether the program that the operator names can be started."""
     return Path(tool).is_file() and os.access(tool, os.X_OK)
 
 
-def meaning_of(words: str) -> str:
-    """By its errors; that the site wasn't reached stands at times only in a warning before them."""
-    errors = "\n".join(line for line in words.splitlines() if not line.startswith("WARNING:"))
+def meaning_of(error_output: str) -> str:
+    """Return the kind of failure by the tool's errors.
+
+    That a site wasn't reached stands at times only in a warning before the errors.
+    """
+    errors = "\n".join(line for line in error_output.splitlines() if not line.startswith("WARNING:"))
     kind = next((kind for kind, pattern in _MEANINGS if re.search(pattern, errors)), "failed")
-    return "unreachable" if kind in {"outdated", "failed"} and re.search(_UNREACHABLE, words) else kind
+    return (
+        "unreachable"
+        if kind in {"outdated", "failed"} and re.search(_UNREACHABLE_PATTERN, error_output)
+        else kind
+    )
 
 
 def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[bytes, str, int]:
-    # Neither secrets nor proxies of ours: an environment of its own. What yt-dlp runs, a JavaScript runtime for one,
-    # is looked for beside it and where the system keeps its programs.
+    """Run the program; return its output, its error output and its status. Raises `ToolFailed`."""
+    # Its own environment, without our secrets and proxies. Programs that yt-dlp runs, such as a JavaScript runtime,
+    # are looked for beside it and in the system's folders.
     environment = {
         "PATH": f"{Path(tool).parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": folder,
@@ -130,18 +142,19 @@ def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[by
         raise ToolFailed("missing", "It could not be started.") from None
     with child:
         try:
-            output, words = _read(child, monotonic() + seconds)
-            return output, words.decode(errors="replace"), child.wait()
+            output, error_output = _read(child, monotonic() + seconds)
+            return output, error_output.decode(errors="replace"), child.wait()
         finally:
-            _end(child)
+            _kill_group(child)
 
 
 def _read(child: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
-    output, words = bytearray(), bytearray()
+    """Return the program's output and error output, before the deadline. Raises `ToolFailed`."""
+    output, error_output = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
-        for stream, kept in ((child.stdout, output), (child.stderr, words)):
+        for stream, buffer in ((child.stdout, output), (child.stderr, error_output)):
             if stream is not None:
-                selector.register(stream, selectors.EVENT_READ, kept)
+                selector.register(stream, selectors.EVENT_READ, buffer)
         while selector.get_map():
             ready = selector.select(max(0.0, deadline - monotonic()))
             if not ready:
@@ -154,19 +167,20 @@ def _read(child: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes
                 key.data.extend(chunk)
             if len(output) > MAX_OUTPUT_BYTES:
                 raise ToolFailed("too_large", "It printed too much.")
-            del words[:-MAX_WORDS_BYTES]
-    return bytes(output), bytes(words)
+            del error_output[:-MAX_ERROR_BYTES]
+    return bytes(output), bytes(error_output)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """With all that it started: a runtime that outlives it would keep the machine busy."""
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """Kill the program with all that it started: a runtime that outlives it would keep the machine busy."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
         return
 
 
-def _last_line(words: str) -> str:
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+def _last_line(error_output: str) -> str:
+    """Return the last error line of the tool, else its last line."""
+    lines = [line.strip() for line in error_output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")] or lines
     return errors[-1][:300] if errors else ""

@@ -97,7 +97,7 @@ def test_secrets_are_compared_in_a_time_that_tells_nothing():
 
 COMPARED = [
     # Whether its owner gave the same one again.
-    "pipeline/ingest/inbound_deliveries/secrets.py: kept.secret.open() == secret",
+    "pipeline/ingest/inbound_deliveries/secrets.py: stored.secret.open() == secret",
 ]
 SECRET = re.compile(r"(?:^|_)(?:secret|signature|mac|hmac|password|api_key|bearer)s?$")
 

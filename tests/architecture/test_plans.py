@@ -422,7 +422,7 @@ def test_entries_are_met_by_index(workspace, filled):
     with seen() as sent:
         find_known(source, found)
         entry_log.read(source, [one.key for one in found])
-        near_duplicates._candidates(marks, datetime.now(UTC))
+        near_duplicates._load_candidates(marks, datetime.now(UTC))
     for table in ("raw_item", "raw_print", "source_entry"):
         filled(table)
     with connection.cursor() as cursor:

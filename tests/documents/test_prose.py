@@ -12,7 +12,7 @@ from analytics import limits as analytics_limits
 from config.core import limits as core_limits
 from pipeline import limits as pipeline_limits
 from pipeline import states
-from pipeline.platforms.simulated import MAX_SCRIPT, SCRIPT_WORDS
+from pipeline.platforms.simulated import MAX_SCRIPT_WORDS, SCRIPT_WORDS
 from pipeline.text import content_buckets
 from tests.documents.tables import said
 from tests.documents.text import read, rows, section
@@ -42,7 +42,7 @@ SENTENCES = [
     ("api/sources.md", f"failing for {pipeline_limits.POLL_DEAD_AFTER.days} days"),
     ("api/publishing.md", "tried again after 1 min, 5 min, 30 min and 2 h"),
     ("api/events.md", f"Events are kept {limits.EVENT_PAYLOADS_KEPT.days} days."),
-    ("api/publishing.md", f"a list of up to {MAX_SCRIPT} words"),
+    ("api/publishing.md", f"a list of up to {MAX_SCRIPT_WORDS} words"),
     (
         "api/inbound-deliveries.md",
         f"At most {pipeline_limits.INBOUND_CALLS.removesuffix('/m')} calls a minute to one source's address",

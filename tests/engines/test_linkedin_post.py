@@ -16,7 +16,7 @@ from pipeline.engines.linkedin_post import (
     PLUGIN,
     VISIBLE_CHARACTERS,
 )
-from pipeline.platforms.linkedin import TEXT_LIMIT
+from pipeline.platforms.linkedin import MAX_TEXT_CHARACTERS
 from pipeline.plugins import Refused
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.writers.extractive import PLUGIN as WRITER
@@ -250,4 +250,4 @@ def test_whatever_the_source_holds_offline_posts_pass_every_check(text: str, url
 
 
 def test_its_longest_is_what_the_platform_takes():
-    assert HARD_MAX_CHARACTERS == TEXT_LIMIT
+    assert HARD_MAX_CHARACTERS == MAX_TEXT_CHARACTERS

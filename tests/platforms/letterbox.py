@@ -9,8 +9,8 @@ from typing import Any
 
 from pipeline import plugins
 from pipeline.platforms.base import AccountInfo, Api, CannotTell, Platform, Renewed, Sent, Setting
-from pipeline.platforms.fitting import FITTING
-from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, json_object, words_of
+from pipeline.platforms.fitting import FITTING_SETTINGS
+from pipeline.platforms.http_calls import ask, ask_once, json_object, platform_message_of, raise_by_status
 from pipeline.plugins import Evidence, NeedsReconnect
 
 LABEL = "Letterbox"
@@ -28,16 +28,16 @@ class Letterbox(Platform):
         Setting("sign", "Signature", "What stands below each letter.", is_required=False),
         Setting("token", "Access token", "From the back of the box.", kind="password", is_secret=True),
         Setting("refresh", "Refresh token", kind="password", is_secret=True, is_required=False),
-        *FITTING,
+        *FITTING_SETTINGS,
     )
 
     def _ask(self, account: Any, http: Any, method: str, path: str, now: datetime, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {account.credentials.get('token', '')}"}
         url = f"{account.config['server']}{path}"
-        response = ask(http, method, url, what=LABEL, headers=headers, **options)
+        response = ask(http, method, url, service=LABEL, headers=headers, **options)
         if response.status != 200:
-            words = words_of(response, "error")
-            fail_plainly(response, what=LABEL, words=words, now=now, is_commit=False)
+            words = platform_message_of(response, "error")
+            raise_by_status(response, service=LABEL, platform_message=words, now=now, is_commit=False)
         return json_object(response.body) or {}
 
     def check_account(self, account, *, http, now):
@@ -56,13 +56,13 @@ class Letterbox(Platform):
         if "refresh" not in account.credentials:
             return None
         body = {"refresh": account.credentials["refresh"]}
-        response = ask(http, "POST", f"{account.config['server']}/renew", what=LABEL, json=body)
+        response = ask(http, "POST", f"{account.config['server']}/renew", service=LABEL, json=body)
         told = json_object(response.body) or {}
         if response.status == 400:
             message = f"{LABEL} doesn't know this refresh token: {told.get('error', '')}"
             raise NeedsReconnect(message, code="refresh_refused", platform_status=400)
         if response.status != 200:
-            fail_plainly(response, what=LABEL, words="", now=now, is_commit=False)
+            raise_by_status(response, service=LABEL, platform_message="", now=now, is_commit=False)
         ends = now + timedelta(seconds=told["ends_in"])
         return Renewed({"token": told["token"], "refresh": told["refresh"]}, ends)
 
@@ -71,10 +71,10 @@ class Letterbox(Platform):
         headers = {"Authorization": f"Bearer {account.credentials.get('token', '')}"}
         url = f"{account.config['server']}/letters"
         body = {"text": post.payload.body, "key": key}
-        response = ask_once(http, "POST", url, what=LABEL, headers=headers, json=body)
+        response = ask_once(http, "POST", url, service=LABEL, headers=headers, json=body)
         if response.status != 200:
-            words = words_of(response, "error")
-            fail_plainly(response, what=LABEL, words=words, now=now, is_commit=True)
+            words = platform_message_of(response, "error")
+            raise_by_status(response, service=LABEL, platform_message=words, now=now, is_commit=True)
         return Sent(external_id=key)
 
     def reconcile(self, account, post, state, *, http, key, now):

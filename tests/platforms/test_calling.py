@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from config.core.http_client import ConnectFailed, TimedOut
-from pipeline.platforms.http_calls import ask, ask_once, fail_plainly, wait_until_reset, words_of
+from pipeline.platforms.http_calls import (
+    ask,
+    ask_once,
+    platform_message_of,
+    raise_by_status,
+    wait_until_reset,
+)
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from tests.platforms.support import answer, client
 
@@ -27,7 +33,7 @@ SOON = NOW + timedelta(seconds=90)
 def test_a_repeatable_call_is_tried_later(*, may_have_reached: bool) -> None:
     http, _ = client(TimedOut("No answer.", may_have_reached=may_have_reached))
     with pytest.raises(TryLater, match=r"^Example couldn't be reached: No answer\.$") as failed:
-        ask(http, "GET", "https://e.example/", what="Example")
+        ask(http, "GET", "https://e.example/", service="Example")
     assert failed.value.code == "unreachable"
 
 
@@ -36,9 +42,9 @@ def test_the_commit_is_unknown_once_it_may_have_reached() -> None:
         TimedOut("No answer.", may_have_reached=True), ConnectFailed("Nobody.", may_have_reached=False)
     )
     with pytest.raises(OutcomeUnknown):
-        ask_once(http, "POST", "https://e.example/", what="Example")
+        ask_once(http, "POST", "https://e.example/", service="Example")
     with pytest.raises(TryLater):
-        ask_once(http, "POST", "https://e.example/", what="Example")
+        ask_once(http, "POST", "https://e.example/", service="Example")
 
 
 class Strict:
@@ -54,7 +60,11 @@ class Strict:
 def test_what_can_not_be_sent_is_refused_without_a_word_of_it(call: Callable[..., Response]) -> None:
     with pytest.raises(Refused) as failed:
         call(
-            Strict(), "POST", "https://e.example/", what="Example", headers={"Authorization": "s3cret\u200b"}
+            Strict(),
+            "POST",
+            "https://e.example/",
+            service="Example",
+            headers={"Authorization": "s3cret\u200b"},
         )
 
     assert failed.value.code == "cannot_be_sent"
@@ -116,10 +126,10 @@ def test_what_a_status_means(
 ) -> None:
     for kind, is_commit in ((before, False), (at_the_commit, True)):
         with pytest.raises(PluginError) as failed:
-            fail_plainly(
+            raise_by_status(
                 answer(status, {"error": "Because."}),
-                what="Example",
-                words="Because.",
+                service="Example",
+                platform_message="Because.",
                 now=NOW,
                 is_commit=is_commit,
             )
@@ -129,7 +139,13 @@ def test_what_a_status_means(
 
 def test_a_busy_platform_lets_the_whole_account_rest() -> None:
     with pytest.raises(TryLater) as failed:
-        fail_plainly(answer(429, {}, {"Retry-After": "7"}), what="Example", words="", now=NOW, is_commit=True)
+        raise_by_status(
+            answer(429, {}, {"Retry-After": "7"}),
+            service="Example",
+            platform_message="",
+            now=NOW,
+            is_commit=True,
+        )
     assert (failed.value.after, failed.value.is_of_account) == (timedelta(seconds=7), True)
 
 
@@ -149,4 +165,4 @@ def test_a_busy_platform_lets_the_whole_account_rest() -> None:
     ],
 )
 def test_words_of_a_failure(body: object, said: str) -> None:
-    assert words_of(answer(400, body), "error.message", "title") == said
+    assert platform_message_of(answer(400, body), "error.message", "title") == said

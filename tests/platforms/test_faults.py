@@ -41,7 +41,7 @@ KEEPS_FROM_DOUBLING = frozenset({"server_key", "client_id", "draft_flip", "resum
 @contextlib.contextmanager
 def impatience() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(http_calls, "SECONDS", 0.8)
+        patched.setattr(http_calls, "TIMEOUT_SECONDS", 0.8)
         patched.setattr(http_calls, "UPLOAD_SECONDS", 0.8)
         yield
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from config.core.http_client import OutboundError, TimedOut
 from pipeline.platforms.base import Account, Found, Sent
-from pipeline.platforms.feed import MAX_TITLE, PLUGIN, entry_id
+from pipeline.platforms.feed import MAX_TITLE_CHARACTERS, PLUGIN, entry_id
 from pipeline.platforms.payload_types import Adapted, Length, Payload
 from pipeline.plugins import ConfigInvalid, TryLater
 from tests.platforms.support import answer, client
@@ -55,7 +55,7 @@ def test_feed_without_an_address_still_takes_everything(config: dict[str, str]) 
         ({}, {}),
         ({"title": "  News "}, {"title": "News"}),
         ({"title": " "}, {}),
-        ({"title": "x" * MAX_TITLE}, {"title": "x" * MAX_TITLE}),
+        ({"title": "x" * MAX_TITLE_CHARACTERS}, {"title": "x" * MAX_TITLE_CHARACTERS}),
     ],
 )
 def test_title_is_trimmed(config: dict[str, object], clean: dict[str, object]) -> None:
@@ -66,7 +66,7 @@ def test_title_is_trimmed(config: dict[str, object], clean: dict[str, object]) -
     ("config", "problems"),
     [
         ({"title": 1}, [("config.title", "invalid")]),
-        ({"title": "x" * (MAX_TITLE + 1)}, [("config.title", "too_long")]),
+        ({"title": "x" * (MAX_TITLE_CHARACTERS + 1)}, [("config.title", "too_long")]),
         ({"feed_url": "https://a.com/"}, [("config.feed_url", "unknown_field")]),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.platforms.fitting import ELLIPSIS, FITTING, fit_text, shorten_text
+from pipeline.platforms.fitting import ELLIPSIS, FITTING_SETTINGS, fit_text, shorten_text
 from pipeline.platforms.payload_types import AdaptationStep, Payload, PayloadAsset
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes
 from pipeline.text.links import find_links
@@ -33,7 +33,7 @@ def test_too_long_is_left_for_a_person_unless_told_otherwise() -> None:
     long = "Trams run from April. " * 5
 
     assert fit_text(payload(long), RULE, {}).parts == (long.strip(),)
-    assert FITTING[0].default == "refuse"
+    assert FITTING_SETTINGS[0].default == "refuse"
 
 
 def test_shortened_at_the_last_sentence_that_fits() -> None:

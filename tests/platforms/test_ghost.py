@@ -10,7 +10,7 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.platforms.ghost import PLUGIN
-from pipeline.platforms.ghost.site import clean_address, fail
+from pipeline.platforms.ghost.site import clean_address, raise_for_response
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from tests.platforms.servers import ghost
 from tests.platforms.servers.base import Answer, picture
@@ -400,7 +400,7 @@ ERRORS = {
 def test_errors(status, kind, code, raised, told, is_commit):
     body = {"errors": [{"message": "Not so.", "context": "It is so.", "type": kind, "code": code}]}
     with pytest.raises(raised) as failure:
-        fail(answer(status, body), now=NOW, is_commit=is_commit)
+        raise_for_response(answer(status, body), now=NOW, is_commit=is_commit)
 
     assert (failure.value.code, failure.value.platform_status) == (told, status)
     assert failure.value.message.endswith(".")
@@ -413,12 +413,12 @@ def test_errors(status, kind, code, raised, told, is_commit):
 )
 def test_what_proves_nothing(status, before, at_commit):
     with pytest.raises(before):
-        fail(answer(status, b"<html></html>"), now=NOW)
+        raise_for_response(answer(status, b"<html></html>"), now=NOW)
     with pytest.raises(at_commit):
-        fail(answer(status, b"<html></html>"), now=NOW, is_commit=True)
+        raise_for_response(answer(status, b"<html></html>"), now=NOW, is_commit=True)
 
 
 def test_a_firewalls_page_is_waited_out():
     with pytest.raises(TryLater) as failure:
-        fail(answer(403, b"<html>Attention Required!</html>"), now=NOW)
+        raise_for_response(answer(403, b"<html>Attention Required!</html>"), now=NOW)
     assert (failure.value.code, failure.value.after) == ("firewall", timedelta(minutes=15))

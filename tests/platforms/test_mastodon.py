@@ -37,7 +37,7 @@ COMBINED = "e\u0301"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_calls, "SECONDS", 0.8)
+    monkeypatch.setattr(http_calls, "TIMEOUT_SECONDS", 0.8)
     monkeypatch.setattr(http_calls, "UPLOAD_SECONDS", 0.8)
 
 

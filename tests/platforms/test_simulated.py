@@ -13,11 +13,11 @@ from config.core.http_client import ConnectFailed, TimedOut
 from pipeline.platforms.base import METRICS, Account, CannotTell, Found, Sample, Sent
 from pipeline.platforms.payload_types import Adapted, Length, Payload
 from pipeline.platforms.simulated import (
-    MAX_SCRIPT,
-    METRICS_PAGE,
+    IDS_PER_METRICS_CALL,
+    MAX_SCRIPT_WORDS,
+    MAX_TEXT_CHARACTERS,
     PLUGIN,
     SCRIPT_WORDS,
-    TEXT_LIMIT,
     made_up_metrics,
 )
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
@@ -143,7 +143,7 @@ def test_every_script_word_is_allowed() -> None:
         ([1], "invalid"),
         ([["ok"]], "invalid"),
         (None, "invalid"),
-        (["ok"] * (MAX_SCRIPT + 1), "too_long"),
+        (["ok"] * (MAX_SCRIPT_WORDS + 1), "too_long"),
     ],
 )
 def test_wrong_script_is_named(script: object, code: str) -> None:
@@ -161,11 +161,11 @@ def test_wrong_script_of_a_payload_is_named() -> None:
 
 
 def test_text_is_counted_in_code_points() -> None:
-    assert PLUGIN.length(ACCOUNT, post("é😀")) == Length(2, TEXT_LIMIT, "characters")
-    assert PLUGIN.validate(ACCOUNT, post("😀" * TEXT_LIMIT)) == ()
-    assert [problem.message for problem in PLUGIN.validate(ACCOUNT, post("😀" * (TEXT_LIMIT + 1)))] == [
-        "The text has 5001 characters; 5000 are the most."
-    ]
+    assert PLUGIN.length(ACCOUNT, post("é😀")) == Length(2, MAX_TEXT_CHARACTERS, "characters")
+    assert PLUGIN.validate(ACCOUNT, post("😀" * MAX_TEXT_CHARACTERS)) == ()
+    assert [
+        problem.message for problem in PLUGIN.validate(ACCOUNT, post("😀" * (MAX_TEXT_CHARACTERS + 1)))
+    ] == ["The text has 5001 characters; 5000 are the most."]
 
 
 def test_reconcile_asks_for_the_key_and_takes_the_oldest() -> None:
@@ -189,17 +189,21 @@ def test_reconcile_takes_no_unreadable_list_for_a_proof(body: object) -> None:
 
 
 def test_metrics_are_asked_in_pages_and_keep_their_order() -> None:
-    sent = [(Sent(f"p{place}"), NOW) for place in range(METRICS_PAGE + 1)]
-    first = {f"p{place}": dict.fromkeys(METRICS, place) for place in range(METRICS_PAGE)}
-    last = {f"p{METRICS_PAGE}": dict.fromkeys(METRICS, METRICS_PAGE)}
+    sent = [(Sent(f"p{place}"), NOW) for place in range(IDS_PER_METRICS_CALL + 1)]
+    first = {f"p{place}": dict.fromkeys(METRICS, place) for place in range(IDS_PER_METRICS_CALL)}
+    last = {f"p{IDS_PER_METRICS_CALL}": dict.fromkeys(METRICS, IDS_PER_METRICS_CALL)}
     http, recorder = client(answer(200, {"data": first}), answer(200, {"data": last}))
 
     samples = PLUGIN.metrics(ACCOUNT, sent, http=http, now=NOW)
 
     assert samples == tuple(
-        tuple(Sample(metric, place) for metric in METRICS) for place in range(METRICS_PAGE + 1)
+        tuple(Sample(metric, place) for metric in METRICS) for place in range(IDS_PER_METRICS_CALL + 1)
     )
-    assert recorder.asked[1] == ("GET", f"https://simulated.invalid/metrics?ids=p{METRICS_PAGE}", None)
+    assert recorder.asked[1] == (
+        "GET",
+        f"https://simulated.invalid/metrics?ids=p{IDS_PER_METRICS_CALL}",
+        None,
+    )
     assert len(recorder.asked) == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found
 from pipeline.platforms.wordpress import PLUGIN
-from pipeline.platforms.wordpress.site import clean_address, fail, read_json
+from pipeline.platforms.wordpress.site import clean_address, raise_for_response, read_json
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from tests.platforms.servers import wordpress
 from tests.platforms.servers.base import Answer, picture
@@ -115,7 +115,7 @@ ERRORS = {
 def test_errors(status, code, raised, told, is_commit):
     body = {"code": code, "message": "<strong>Error:</strong> Not &#8220;so&#8221;."}
     with pytest.raises(raised) as failure:
-        fail(answer(status, body), now=NOW, is_commit=is_commit)
+        raise_for_response(answer(status, body), now=NOW, is_commit=is_commit)
 
     assert (failure.value.code, failure.value.platform_status) == (told, status)
     assert failure.value.platform_message == "Error: Not “so”"
@@ -137,15 +137,17 @@ def test_what_proves_nothing(status, before, at_commit):
         status, b"<html><h1>Maintenance</h1></html>", {"location": "https://www.example.com/x?secret=1"}
     )
     with pytest.raises(before) as failure:
-        fail(page, now=NOW)
+        raise_for_response(page, now=NOW)
     assert "secret" not in failure.value.message
     with pytest.raises(at_commit):
-        fail(page, now=NOW, is_commit=True)
+        raise_for_response(page, now=NOW, is_commit=True)
 
 
 def test_a_firewalls_page_is_waited_out():
     with pytest.raises(TryLater) as failure:
-        fail(answer(403, b"<html><title>Attention Required! | Cloudflare</title></html>"), now=NOW)
+        raise_for_response(
+            answer(403, b"<html><title>Attention Required! | Cloudflare</title></html>"), now=NOW
+        )
 
     assert (failure.value.code, failure.value.after, failure.value.is_of_account) == (
         "firewall",

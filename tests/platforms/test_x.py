@@ -242,7 +242,7 @@ def test_absence_needs_a_whole_list(given: dict[str, Any], expected: type) -> No
 
 def test_absence_waits_until_the_list_has_settled() -> None:
     post = PLUGIN.adapt(ACCOUNT, text("A."))
-    tried = NOW - timeline_search.SETTLED
+    tried = NOW - timeline_search.SETTLE_TIME
     nothing = answer(200, {"meta": {"result_count": 0}})
 
     def looked(**state: Any) -> object:

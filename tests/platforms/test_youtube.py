@@ -33,7 +33,7 @@ STATE = {"session": "https://www.googleapis.com/upload/youtube/v3/videos?upload_
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(youtube_upload, "CHUNK", server_of.GRANULE)
+    monkeypatch.setattr(youtube_upload, "CHUNK_BYTES", server_of.GRANULE)
 
 
 def codes(payload: Payload, **profile: Any) -> list[tuple[str | None, str]]:

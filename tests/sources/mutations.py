@@ -19,7 +19,7 @@ from pathlib import Path
 
 import feedparser
 
-from pipeline.sources.feeds.decoding import ILLEGAL
+from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS
 from pipeline.sources.feeds.parser_child import answer_of
 
 SAMPLES = Path(__file__).parent / "samples" / "rss"
@@ -128,7 +128,9 @@ def alone(document):
         identity = (entry.get("id") or "").strip()
         if identity:
             # Copies are one entry, whatever illegal characters are in them.
-            seen.add(tuple(ILLEGAL.sub("", text or "") for text in (identity, link, entry.get("title"))))
+            seen.add(
+                tuple(ILLEGAL_CHARACTERS.sub("", text or "") for text in (identity, link, entry.get("title")))
+            )
         elif link or any((text or "").strip() for text in texts):
             nameless += 1
     # A copy whose link is broken is none of its own.

@@ -75,7 +75,7 @@ def test_a_helper_that_died_meanwhile_is_replaced():
 
 
 def test_a_helper_is_replaced_after_so_many_feeds(monkeypatch):
-    monkeypatch.setattr(parser_pool, "FEEDS_OF_ONE", 2)
+    monkeypatch.setattr(parser_pool, "MAX_FEEDS_PER_HELPER", 2)
     title("a")
     first = idle()
     title("b")
@@ -128,7 +128,7 @@ def test_many_at_once_each_get_their_own_answer():
     names = [f"feed-{number}" for number in range(40)]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(title, names)) == names
-    assert len(idle()) <= parser_pool.MOST_IDLE
+    assert len(idle()) <= parser_pool.MAX_IDLE_HELPERS
 
 
 def test_a_fork_of_this_process_leaves_its_helpers_alone():

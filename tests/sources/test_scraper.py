@@ -371,7 +371,7 @@ def test_failing_page_of_the_first_poll_is_not_lost_among_older_ones():
 def test_first_poll_without_time_leaves_the_newest_for_later(monkeypatch):
     names = [f"story-of-bread-{number}" for number in range(12)]
     site = blog(*names)
-    monkeypatch.setattr(polite_fetch, "LONGEST_PAUSE", float("-inf"))
+    monkeypatch.setattr(polite_fetch, "MAX_PAUSE_SECONDS", float("-inf"))
     first = fetch(site)
     monkeypatch.undo()
     monkeypatch.setattr(polite_fetch, "pause", lambda seconds: None)

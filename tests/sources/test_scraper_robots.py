@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from config.core.http_client import AddressRefused, ConnectFailed, NameNotFound, TimedOut
-from pipeline.sources.web_pages.robots import MAX_REDIRECTS, ROBOTS_BYTES, Robots, product_token, select
+from pipeline.sources.web_pages.robots import MAX_REDIRECTS, ROBOTS_BYTES, Robots, product_token, select_rules
 
 from .fake_site import FakeSite, reply
 
@@ -280,7 +280,7 @@ def test_product_token(user_agent, token):
 
 
 def test_select_keeps_what_holds_for_us_only():
-    text, sitemaps = select(
+    text, sitemaps = select_rules(
         "User-agent: a\nDisallow: /\nUser-agent: us\nallow: /x\ndisallow: /", "us", base="https://x/"
     )
     assert (text, sitemaps) == ("User-agent: *\nAllow: /x\nDisallow: /", ())
@@ -288,7 +288,7 @@ def test_select_keeps_what_holds_for_us_only():
 
 def test_a_sitemap_without_an_address_is_passed_over():
     text = "Sitemap: http://[foo\nSitemap: /right.xml\nUser-agent: *\nDisallow: /a"
-    rules, sitemaps = select(text, "content-pipeline", base=ROBOTS)
+    rules, sitemaps = select_rules(text, "content-pipeline", base=ROBOTS)
     assert sitemaps == ("https://site.example/right.xml",)
     assert "Disallow: /a" in rules
 
@@ -296,5 +296,7 @@ def test_a_sitemap_without_an_address_is_passed_over():
 @pytest.mark.parametrize("line", [" " * 4000 + "x", "allow:" + " " * 4000 + "x", "a" + " " * 4090])
 def test_blanks_cost_nothing(line):
     """Trying every way to share them out between name and value takes hours for so many lines."""
-    rules, _ = select(f"User-agent: *\nDisallow: /a # why\n{f'{line}{chr(10)}' * 2000}", "x", base=ROBOTS)
+    rules, _ = select_rules(
+        f"User-agent: *\nDisallow: /a # why\n{f'{line}{chr(10)}' * 2000}", "x", base=ROBOTS
+    )
     assert rules.startswith("User-agent: *\nDisallow: /a")

@@ -14,7 +14,7 @@ from pipeline.plugins import TryLater
 from pipeline.sources.base import EntryMedia
 from pipeline.sources.tiktok import PLUGIN
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok.video import of_oembed, video_id_of
+from pipeline.sources.tiktok.video import from_oembed, video_id_of
 
 from .fake_http import FakeHttp, answer
 from .recorded_tool import RecordedTool
@@ -104,7 +104,7 @@ def test_a_link_is_told_with_its_words_and_its_author(tiktok):
 
 
 def test_the_recorded_answer_is_read():
-    video = of_oembed(json.loads(sample("oembed.json")), SCOUT)
+    video = from_oembed(json.loads(sample("oembed.json")), SCOUT)
     assert (video.id, video.author_name, video.url) == (NUMBER, "scout2015", SCOUT)
 
 
@@ -229,7 +229,7 @@ def test_an_address_that_is_none_is_no_video(target):
     http = FakeHttp(*[answer(status=301, Location=target)] * 5)
     oembed = OEmbed(http, "https://www.tiktok.com", "https://vm.tiktok.com", monotonic() + 60)
     with pytest.raises(NoVideo) as caught:
-        oembed.address_of("https://vm.tiktok.com/ZMabc123/")
+        oembed.resolve_link("https://vm.tiktok.com/ZMabc123/")
     assert caught.value.kind == "unavailable"
     # The short hosts are asked themselves.
     assert http.asked[0][0] == "https://vm.tiktok.com/ZMabc123/"
@@ -294,7 +294,7 @@ def test_a_state_of_no_sense_is_forgotten(tiktok, state):
 
 
 def test_time_that_is_used_up_leaves_the_rest(tiktok, monkeypatch):
-    monkeypatch.setattr("pipeline.sources.tiktok.SECONDS", 0)
+    monkeypatch.setattr("pipeline.sources.tiktok.CALLS_SECONDS", 0)
     assert Polls(tiktok, links=[SCOUT]).fails().code == "tiktok_away"
     assert tiktok.asked == []
 

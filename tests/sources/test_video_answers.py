@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from config.core.http_client import BadResponse
 from pipeline.sources.caption_text import read_json3, to_text
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok.video import of_tool, plain_address, video_id_of
-from pipeline.sources.youtube.api import ApiFailed, DataApi, moment, next_midnight, seconds_of
+from pipeline.sources.tiktok.video import from_tool, plain_address, video_id_of
+from pipeline.sources.youtube.api import ApiFailed, DataApi, next_midnight, parse_moment, seconds_of
 from pipeline.sources.youtube.captions import Captions, NoCaptions
 from pipeline.sources.youtube.memory import YouTubeMemory
 
@@ -128,7 +128,7 @@ def test_any_oembed_is_a_video_or_a_reason(found):
 @given(found=JSON | mutated(tiktok_sample("account.json")))
 def test_any_entry_of_the_tool_is_a_video_or_none(found):
     for one in found.get("entries") or [] if isinstance(found, dict) and isinstance(found.get("entries"), list) else [found]:  # fmt: skip
-        video = of_tool(one, NOW)
+        video = from_tool(one, NOW)
         assert video is None or (video.entry.url.startswith("https://") and len(video.id) >= 6)
 
 
@@ -171,7 +171,7 @@ def test_durations_are_read(duration, seconds):
     ],
 )
 def test_moments_are_read(written, read):
-    assert moment(written) == read
+    assert parse_moment(written) == read
 
 
 @pytest.mark.parametrize(

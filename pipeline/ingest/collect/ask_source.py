@@ -1,4 +1,4 @@
-"""Ask a source once, with what its kind needs; a permanent redirect is believed when several polls saw it."""
+"""Fetches a source once, and follows a permanent redirect after several polls have seen it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,27 @@ if TYPE_CHECKING:
 
 
 def fetch(source: Source, state: Mapping[str, Any], *, http: Client, now: datetime) -> Fetch:
-    """What its kind reads of it now; `state` is what that remembers of the last poll. Writes nothing.
+    """Return what the source's kind reads now. Writes nothing.
 
-    Raises a `PluginError`.
+    `state` is what the kind remembered of the last poll. Raises a `PluginError`.
     """
     kind = kind_of(source.type)
     return kind.fetch(source.config, state, http=http, now=now, environment=environment_of_source(kind))
 
 
 def host_of(source: Source) -> str:
-    """The host that is mostly asked; empty for a kind that asks nobody."""
+    """Return the host that gets most of the requests; empty for a kind that makes none."""
     kind = kind_of(source.type)
     return kind.host(source.config, environment_of_source(kind))[:255]
 
 
 @dataclass(frozen=True)
 class Move:
-    """What a poll changes of a source: where it was seen to lead, and the new settings when that is believed."""
+    """The changes that a redirect makes to a source.
+
+    `moved` records where the redirects lead and since when; `config` holds the new settings once they are
+    believed.
+    """
 
     moved: Mapping[str, Any] | None
     config: Mapping[str, Any] | None = None
@@ -49,37 +53,39 @@ class Move:
 
 
 def follow(source: Source, target: str, *, now: datetime) -> Move:
-    """What becomes of the source's address. It follows where enough polls saw it, and no other source is there.
+    """Decide whether the source's address follows a permanent redirect.
 
+    It does after enough polls saw the same `target`, unless another source of the workspace has that address.
     `target` is where permanent redirects led at this poll, empty where there were none.
     """
     if not target or not _may_follow(source.config.get("url"), target):
         return Move(None)
-    before = source.moved if source.moved and source.moved["to"] == target else None
-    since = before["since"] if before else as_z(now)
-    polls = before["polls"] + 1 if before else 1
-    seen = {"to": target, "since": since, "polls": polls}
+    previous = source.moved if source.moved and source.moved["to"] == target else None
+    since = previous["since"] if previous else as_z(now)
+    polls = previous["polls"] + 1 if previous else 1
+    move_state = {"to": target, "since": since, "polls": polls}
     if polls < limits.MOVE_POLLS or now - (read_moment(since) or now) < limits.MOVE_AFTER:
-        return Move(seen)
+        return Move(move_state)
     config = _moved_config(source, target)
     if config is None:
-        return Move(seen)
+        return Move(move_state)
     if _is_taken(source, config):
         message = _("It has moved to %(address)s, which is another source of this workspace already.")
-        return Move(seen, note=Note("moved_to_known", message % {"address": target}))
+        return Move(move_state, note=Note("moved_to_known", message % {"address": target}))
     message = _("It has moved: from %(old)s to %(new)s.") % {"old": source.config["url"], "new": target}
     return Move(None, config, Note("moved", message))
 
 
 def _may_follow(address: Any, target: str) -> bool:
+    """Return whether `target` is another address that may replace this one."""
     if not isinstance(address, str) or address == target:
         return False
-    # What was fetched safely isn't given up for a line in an answer.
+    # A redirect must not downgrade https to http.
     return not (urlsplit(address).scheme == "https" and urlsplit(target).scheme != "https")
 
 
 def _moved_config(source: Source, target: str) -> Mapping[str, Any] | None:
-    """Its settings with that address; None where its kind doesn't take it."""
+    """Return the source's settings with that address; `None` where its kind rejects it."""
     try:
         return kind_of(source.type).clean_config({**source.config, "url": target})
     except ConfigInvalid:
@@ -87,6 +93,7 @@ def _moved_config(source: Source, target: str) -> Mapping[str, Any] | None:
 
 
 def _is_taken(source: Source, config: Mapping[str, Any]) -> bool:
+    """Return whether another live source of the workspace has that type and address."""
     return (
         Source.everywhere.filter(
             workspace_id=source.workspace_id,

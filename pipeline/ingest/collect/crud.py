@@ -1,6 +1,7 @@
-"""Register, change and delete sources, and have one polled at once.
+"""Registers, changes, deletes and restores sources, and has one polled at once.
 
-Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone` (`poll_source.py`).
+Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone`
+(`poll_source.py`).
 """
 
 from __future__ import annotations
@@ -61,17 +62,17 @@ CHANGEABLE: Final = (
 )
 
 
-_ABILITIES: Final = frozenset({"config", "engines", "persona_id"})
-"""What decides whether a source can work here."""
+_AVAILABILITY_FIELDS: Final = frozenset({"config", "engines", "persona_id"})
+"""Fields that decide whether a source can work on this instance."""
 
 
-_ADDRESSES: Final = ("url", "sitemap")
-"""Settings that hold what is fetched."""
+_ADDRESS_SETTINGS: Final = ("url", "sitemap")
+"""Settings that hold the address that is fetched."""
 
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """What a person says of a source; None where it isn't said."""
+    """The fields of a source as a person sets them; `None` where a field isn't set."""
 
     type: str
     name: str = ""
@@ -88,18 +89,22 @@ class SourceSettings:
 
 
 def register(
-    workspace: Workspace, given: SourceSettings, *, test: bool = False, now: datetime | None = None
+    workspace: Workspace, settings: SourceSettings, *, test: bool = False, now: datetime | None = None
 ) -> Source:
-    """A new source, polled at once where its kind is fetched.
+    """Save and return a new source, polled at once where its kind is fetched.
 
-    Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work here.
+    Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work
+    here.
     """
     now = now or utc_now()
-    return add(checked(workspace, given, test=test, now=now), workspace=workspace, now=now)
+    return add(checked(workspace, settings, test=test, now=now), workspace=workspace, now=now)
 
 
 def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Store what `checked` made, polled at once where its kind is fetched; raises `SourcesExceeded`."""
+    """Save the row that `checked` returned, polled at once where its kind is fetched.
+
+    Raises `SourcesExceeded`.
+    """
     wake_at = now if kind_of(source.type).fetches else None
     with transaction.atomic():
         refuse_past_plan(workspace, test=source.test)
@@ -111,53 +116,54 @@ def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
     return source
 
 
-def checked(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> Source:
-    """The source as a row that isn't stored.
+def checked(workspace: Workspace, settings: SourceSettings, *, test: bool, now: datetime) -> Source:
+    """Return the validated source as a row that isn't saved.
 
-    Raises `Invalid` with all that is wrong at once, what can't work here among it and the form that would be taken; else
-    `SourceUnavailable` or `EngineUnavailable`.
+    Raises `Invalid` with all faults at once, among them what can't work here, and with the form that would be
+    accepted; else `SourceUnavailable` or `EngineUnavailable`.
     """
-    config, faults = _settings_of(kind_of(given.type), given.config, {"type": given.type})
-    faults += _faults_beside(
+    config, faults = _clean_settings(kind_of(settings.type), settings.config, {"type": settings.type})
+    faults += _check_fields(
         workspace,
-        engines=given.engines,
-        persona_id=given.persona_id,
-        outlets=given.outlets,
+        engines=settings.engines,
+        persona_id=settings.persona_id,
+        outlets=settings.outlets,
         config=config or {},
-        minutes=given.poll_interval_minutes,
+        minutes=settings.poll_interval_minutes,
         test=test,
     )
-    row = row_of(workspace, given, config or {}, test=test, now=now)
-    _refuse(faults, row if config is not None else None)
+    row = row_of(workspace, settings, config or {}, test=test, now=now)
+    _raise_faults(faults, row if config is not None else None)
     return row
 
 
-def _settings_of(
+def _clean_settings(
     kind: SourceKind,
     given: Mapping[str, Any],
-    named: Mapping[str, str],
-    kept: Mapping[str, Any] = MappingProxyType({}),
+    shown_fields: Mapping[str, str],
+    stored: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[dict[str, Any] | None, list[Detail]]:
-    """The settings as they would be stored, and what is wrong with them.
+    """Return the settings as they would be stored, and their faults.
 
-    The first fault says the form that would be taken, which begins with what is `named`, and in which settings that
-    aren't given are those that are `kept`. None where no such form is known.
+    The message of the first fault shows a form that would be accepted: it begins with the fields of
+    `shown_fields`, and takes settings that aren't `given` from `stored`. The settings are `None` where no such
+    form is known.
     """
     try:
         return clean_config(kind, given), []
     except Invalid as error:
         first, *others = error.detail
-    for settings in ({**kept, **given}, given):
-        meant = as_meant(kind, settings)
+    for settings in ({**stored, **given}, given):
+        corrected = as_meant(kind, settings)
         with suppress(Invalid):
-            config = clean_config(kind, meant)
-            fields = {**named, **beside_config(kind, given)}
-            form = ", ".join([*filter(None, [written(fields)[1:-1]]), f'"config": {written(meant)}'])
-            return config, [replace(first, message=f"{first.message} Send {{{form}}}."), *others]
+            config = clean_config(kind, corrected)
+            fields = {**shown_fields, **beside_config(kind, given)}
+            example = ", ".join([*filter(None, [written(fields)[1:-1]]), f'"config": {written(corrected)}'])
+            return config, [replace(first, message=f"{first.message} Send {{{example}}}."), *others]
     return None, [first, *others]
 
 
-def _faults_beside(
+def _check_fields(
     workspace: Workspace,
     *,
     engines: Sequence[str],
@@ -167,13 +173,13 @@ def _faults_beside(
     minutes: int | None,
     test: bool,
 ) -> list[Detail]:
-    """What is wrong with what a source refers to, and with how often it is polled."""
+    """Return the faults of a source's references and of its poll interval."""
     faults: list[Detail] = []
     checks: tuple[Callable[[], None], ...] = (
         lambda: check_references(workspace, engines, persona_id, outlets, test=test),
         lambda: check_pool(workspace, config, test=test),
         lambda: own_feeds.refuse(
-            workspace.pk, {f"config.{name}": config[name] for name in _ADDRESSES if name in config}
+            workspace.pk, {f"config.{name}": config[name] for name in _ADDRESS_SETTINGS if name in config}
         ),
         lambda: check_interval(workspace, minutes),
     )
@@ -185,8 +191,12 @@ def _faults_beside(
     return faults
 
 
-def _refuse(faults: list[Detail], row: Source | None) -> None:
-    """Raises for all that is wrong at once; what a `row` can't do here is among it, or the one refusal."""
+def _raise_faults(faults: list[Detail], row: Source | None) -> None:
+    """Raise `Invalid` with all faults at once, those of availability among them.
+
+    With no other fault, what `row` can't do here is raised as it is: `SourceUnavailable` or
+    `EngineUnavailable`.
+    """
     if row is not None:
         try:
             refuse_unavailable(row)
@@ -199,24 +209,24 @@ def _refuse(faults: list[Detail], row: Source | None) -> None:
 
 
 def row_of(
-    workspace: Workspace, given: SourceSettings, config: Mapping[str, Any], *, test: bool, now: datetime
+    workspace: Workspace, settings: SourceSettings, config: Mapping[str, Any], *, test: bool, now: datetime
 ) -> Source:
-    """What a person says as a row that isn't stored."""
+    """Return a person's settings as a source row that isn't saved."""
     return Source(
         workspace=workspace,
         test=test,
-        name=given.name or name_for(kind_of(given.type), config),
-        type=given.type,
+        name=settings.name or name_for(kind_of(settings.type), config),
+        type=settings.type,
         config=dict(config),
-        engines=list(given.engines),
-        variants=given.variants,
-        persona_id=given.persona_id,
-        outlets=list(given.outlets),
-        poll_interval_minutes=given.poll_interval_minutes,
-        autopilot=given.autopilot,
-        first_poll=given.first_poll,
-        max_age_days=given.max_age_days,
-        max_burst=given.max_burst,
+        engines=list(settings.engines),
+        variants=settings.variants,
+        persona_id=settings.persona_id,
+        outlets=list(settings.outlets),
+        poll_interval_minutes=settings.poll_interval_minutes,
+        autopilot=settings.autopilot,
+        first_poll=settings.first_poll,
+        max_age_days=settings.max_age_days,
+        max_burst=settings.max_burst,
         request_id=request_id(),
         created_at=now,
         updated_at=now,
@@ -231,10 +241,11 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Source:
-    """Change settings and, with `status`, pause or resume. `changes` holds only what was given.
+    """Change settings and, with `status`, pause or resume. `changes` holds only the fields to change.
 
-    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
-    Raises as `register` for what the source, as it would be, can't do here; one that is paused is asked when it resumes.
+    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it
+    was read. Raises as `register` for what the changed source can't do here; a paused source is checked when
+    it resumes.
     """
     with transaction.atomic():
         # Locked, so that two changes at once meet each other's version and settings.
@@ -243,7 +254,7 @@ def change(
         if row.deleted_at is not None:
             raise Conflict.because(code="deleted", message="This source was deleted.", field=None)
         if not changes:
-            # Nothing was said, so nothing is written and the version stays.
+            # Nothing to change: nothing is written, and the version stays.
             return row
         kind = kind_of(row.type)
         values = checked_changes(row, changes, workspace=workspace)
@@ -252,7 +263,7 @@ def change(
             values |= {"window": None, "moved": None, "interval_seconds": None}
         status = changes.get("status")
         if status is not None and status != row.status:
-            _switch(row, status, workspace, fetches=kind.fetches, now=now)
+            _change_status(row, status, workspace, fetches=kind.fetches, now=now)
         elif (
             kind.fetches
             and row.status in POLLED_SOURCES
@@ -270,14 +281,17 @@ def change(
 
 
 def checked_changes(row: Source, changes: Mapping[str, Any], *, workspace: Workspace) -> dict[str, Any]:
-    """What would be written of these changes. Raises as `checked`, with the settings of the row in the form."""
+    """Return the values to write for these changes.
+
+    Raises as `checked`; the form in the message is filled up with the row's own settings.
+    """
     values = {name: value for name, value in changes.items() if name in CHANGEABLE}
     faults: list[Detail] = []
     config: dict[str, Any] | None = row.config
     if "config" in values:
-        config, faults = _settings_of(kind_of(row.type), values["config"], {}, row.config)
+        config, faults = _clean_settings(kind_of(row.type), values["config"], {}, row.config)
         values["config"] = config or {}
-    faults += _faults_beside(
+    faults += _check_fields(
         workspace,
         engines=values.get("engines", ()),
         persona_id=values.get("persona_id"),
@@ -286,22 +300,23 @@ def checked_changes(row: Source, changes: Mapping[str, Any], *, workspace: Works
         minutes=values.get("poll_interval_minutes"),
         test=row.test,
     )
-    becomes = changes.get("status") or row.status
-    is_other = any(values[name] != getattr(row, name) for name in _ABILITIES & values.keys())
-    is_asked = becomes in POLLED_SOURCES and (becomes != row.status or is_other)
-    _refuse(faults, _as_changed(row, values) if is_asked and config is not None else None)
+    new_status = changes.get("status") or row.status
+    is_changed = any(values[name] != getattr(row, name) for name in _AVAILABILITY_FIELDS & values.keys())
+    needs_check = new_status in POLLED_SOURCES and (new_status != row.status or is_changed)
+    _raise_faults(faults, _with_values(row, values) if needs_check and config is not None else None)
     return values
 
 
-def _as_changed(row: Source, values: Mapping[str, Any]) -> Source:
-    """The row with these values, in memory alone."""
+def _with_values(row: Source, values: Mapping[str, Any]) -> Source:
+    """Return a copy of the row with these values, in memory only."""
     changed = copy.copy(row)
     for name, value in values.items():
         setattr(changed, name, value)
     return changed
 
 
-def _switch(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:
+def _change_status(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:
+    """Move the source to a status and reset its failures. Raises `SourcesExceeded` past the plan."""
     if status == "active" and row.status not in POLLED_SOURCES:
         refuse_past_plan(workspace, test=row.test)
     wake_at = now if status == "active" and fetches else None
@@ -326,7 +341,7 @@ def poll_now(source: Source, *, now: datetime) -> Source:
         message = f"Sources of type {source.type} are not fetched; push to them with POST /v1/raw."
         raise Conflict.because(code="not_fetched", message=message, field="type")
     with transaction.atomic():
-        # The status is asked in the statement itself: a source that is paused at this moment stays so.
+        # The status is checked in the statement itself: a source that is being paused meanwhile stays paused.
         woken = Source.everywhere.filter(pk=source.pk, status__in=POLLED_SOURCES, deleted_at=None).update(
             wake_at=now, due_at=now, request_id=request_id(), **work_queue.overtake()
         )
@@ -339,7 +354,7 @@ def poll_now(source: Source, *, now: datetime) -> Source:
 
 
 def delete(source: Source, *, now: datetime) -> None:
-    """Mark it deleted; what was made from it stays."""
+    """Mark the source as deleted; items made from it stay. Raises `Conflict` for the push source."""
     if source.is_push:
         message = "The workspace's own push source can't be deleted: POST /v1/raw needs it."
         raise Conflict.because(code="push_source", message=message, field=None)
@@ -357,9 +372,9 @@ def delete(source: Source, *, now: datetime) -> None:
 
 
 def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Undo a deletion: it goes on as it was. Raises `SourcesExceeded` where another one has taken its place.
+    """Undo a deletion, with the source as it was. Raises `SourcesExceeded` where the plan is used up.
 
-    An inbound address is gone for good when its source is deleted; it comes back with another one.
+    An inbound address is gone for good when its source is deleted; the restored source gets a new one.
     """
     with transaction.atomic():
         row: Source = Source.everywhere.select_for_update().get(pk=source.pk)

@@ -1,4 +1,4 @@
-"""The log of a source's entries: a row for each, written only where a decision says something new."""
+"""Logs a source's entries: one row each, written only where the decision on it changed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pipeline.ingest.collect.classify import ClassifiedEntry
     from pipeline.models import Source
 
-_OVER: Final = frozenset({"withdrawn", "filtered", "malformed"})
-"""Decisions that an unchanged entry puts an end to; any other stays what is told of it."""
-_WRITTEN: Final = (
+_ENDED_BY_UNCHANGED: Final = frozenset({"withdrawn", "filtered", "malformed"})
+"""Decisions that an unchanged entry replaces; any other stays in the log."""
+_UPDATED_FIELDS: Final = (
     "external_id",
     "url",
     "title",
@@ -30,90 +30,92 @@ _WRITTEN: Final = (
     "raw_item",
     "decided_at",
 )
-_WITHDRAWN: Final = tuple(
-    name for name in _WRITTEN if name not in {"external_id", "url", "title", "published_at"}
+_WITHDRAWN_FIELDS: Final = tuple(
+    name for name in _UPDATED_FIELDS if name not in {"external_id", "url", "title", "published_at"}
 )
-"""What took an entry back seldom says what it was: the log keeps that."""
+"""A withdrawal seldom repeats the entry's content, so the log keeps the content that it has."""
 AT_ONCE: Final = 500
+"""Rows that one run of `forget` deletes."""
 
 
 def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Of each key that the log has: its decision and code."""
+    """Return the logged decision and code of each key that the log has."""
     rows = SourceEntry.everywhere.filter(source=source, key__in=keys)
     return {key: (decision, code) for key, decision, code in rows.values_list("key", "decision", "code")}
 
 
 def read_raw_items(source: Source, keys: Collection[str]) -> dict[str, UUID]:
-    """Of each key that the log has: the raw item that the entry is or was met as."""
+    """Return, for each key that the log has, the raw item that the entry is or was matched to."""
     if source.last_polled_at is None:
-        # Its log is still empty, or speaks of what a killed first poll has stored under these keys.
+        # The log is empty, or only has what a killed first poll stored under these same keys.
         return {}
     rows = SourceEntry.everywhere.filter(source=source, key__in=keys, raw_item__isnull=False)
     return dict(rows.values_list("key", "raw_item_id"))
 
 
 def is_news(judged: ClassifiedEntry, logged: Mapping[str, tuple[str, str]]) -> bool:
-    """Whether the decision says something that the log doesn't; `logged` is what `read` found of it."""
+    """Return whether the decision differs from the logged one. `logged` is the result of `read`."""
     if judged.is_repeated:
         return False
-    before = logged.get(judged.key)
-    if before is None or judged.decision == "revised":
+    previous = logged.get(judged.key)
+    if previous is None or judged.decision == "revised":
         return True
     if judged.decision == "unchanged":
-        return before[0] in _OVER
-    return before != (judged.decision, judged.code)
+        return previous[0] in _ENDED_BY_UNCHANGED
+    return previous != (judged.decision, judged.code)
 
 
 def write(source: Source, decided: Iterable[tuple[ClassifiedEntry, UUID | None]], *, now: datetime) -> None:
-    """Each entry with the raw item that it is or became; one statement for all of them, one more for withdrawn ones."""
+    """Log each entry with its raw item, in one statement; withdrawn entries take one more."""
     rows = [
         SourceEntry(
             workspace_id=source.workspace_id,
             source=source,
-            key=judged.key,
-            external_id=(judged.entry.external_id or "")[: limits.EXTERNAL_ID_CHARACTERS],
-            url="" if _is_erased(judged) else judged.entry.url[: core_limits.URL_CHARACTERS],
-            title="" if _is_erased(judged) else judged.entry.title[: limits.TITLE_CHARACTERS],
-            published_at=judged.entry.published_at,
-            decision=judged.decision,
-            decided_by=judged.decided_by,
-            code=judged.code[:40],
-            message=judged.message[:500],
+            key=classified.key,
+            external_id=(classified.entry.external_id or "")[: limits.EXTERNAL_ID_CHARACTERS],
+            url="" if _is_item_erased(classified) else classified.entry.url[: core_limits.URL_CHARACTERS],
+            title="" if _is_item_erased(classified) else classified.entry.title[: limits.TITLE_CHARACTERS],
+            published_at=classified.entry.published_at,
+            decision=classified.decision,
+            decided_by=classified.decided_by,
+            code=classified.code[:40],
+            message=classified.message[:500],
             raw_item_id=raw_item_id,
             first_seen_at=now,
             decided_at=now,
         )
-        for judged, raw_item_id in decided
+        for classified, raw_item_id in decided
     ]
-    _upsert([row for row in rows if row.decision != "withdrawn"], _WRITTEN)
-    _upsert([row for row in rows if row.decision == "withdrawn"], _WITHDRAWN)
+    _upsert([row for row in rows if row.decision != "withdrawn"], _UPDATED_FIELDS)
+    _upsert([row for row in rows if row.decision == "withdrawn"], _WITHDRAWN_FIELDS)
 
 
 def _upsert(rows: Sequence[SourceEntry], update_fields: Sequence[str]) -> None:
+    """Insert the rows, or update these fields of the ones that are there."""
     if rows:
         SourceEntry.everywhere.bulk_create(
             rows, update_conflicts=True, unique_fields=["source", "key"], update_fields=update_fields
         )
 
 
-def _is_erased(judged: ClassifiedEntry) -> bool:
-    """Somebody had its words erased here, and the source still says them."""
-    return judged.there is not None and judged.there.is_deleted
+def _is_item_erased(classified: ClassifiedEntry) -> bool:
+    """Return whether the entry's raw item was erased here while the source still lists it."""
+    return classified.there is not None and classified.there.is_deleted
 
 
 def note_withdrawn(entries: Iterable[SourceEntry], message: str, *, now: datetime) -> None:
-    """Note on entries that the source doesn't list them any more."""
+    """Log that the source doesn't list these entries any more."""
     SourceEntry.everywhere.filter(pk__in=[entry.pk for entry in entries]).update(
         decision="withdrawn", decided_by="source", code="missing", message=message, decided_at=now
     )
 
 
 def forget(now: datetime) -> int:
-    """Delete entries that nothing was made of, long after the last decision, some at a time; returns how many."""
+    """Delete up to `AT_ONCE` old entries that nothing was made of, and return how many were deleted."""
     old = SourceEntry.everywhere.filter(
         raw_item__isnull=True, decided_at__lt=now - limits.SOURCE_ENTRIES_KEPT
     )
-    some = list(old.order_by("decided_at").values_list("pk", flat=True)[:AT_ONCE])
-    if some:
-        SourceEntry.everywhere.filter(pk__in=some).delete()
-    return len(some)
+    row_ids = list(old.order_by("decided_at").values_list("pk", flat=True)[:AT_ONCE])
+    if row_ids:
+        SourceEntry.everywhere.filter(pk__in=row_ids).delete()
+    return len(row_ids)

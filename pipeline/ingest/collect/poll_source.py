@@ -1,6 +1,6 @@
-"""Work one claimed source: fetch, take every entry in, set the next poll, tell people where it fails.
+"""Polls one claimed source: fetches, stores every entry, sets the next poll, notifies people of failures.
 
-A source that somebody set an interval for keeps to it. Any other follows its own rhythm: half of the median
+A source with an interval that a person set keeps to it. Any other follows its own rhythm: half of the median
 gap between its newest entries, growing with each poll that brings nothing new. What the server asks for is a
 lower bound of both.
 
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 DELISTED_WAIT: Final = timedelta(minutes=10)
-"""How often a de-listed workspace's source looks whether it may be polled again."""
+"""How often the source of a de-listed workspace checks whether it may be polled again."""
 MESSAGE_CHARACTERS: Final = 1000
-"""Of what went wrong at a poll, in plain words."""
+"""The longest stored message about a failed poll."""
 NOTES_KEPT: Final = 20
 
 
 def rhythm(published: Iterable[datetime | None]) -> timedelta | None:
-    """Half of the median gap between the newest entries; None where fewer than two say when they are from."""
+    """Return half of the median gap between the newest entries; `None` where fewer than two have dates."""
     moments = sorted({moment for moment in published if moment is not None}, reverse=True)
     moments = moments[: limits.POLL_RHYTHM_ENTRIES]
     gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(moments)]
@@ -71,27 +71,27 @@ def own_interval(
     least: timedelta,
     default: timedelta,
 ) -> timedelta:
-    """The wait that the source's rhythm leads to, between `least` and a day.
+    """Return the wait that the source's rhythm leads to, between `least` and a day.
 
-    `rhythm` is None where the poll read no entries with dates. `previous` is the wait before this poll, None
-    at the first one. `is_new` tells whether the poll brought anything new or changed.
+    `rhythm` is `None` where the poll read no entries with dates. `previous` is the wait before this poll,
+    `None` at the first one. `is_new` tells whether the poll brought anything new or changed.
     """
     least = max(least, limits.POLL_INTERVAL_LEAST)
     if not is_new and previous is not None:
-        wished = previous * limits.POLL_UNCHANGED_FACTOR
+        interval = previous * limits.POLL_UNCHANGED_FACTOR
     else:
-        wished = rhythm or previous or default
-    return max(least, min(wished, limits.POLL_INTERVAL_MOST))
+        interval = rhythm or previous or default
+    return max(least, min(interval, limits.POLL_INTERVAL_MOST))
 
 
 def poll_wait(
     interval: timedelta, *, failures: int = 0, at_least: timedelta | None = None, jitter: float = 0.0
 ) -> timedelta:
-    """How long to wait: the interval, doubled for each failure in a row up to a day, and never less than was
-    asked for.
+    """Return how long to wait until the next poll, never less than `at_least`.
 
-    An interval that is longer than a day by itself isn't shortened. `jitter`, from 0 to 1, makes it up to a
-    tenth longer, so that sources registered together don't come back together for ever.
+    The interval doubles for each failure in a row, up to a day; an interval longer than a day isn't
+    shortened. `jitter`, from 0 to 1, makes it up to a tenth longer, so that sources registered together don't
+    come back together for ever.
     """
     doubled = min(interval * float(2 ** min(failures, 16)), max(interval, limits.POLL_BACKOFF_MOST))
     longest: timedelta = max(doubled, at_least or timedelta(0))
@@ -99,8 +99,9 @@ def poll_wait(
 
 
 def poll(source: Source) -> None:
-    """Work one claimed source. Where its host is busy it sleeps for a moment, and nothing is counted as a
-    failure.
+    """Poll one claimed source.
+
+    Where its host is busy the source sleeps for a moment, and that isn't counted as a failure.
     """
     crash_point("collect.claimed")
     try:
@@ -111,14 +112,15 @@ def poll(source: Source) -> None:
 
 
 def give_up(source: Source) -> None:
-    """A poll that broke again and again is tried tomorrow; the source says so."""
+    """Note that polling broke several times; the source is tried again tomorrow."""
     error = TryLater(
         "Polling this source broke several times; it is tried again tomorrow.", code="poll_broke"
     )
-    _failed(source, _workspace_of(source), error, utc_now(), wait=timedelta(days=1))
+    _record_failure(source, _workspace_of(source), error, utc_now(), wait=timedelta(days=1))
 
 
 def _poll(source: Source, now: datetime) -> None:
+    """Fetch the source and store its entries, or put it back to sleep where it may not be polled now."""
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         source.sleep_until(None, attempts=0)
         return
@@ -137,43 +139,44 @@ def _poll(source: Source, now: datetime) -> None:
         fetched = fetch(source, source.fetch_state, http=shared.client(), now=now)
         fetched = own_feeds.leave_out_own(source.workspace_id, fetched)
     except PluginError as failure:
-        _failed(source, workspace, failure, now)
+        _record_failure(source, workspace, failure, now)
         return
     finally:
         host_lock.release_host(host, source.pk, utc_now())
     crash_point("collect.fetched")
     if fetched.gone:
         message = "The source says that it is gone for good (410)."
-        _gone(source, {"code": "gone", "message": message, "at": as_z(now)}, now, last_polled_at=now)
+        _mark_gone(source, {"code": "gone", "message": message, "at": as_z(now)}, now, last_polled_at=now)
         return
     is_new, window, notes = take_in(source, workspace, fetched, now)
     fetched = replace(fetched, notes=(*fetched.notes, *notes))
     crash_point("collect.ingested")
-    _polled(source, workspace, fetched, is_new=is_new, window=window, now=now)
+    _record_success(source, workspace, fetched, is_new=is_new, window=window, now=now)
 
 
 def _workspace_of(source: Source) -> Workspace:
+    """Return the source's workspace with its plan, read afresh."""
     row: Source = Source.everywhere.select_related("workspace__plan").get(pk=source.pk)
     return row.workspace
 
 
-def _least(workspace: Workspace) -> timedelta:
-    """The shortest wait between two polls that the workspace's plan allows."""
-    least = credit_account.plan_limits(workspace).poll_interval_minutes_least
-    return timedelta(minutes=1 if workspace.is_unlimited else least)
+def _shortest_interval(workspace: Workspace) -> timedelta:
+    """Return the shortest wait between two polls that the workspace's plan allows."""
+    minutes = credit_account.plan_limits(workspace).poll_interval_minutes_least
+    return timedelta(minutes=1 if workspace.is_unlimited else minutes)
 
 
 def interval_of(source: Source, workspace: Workspace) -> timedelta:
-    """The wait between two polls: what a person said, else what the source's rhythm made of it."""
-    least = _least(workspace)
+    """Return the wait between two polls: the one that a person set, else the source's own rhythm."""
+    shortest = _shortest_interval(workspace)
     if source.poll_interval_minutes:
-        return max(timedelta(minutes=source.poll_interval_minutes), least)
+        return max(timedelta(minutes=source.poll_interval_minutes), shortest)
     if source.interval_seconds:
-        return max(timedelta(seconds=source.interval_seconds), least)
-    return max(timedelta(minutes=kind_of(source.type).default_interval_minutes), least)
+        return max(timedelta(seconds=source.interval_seconds), shortest)
+    return max(timedelta(minutes=kind_of(source.type).default_interval_minutes), shortest)
 
 
-def _polled(
+def _record_success(
     source: Source,
     workspace: Workspace,
     fetched: Fetch,
@@ -182,17 +185,17 @@ def _polled(
     window: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
-    """Set the next poll after one that went well, and keep what it saw; it ends a row of failures."""
-    own = own_interval(
+    """Set the next poll after a successful one, keep what it saw, and end a row of failures."""
+    rhythm_interval = own_interval(
         rhythm=rhythm(entry.published_at for entry in fetched.entries),
         previous=timedelta(seconds=source.interval_seconds) if source.interval_seconds else None,
         is_new=is_new,
-        least=_least(workspace),
+        least=_shortest_interval(workspace),
         default=timedelta(minutes=kind_of(source.type).default_interval_minutes),
     )
-    source.interval_seconds = int(own.total_seconds())
-    wait_of_hub = websub.follow(source, fetched.hub, now=now)
-    at_least = max(fetched.wait_at_least or timedelta(0), wait_of_hub or timedelta(0))
+    source.interval_seconds = int(rhythm_interval.total_seconds())
+    hub_wait = websub.follow(source, fetched.hub, now=now)
+    at_least = max(fetched.wait_at_least or timedelta(0), hub_wait or timedelta(0))
     interval = interval_of(source, workspace)
     next_poll = fetched.quiet.end_after(now + poll_wait(interval, at_least=at_least, jitter=_jitter()))
     move = follow(source, fetched.moved_to, now=now)
@@ -204,7 +207,7 @@ def _polled(
         "window": window,
         "interval_seconds": source.interval_seconds,
         "moved": move.moved,
-        "notes": _notes(source, fetched, move.note),
+        "notes": _merge_notes(source, fetched, move.note),
         "last_polled_at": now,
         "last_error": None,
         "failures": 0,
@@ -223,9 +226,10 @@ def _polled(
     source.sleep_until(next_poll, **values)
 
 
-def _notes(source: Source, fetched: Fetch, also: Note | None) -> list[dict[str, str]]:
-    """What is to be known of the source. One that answers "not modified" was not read again: what was said
-    still holds.
+def _merge_notes(source: Source, fetched: Fetch, move_note: Note | None) -> list[dict[str, str]]:
+    """Return the notes on the source as they are stored.
+
+    A source that answers "not modified" wasn't read again, so its earlier notes still hold.
     """
     notes = [{"code": note.code, "message": note.message[:MESSAGE_CHARACTERS]} for note in fetched.notes]
     if fetched.malformed:
@@ -238,38 +242,41 @@ def _notes(source: Source, fetched: Fetch, also: Note | None) -> list[dict[str, 
             for note in source.notes or []
             if note["code"] not in codes and not note["code"].startswith("moved")
         ]
-    if also is not None:
-        notes.append({"code": also.code, "message": also.message[:MESSAGE_CHARACTERS]})
+    if move_note is not None:
+        notes.append({"code": move_note.code, "message": move_note.message[:MESSAGE_CHARACTERS]})
     return notes[:NOTES_KEPT]
 
 
 def _jitter() -> float:
+    """Return a random factor for `poll_wait`. Tests replace it."""
     return random.random()  # noqa: S311
 
 
-def _failed(
+def _record_failure(
     source: Source, workspace: Workspace, error: PluginError, now: datetime, *, wait: timedelta | None = None
 ) -> None:
-    """Note what went wrong in plain words and wait longer each time; tell after the third time in a row."""
+    """Record the failure and wait longer each time; notify people after the third in a row."""
     failures = source.failures + 1
-    asked = error.after if isinstance(error, TryLater) else None
+    requested_wait = error.after if isinstance(error, TryLater) else None
     interval = interval_of(source, workspace)
     if source.last_polled_at is None:
-        # Somebody has just added it, and looks.
+        # Somebody has just added the source and is watching it.
         interval = min(interval, limits.POLL_RETRY_OF_NEW)
-    next_poll = now + (wait or poll_wait(interval, failures=failures, at_least=asked, jitter=_jitter()))
+    next_poll = now + (
+        wait or poll_wait(interval, failures=failures, at_least=requested_wait, jitter=_jitter())
+    )
     failing_since = source.failing_since or now
-    shown = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": as_z(now)}
+    last_error = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS], "at": as_z(now)}
     is_dead = now - failing_since >= limits.POLL_DEAD_AFTER
     if is_dead:
-        _gone(source, shown, now, failures=failures, failing_since=failing_since)
+        _mark_gone(source, last_error, now, failures=failures, failing_since=failing_since)
         return
     values: dict[str, Any] = {
         "due_at": next_poll,
         "attempts": 0,
         "failures": failures,
         "failing_since": failing_since,
-        "last_error": shown,
+        "last_error": last_error,
     }
     with transaction.atomic():
         if source.status == SourceStatus.ACTIVE and failures >= limits.POLL_FAILURES_UNTIL_FAILING:
@@ -279,8 +286,8 @@ def _failed(
             source.sleep_until(next_poll, **values)
 
 
-def _gone(source: Source, error: Mapping[str, str], now: datetime, **changes: Any) -> None:
-    """It isn't polled again until a person switches it on."""
+def _mark_gone(source: Source, error: Mapping[str, str], now: datetime, **changes: Any) -> None:
+    """Mark the source as gone: it isn't polled until a person switches it on."""
     with transaction.atomic():
         states.move(
             source,
@@ -296,7 +303,7 @@ def _gone(source: Source, error: Mapping[str, str], now: datetime, **changes: An
 
 
 def tell_failing(source: Source, now: datetime) -> None:
-    """Tell endpoints and people that it fails, or is gone, in the transaction that says so on the row."""
+    """Record the event and notice that the source fails or is gone; in the transaction of the change."""
     events.record(
         "source.failing",
         workspace_id=source.workspace_id,

@@ -1,4 +1,4 @@
-"""What a source would bring: fetched and judged as a poll does it, and nothing of it stored."""
+"""Previews a source: fetches and classifies as a poll does, and stores nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Previewed:
-    """`key`, `decision` and `decided_by` as the log of the source will have them."""
+    """An entry of a preview, with the key and decision that the source's log would have."""
 
     entry: Entry
     key: str
@@ -48,7 +48,7 @@ class Previewed:
 
 @dataclass(frozen=True)
 class SourcePreview:
-    """`entries` newest first. `price_in_credits` is that of what the first poll would have made at once."""
+    """The result of a first poll: `entries` newest first, `price_in_credits` of those made at once."""
 
     title: str
     entries: tuple[Previewed, ...]
@@ -57,37 +57,39 @@ class SourcePreview:
     price_in_credits: int = 0
 
 
-def preview(workspace: Workspace, given: SourceSettings, *, test: bool, now: datetime) -> SourcePreview:
-    """What the first poll of such a source would do, in at most 20 s. Creates nothing, spends nothing.
+def preview(workspace: Workspace, settings: SourceSettings, *, test: bool, now: datetime) -> SourcePreview:
+    """Return what the first poll of such a source would do, in at most 20 s. Creates and spends nothing.
 
-    A kind that isn't fetched has no entries; a note says what comes of it. Raises what `register` raises, and `Invalid`
-    where the source can't be read: with its reason in plain words at the setting concerned.
+    A kind that isn't fetched has no entries; a note says how its items come about. Raises what `register`
+    raises, and `Invalid` where the source can't be read: with its reason in plain words at the setting
+    concerned.
     """
-    kind = kind_of(given.type)
-    source = checked(workspace, given, test=test, now=now)
+    kind = kind_of(settings.type)
+    source = checked(workspace, settings, test=test, now=now)
     source.pk = uuid7()
     if not kind.fetches:
-        return _unfetched(source, now)
-    fetched = _without_own(workspace, _fetch_in_time(source, now))
-    judged = classify_entries(source, fetched.entries, now=now)
-    shown = tuple(
-        Previewed(one.entry, one.key, one.decision, one.decided_by, one.code, one.message) for one in judged
+        return _preview_unfetched(source, now)
+    fetched = _without_own_posts(workspace, _fetch_before_deadline(source, now))
+    classified = classify_entries(source, fetched.entries, now=now)
+    previewed = tuple(
+        Previewed(entry.entry, entry.key, entry.decision, entry.decided_by, entry.code, entry.message)
+        for entry in classified
     )
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     price = sum(
-        generation_plan.estimate(workspace, source, one.content, defaults=defaults, now=now).price
-        for one in judged
-        if one.decision == "new" and one.content is not None
+        generation_plan.estimate(workspace, source, entry.content, defaults=defaults, now=now).price
+        for entry in classified
+        if entry.decision == "new" and entry.content is not None
     )
-    notes = (*fetched.notes, *notes_on(judged))
+    notes = (*fetched.notes, *notes_on(classified))
     if fetched.malformed:
         message = _("%(count)s of its entries could not be read.") % {"count": fetched.malformed}
         notes = (*notes, Note("malformed_entries", message))
-    return SourcePreview(fetched.title, shown, notes, fetched.moved_to, price)
+    return SourcePreview(fetched.title, previewed, notes, fetched.moved_to, price)
 
 
-def _unfetched(source: Source, now: datetime) -> SourcePreview:
-    """Of a source that nobody asks: how its items come about instead."""
+def _preview_unfetched(source: Source, now: datetime) -> SourcePreview:
+    """Return the preview of a source that isn't fetched: how its items come about instead."""
     if source.type != personas.KIND:
         message = _(
             "Nothing is fetched: what is sent to the source's own address, or pushed to it, is taken in."
@@ -103,15 +105,15 @@ def _unfetched(source: Source, now: datetime) -> SourcePreview:
     return SourcePreview(source.name, (), (Note("not_fetched", message),), price_in_credits=outlook.price)
 
 
-class _HurriedClient(Client):
-    """The guarded client, with one deadline for all requests together."""
+class _DeadlineClient(Client):
+    """The guarded client with one deadline for all requests together."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         super().__init__(client.policy)
-        self._until = monotonic() + seconds
+        self._deadline = monotonic() + seconds
 
     def request(self, method: str, url: str, **options: Unpack[Options]) -> Response:
-        left = self._until - monotonic()
+        left = self._deadline - monotonic()
         if left <= 0:
             message = f"The source took more than {PREVIEW_SECONDS} seconds in all."
             raise TimedOut(message)
@@ -120,50 +122,55 @@ class _HurriedClient(Client):
 
 
 @dataclass
-class _Answer:
-    """What a thread leaves: what was fetched, or what went wrong."""
+class _FetchResult:
+    """The result that the fetching thread leaves: a fetch or an error."""
 
     fetched: Fetch | None = None
     error: BaseException | None = None
-    is_there: threading.Event = field(default_factory=threading.Event)
+    is_done: threading.Event = field(default_factory=threading.Event)
 
 
-def _fetch_in_time(source: Source, now: datetime) -> Fetch:
-    """Raises `Invalid` where it can't be read within `PREVIEW_SECONDS`."""
-    answer = _Answer()
+def _fetch_before_deadline(source: Source, now: datetime) -> Fetch:
+    """Fetch the source. Raises `Invalid` where it can't be read within `PREVIEW_SECONDS`."""
+    result = _FetchResult()
 
     def ask() -> None:
         try:
-            answer.fetched = fetch(source, {}, http=_HurriedClient(shared.client(), PREVIEW_SECONDS), now=now)
+            result.fetched = fetch(
+                source, {}, http=_DeadlineClient(shared.client(), PREVIEW_SECONDS), now=now
+            )
         # Whatever it is, it is raised again in the thread that waits for the answer.
         except BaseException as error:  # noqa: BLE001
-            answer.error = error
-        answer.is_there.set()
+            result.error = error
+        result.is_done.set()
 
     # A kind that starts other programs keeps to limits of its own, which may be longer than a person waits.
     threading.Thread(target=ask, name="preview", daemon=True).start()
-    if not answer.is_there.wait(PREVIEW_SECONDS):
+    if not result.is_done.wait(PREVIEW_SECONDS):
         message = _("The source did not answer in full within %(seconds)s seconds.")
-        raise _unread(TryLater(message % {"seconds": PREVIEW_SECONDS}, code="too_slow"))
-    if isinstance(answer.error, PluginError):
-        raise _unread(answer.error) from answer.error
-    if answer.error is not None:
-        raise answer.error
-    if answer.fetched is None or answer.fetched.gone:
+        raise _as_invalid(TryLater(message % {"seconds": PREVIEW_SECONDS}, code="too_slow"))
+    if isinstance(result.error, PluginError):
+        raise _as_invalid(result.error) from result.error
+    if result.error is not None:
+        raise result.error
+    if result.fetched is None or result.fetched.gone:
         message = _("The source says that it is gone for good (410). Give another address.")
-        raise _unread(Refused(message, code="gone"))
-    return answer.fetched
+        raise _as_invalid(Refused(message, code="gone"))
+    return result.fetched
 
 
-def _without_own(workspace: Workspace, fetched: Fetch) -> Fetch:
-    """As a poll leaves out the workspace's own posts; asks the database, so in this thread."""
+def _without_own_posts(workspace: Workspace, fetched: Fetch) -> Fetch:
+    """Leave out the workspace's own posts as a poll does.
+
+    This asks the database, so it runs in the request's thread, not in the fetching one.
+    """
     try:
         return own_feeds.leave_out_own(workspace.pk, fetched)
     except PluginError as error:
-        raise _unread(error) from error
+        raise _as_invalid(error) from error
 
 
-def _unread(error: PluginError) -> Invalid:
-    """Why a source can't be read, at the setting concerned."""
-    named: Any = getattr(error, "field", None)
-    return Invalid(Detail(named or "config", error.code, error.message))
+def _as_invalid(error: PluginError) -> Invalid:
+    """Return the plug-in's error as `Invalid` at the setting concerned."""
+    field_name: Any = getattr(error, "field", None)
+    return Invalid(Detail(field_name or "config", error.code, error.message))

@@ -1,4 +1,4 @@
-"""Whether what a person says of a source can be: its settings, what it refers to, the plan."""
+"""Validates a source's settings, its references and the plan's limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
-_LONGEST_SHOWN: Final = 300
+_MAX_SHOWN_CHARACTERS: Final = 300
 
 
 class SourcesExceeded(AppError):
@@ -35,12 +35,12 @@ class SourcesExceeded(AppError):
 
 
 def kind_of(source_type: str) -> SourceKind:
-    """Raises `UnknownKind` where no plug-in has that type."""
+    """Return the plug-in of that type. Raises `UnknownKind` where there is none."""
     return plugins.get("sources", source_type, SourceKind)
 
 
 def clean_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as they are stored; raises `Invalid` naming every one that can't be used."""
+    """Return the settings as they are stored. Raises `Invalid` naming every setting that can't be used."""
     try:
         return kind.clean_config(config)
     except ConfigInvalid as error:
@@ -63,44 +63,48 @@ BESIDE_CONFIG: Final = frozenset(
         "max_burst",
     ]
 )
-"""Fields of a source that people put into its `config`."""
+"""Fields of the source itself that people put into its `config` by mistake."""
 
 
 def beside_config(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands in these settings and is a field of the source itself, under that field's name."""
+    """Return the settings that are really fields of the source, under those fields' names."""
     known = kind.config_schema["properties"]
     strays = {name: value for name, value in config.items() if nearest(name, known) is None}
     return {own: value for name, value in strays.items() if (own := nearest(name, BESIDE_CONFIG))}
 
 
 def as_meant(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that somebody means by these, without what means none; not always such as would be taken."""
+    """Return the settings that these were probably meant to be, without unknown ones.
+
+    They aren't always settings that would be accepted.
+    """
     known = kind.config_schema["properties"]
     return {name: value for name, value in kind.meant(config).items() if name in known}
 
 
 def written(settings: Mapping[str, Any]) -> str:
-    """Settings as JSON for a sentence. What is long, and what may hold a secret, is left open."""
-    shown = {name: value if _is_short(value) else "…" for name, value in settings.items()}
-    return json.dumps(shown, ensure_ascii=False).replace('"…"', "…")
+    """Return settings as JSON for a sentence. Long values, and those that may hold a secret, become "…"."""
+    short_settings = {name: value if _is_short(value) else "…" for name, value in settings.items()}
+    return json.dumps(short_settings, ensure_ascii=False).replace('"…"', "…")
 
 
 def _is_short(value: object) -> bool:
-    listed = value if isinstance(value, list) else [value]
-    is_plain = all(isinstance(member, str | int | float) for member in listed) or (
+    """Return whether a value is short and plain enough to be shown."""
+    members = value if isinstance(value, list) else [value]
+    is_plain = all(isinstance(member, str | int | float) for member in members) or (
         isinstance(value, dict) and set(value) == {"every_hours"}
     )
-    return is_plain and len(str(value)) <= _LONGEST_SHOWN
+    return is_plain and len(str(value)) <= _MAX_SHOWN_CHARACTERS
 
 
 def refuse_unavailable(source: Source) -> None:
-    """Raises `SourceUnavailable` or `EngineUnavailable` where a source, as this row says it, can't work here.
+    """Raise `SourceUnavailable` or `EngineUnavailable` where this source can't work here.
 
-    The row needs not be stored.
+    The row needs not be saved.
     """
     availability.refuse_engines(source.engines)
-    why = availability.of_source(kind_of(source.type), source.config)
-    availability.refuse_source(why or personas.why_unavailable(source))
+    reason = availability.of_source(kind_of(source.type), source.config)
+    availability.refuse_source(reason or personas.why_unavailable(source))
 
 
 def check_references(
@@ -111,7 +115,7 @@ def check_references(
     *,
     test: bool,
 ) -> None:
-    """Raises `Invalid` for an engine, a persona or an outlet that the workspace doesn't have."""
+    """Raise `Invalid` for an engine, a persona or an outlet that the workspace doesn't have."""
     for name in engines:
         acceptance.engine_named(name)
     known = Persona.objects.of(workspace).filter(deleted_at=None)
@@ -122,19 +126,19 @@ def check_references(
 
 
 def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -> None:
-    """Raises `Invalid` naming each topic of a brand lane (`config.pool`) that isn't in the workspace's pool."""
-    wanted = list(config.get("pool") or ())
+    """Raise `Invalid` naming each topic of a brand lane's `config.pool` that the workspace doesn't have."""
+    topic_ids = list(config.get("pool") or ())
     rows = Topic.objects.of(workspace).filter(
-        pk__in=[key for name in wanted if (key := decode("top", name))],
+        pk__in=[key for name in topic_ids if (key := decode("top", name))],
         test=test,
         source=None,
         deleted_at=None,
     )
-    known = {encode("top", key) for key in rows.values_list("pk", flat=True)} if wanted else set()
+    known = {encode("top", key) for key in rows.values_list("pk", flat=True)} if topic_ids else set()
     message = "The workspace's pool has no such topic; GET /v1/topics lists them."
     faults = [
         Detail(f"config.pool[{index}]", "unknown_topic", message)
-        for index, name in enumerate(wanted)
+        for index, name in enumerate(topic_ids)
         if name not in known
     ]
     if faults:
@@ -142,29 +146,32 @@ def check_pool(workspace: Workspace, config: Mapping[str, Any], *, test: bool) -
 
 
 def check_interval(workspace: Workspace, minutes: int | None) -> None:
-    """Raises `Invalid` for a shorter wait between polls than the plan allows; None is the source's own rhythm."""
-    least = credit_account.plan_limits(workspace).poll_interval_minutes_least
-    if minutes is not None and minutes < least and not workspace.is_unlimited:
-        message = f"The workspace's plan polls every {least} minutes at most often."
+    """Raise `Invalid` for a wait between polls below the plan's; `None` is the source's own rhythm."""
+    min_minutes = credit_account.plan_limits(workspace).poll_interval_minutes_least
+    if minutes is not None and minutes < min_minutes and not workspace.is_unlimited:
+        message = f"The workspace's plan polls every {min_minutes} minutes at most often."
         raise Invalid.one(field="poll_interval_minutes", code="below_plan", message=message)
 
 
 def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
-    """Raises `SourcesExceeded` where one more active source is too many; in a transaction, which keeps others waiting."""
-    most = credit_account.plan_limits(workspace).active_sources_most
+    """Raise `SourcesExceeded` where one more active source is too many.
+
+    Call it in a transaction: it locks the workspace, so others wait.
+    """
+    limit = credit_account.plan_limits(workspace).active_sources_most
     if workspace.is_unlimited:
         return
     # Two that are registered at once must not both be the last one; the weaker lock lets rows refer to the workspace.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
     used = Source.objects.of(workspace).polled().filter(test=test).count()
-    if used >= most:
-        message = f"The plan has {counted(most, 'active source')}; pause or delete one, or ask for more."
+    if used >= limit:
+        message = f"The plan has {counted(limit, 'active source')}; pause or delete one, or ask for more."
         raise SourcesExceeded(
-            Detail("type", "active_sources", message, {"limit": most, "used": used, "resets_at": None})
+            Detail("type", "active_sources", message, {"limit": limit, "used": used, "resets_at": None})
         )
 
 
 def name_for(kind: SourceKind, config: Mapping[str, Any]) -> str:
-    """The name of a source that nobody named: its kind, and the first setting that is a text."""
-    words = next((str(value) for value in config.values() if isinstance(value, str)), "")
-    return f"{kind.label} {words}".strip()[: limits.NAME_CHARACTERS]
+    """Return a name for an unnamed source: its kind, and the first setting that is a text."""
+    first_text = next((str(value) for value in config.values() if isinstance(value, str)), "")
+    return f"{kind.label} {first_text}".strip()[: limits.NAME_CHARACTERS]

@@ -1,8 +1,8 @@
-"""Take in what a poll brought: every entry once, and each with its line in the log, in one transaction with it.
+"""Stores what a poll brought: every entry once, each in one transaction with its row in the log.
 
-`compare` and `confirm` are pure functions. A list says no more than its newest entries, so one that is missing at its
-end has only been crowded out. One that stood above an entry that is still there, and isn't newer than it by chance of
-the order, was removed.
+`compare` and `confirm` are pure functions. A list says no more than its newest entries, so one that is
+missing at its end has only been crowded out. One that stood above an entry that is still there, and isn't
+newer than it by chance of the order, was removed.
 """
 
 from __future__ import annotations
@@ -33,59 +33,65 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Fetch, Note
 
 PORTION: Final = 25
-"""Entries that are stored together: fewer statements each, and on SQLite no long hold of the only write lock."""
+"""Entries stored together: fewer statements each, and on SQLite no long hold of the only write lock."""
 
 
 def take_in(
     source: Source, workspace: Workspace, fetch: Fetch, now: datetime
 ) -> tuple[bool, Mapping[str, Any] | None, tuple[Note, ...]]:
-    """Whether anything was new or had changed, what the list is compared with next time, and what is to be known of it.
+    """Store a fetch. Return whether anything changed, the window to compare the next list with, and notes.
 
-    Oldest first, so that the newest is the newest in every list. A poll that is killed meets on its second way what
-    it took in on the first.
+    Entries are stored oldest first, so that the newest is the newest in every list. A poll that is killed
+    finds at its second try what it stored at the first.
     """
     if fetch.not_modified:
         return False, _confirm_missing(source, now), ()
-    judged = classify_entries(source, fetch.entries, now=now)
-    keys = {one.key for one in judged} | {one.other_key for one in judged if one.other_key}
+    classified = classify_entries(source, fetch.entries, now=now)
+    keys = {entry.key for entry in classified} | {entry.other_key for entry in classified if entry.other_key}
     logged = entry_log.read(source, keys)
-    news = [one for one in reversed(judged) if entry_log.is_news(one, logged)]
-    fresh = [one for one in reversed(judged) if one.content is not None and one.there is None]
+    to_log = [entry for entry in reversed(classified) if entry_log.is_news(entry, logged)]
+    fresh = [entry for entry in reversed(classified) if entry.content is not None and entry.there is None]
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace) if fresh else None
-    for portion in _portions(fresh):
-        _store(source, workspace, portion, defaults, now)
-    for one in reversed(judged):
-        if one.there is not None and not one.is_repeated:
-            _follow_up(source, workspace, one, now)
-    rest = [(one, one.there.id if one.there else None) for one in news if one.content is None]
-    rest += [
-        (replace(one, key=one.other_key, decision="unchanged"), one.there.id)
-        for one in judged
-        if one.there and one.other_key and one.other_key not in logged
+    for portion in _in_portions(fresh):
+        _store_portion(source, workspace, portion, defaults, now)
+    for entry in reversed(classified):
+        if entry.there is not None and not entry.is_repeated:
+            _update_known(source, workspace, entry, now)
+    unstored = [(entry, entry.there.id if entry.there else None) for entry in to_log if entry.content is None]
+    unstored += [
+        (replace(entry, key=entry.other_key, decision="unchanged"), entry.there.id)
+        for entry in classified
+        if entry.there and entry.other_key and entry.other_key not in logged
     ]
-    entry_log.write(source, rest, now=now)
-    kept = _compare(source, judged, now) if fetch.is_window and judged else None
-    is_new = any(one.decision in {"new", "revised", "over_burst"} for one in judged)
-    return is_new, kept, notes_on(judged)
+    entry_log.write(source, unstored, now=now)
+    window = _withdraw_removed(source, classified, now) if fetch.is_window and classified else None
+    is_new = any(entry.decision in {"new", "revised", "over_burst"} for entry in classified)
+    return is_new, window, notes_on(classified)
 
 
-def _portions(judged: Sequence[ClassifiedEntry]) -> Iterator[Sequence[ClassifiedEntry]]:
-    for start in range(0, len(judged), PORTION):
-        yield judged[start : start + PORTION]
+def _in_portions(classified: Sequence[ClassifiedEntry]) -> Iterator[Sequence[ClassifiedEntry]]:
+    """Yield the entries in slices of `PORTION`."""
+    for start in range(0, len(classified), PORTION):
+        yield classified[start : start + PORTION]
 
 
-def _store(
+def _store_portion(
     source: Source,
     workspace: Workspace,
     portion: Sequence[ClassifiedEntry],
     defaults: WorkspaceDefaults | None,
     now: datetime,
 ) -> None:
-    """New entries together, or each by itself where that doesn't go; `defaults` is None where there are none."""
+    """Store new entries together, or each by itself where that fails.
+
+    `defaults` is `None` where there are no new entries.
+    """
     if defaults is None:
         return
-    wanted = [raw_content.Wanted(one.content, one.skip) for one in portion if one.content is not None]
-    prepared = store_raw_item.prepare(workspace, source, wanted, defaults=defaults, now=now)
+    contents = [
+        raw_content.Wanted(entry.content, entry.skip) for entry in portion if entry.content is not None
+    ]
+    prepared = store_raw_item.prepare(workspace, source, contents, defaults=defaults, now=now)
     try:
         with transaction.atomic():
             store_raw_item.push_portion(
@@ -98,167 +104,184 @@ def _store(
             )
             crash_point("collect.stored")
     except (IntegrityError, credit_account.QuotaExceeded):
-        # Another source had one of them first, or the credits do for some only: each stands for itself.
-        for one in portion:
-            _store_alone(source, workspace, one, defaults, now)
+        # Another source stored one of them first, or the credits suffice for some only: store each by itself.
+        for entry in portion:
+            _store_alone(source, workspace, entry, defaults, now)
     crash_point("collect.committed")
 
 
 def _store_alone(
-    source: Source, workspace: Workspace, judged: ClassifiedEntry, defaults: WorkspaceDefaults, now: datetime
+    source: Source,
+    workspace: Workspace,
+    classified: ClassifiedEntry,
+    defaults: WorkspaceDefaults,
+    now: datetime,
 ) -> None:
-    """A new entry; too few credits let it wait, and what somebody else brought meanwhile is met."""
-    if judged.content is None:
+    """Store one new entry.
+
+    With too few credits it waits; one that another source stored meanwhile is logged as met.
+    """
+    if classified.content is None:
         return
 
-    def note(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
-        # Where somebody was faster by a moment, the next poll judges it anew.
-        decided = judged if outcome == "new" else _met_meanwhile(judged)
-        entry_log.write(source, [(decided, raw_item_id)], now=now)
+    def log_entry(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
+        # Where another source was faster, the next poll classifies the entry again.
+        result = classified if outcome == "new" else _as_met_meanwhile(classified)
+        entry_log.write(source, [(result, raw_item_id)], now=now)
 
     store_raw_item.push(
         workspace,
         source,
-        judged.content,
+        classified.content,
         defaults=defaults,
         when_short="wait",
-        skip=judged.skip,
-        beside=note,
+        skip=classified.skip,
+        beside=log_entry,
         now=now,
     )
 
 
-def _met_meanwhile(judged: ClassifiedEntry) -> ClassifiedEntry:
+def _as_met_meanwhile(classified: ClassifiedEntry) -> ClassifiedEntry:
+    """Return the decision on an entry that came in from elsewhere at the same moment."""
     message = _("It is there already: it came in from elsewhere at the same moment.")
-    return replace(judged, decision="unchanged", code="met", message=message)
+    return replace(classified, decision="unchanged", code="met", message=message)
 
 
-def _follow_up(source: Source, workspace: Workspace, one: ClassifiedEntry, now: datetime) -> None:
-    """What an entry that is there already changes: a new version, taken back, or there again."""
-    there = one.there
-    if there is None or there.source_id != source.pk or there.is_deleted:
+def _update_known(source: Source, workspace: Workspace, entry: ClassifiedEntry, now: datetime) -> None:
+    """Apply what a known entry changes: a new version, a withdrawal, or its return."""
+    item = entry.there
+    if item is None or item.source_id != source.pk or item.is_deleted:
         return
-    if one.decision == "withdrawn":
-        if not there.is_withdrawn:
-            source_changes.withdraw(there.id, now)
+    if entry.decision == "withdrawn":
+        if not item.is_withdrawn:
+            source_changes.withdraw(item.id, now)
         return
-    if there.is_withdrawn and one.decision in {"unchanged", "revised"}:
-        source_changes.restore(there.id, now)
-    if one.decision == "revised" and one.content is not None:
+    if item.is_withdrawn and entry.decision in {"unchanged", "revised"}:
+        source_changes.restore(item.id, now)
+    if entry.decision == "revised" and entry.content is not None:
         defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
 
-        def note(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
+        def log_entry(raw_item_id: UUID, outcome: raw_content.Outcome) -> None:
             # Nothing where it was erased, or came in with the same words, a moment ago.
             if outcome == "revised":
-                entry_log.write(source, [(one, raw_item_id)], now=now)
+                entry_log.write(source, [(entry, raw_item_id)], now=now)
 
         store_raw_item.push(
-            workspace, source, one.content, defaults=defaults, when_short="wait", beside=note, now=now
+            workspace, source, entry.content, defaults=defaults, when_short="wait", beside=log_entry, now=now
         )
         crash_point("collect.committed")
 
 
-def _compare(source: Source, judged: Sequence[ClassifiedEntry], now: datetime) -> dict[str, Any]:
-    """Take back what was removed from the list; what the next list is compared with."""
-    # What a document says was deleted isn't in its list, and would stand below everything that still is.
+def _withdraw_removed(source: Source, classified: Sequence[ClassifiedEntry], now: datetime) -> dict[str, Any]:
+    """Withdraw the entries that were removed from the list; return what to compare the next list with."""
+    # Entries that the document marks as deleted aren't in its list, and would stand below all the others.
     listed = [
-        (one.key, one.entry.published_at) for one in judged if not one.is_repeated and not one.entry.withdrawn
+        (entry.key, entry.entry.published_at)
+        for entry in classified
+        if not entry.is_repeated and not entry.entry.withdrawn
     ]
-    seen = compare(source.window, listed)
-    _take_back(source, seen.gone, now)
-    return seen.state
+    result = compare(source.window, listed)
+    _withdraw_entries(source, result.gone, now)
+    return result.state
 
 
 def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
-    """The same document again: what was missing from it was missing at two polls in a row."""
-    seen = confirm(source.window)
-    if seen is None:
+    """Confirm removals where the same document came again: an entry now missed two polls in a row."""
+    result = confirm(source.window)
+    if result is None:
         return source.window
-    _take_back(source, seen.gone, now)
-    return seen.state
+    _withdraw_entries(source, result.gone, now)
+    return result.state
 
 
-def _take_back(source: Source, gone: frozenset[str], now: datetime) -> None:
-    """Note that the source took these back, by the names of `name_of`; raw items of another source stay."""
-    if not gone:
+def _withdraw_entries(source: Source, removed_names: frozenset[str], now: datetime) -> None:
+    """Withdraw entries with these names (of `name_of`); raw items of another source stay."""
+    if not removed_names:
         return
     rows = SourceEntry.everywhere.filter(source=source, raw_item__isnull=False).exclude(
         decision=SourceEntryDecision.WITHDRAWN
     )
     entries = [
-        one
-        for one in rows.only("id", "key", "raw_item_id").order_by("-id")[:2000]
-        if name_of(one.key) in gone
+        entry
+        for entry in rows.only("id", "key", "raw_item_id").order_by("-id")[:2000]
+        if name_of(entry.key) in removed_names
     ]
     owned = set(
-        rows.filter(pk__in=[one.pk for one in entries], raw_item__source=source).values_list("pk", flat=True)
+        rows.filter(pk__in=[entry.pk for entry in entries], raw_item__source=source).values_list(
+            "pk", flat=True
+        )
     )
-    for one in entries:
-        if one.pk in owned:
-            _withdraw(one.raw_item_id, now)
+    for entry in entries:
+        if entry.pk in owned:
+            _withdraw_item(entry.raw_item_id, now)
     message = _("The source doesn't list it any more, though it lists older ones.")
     entry_log.note_withdrawn(entries, message, now=now)
 
 
-def _withdraw(raw_item_id: UUID | None, now: datetime) -> None:
+def _withdraw_item(raw_item_id: UUID | None, now: datetime) -> None:
     if raw_item_id is not None:
         source_changes.withdraw(raw_item_id, now)
 
 
 @dataclass(frozen=True)
 class PollResult:
-    """What a poll listed: `state` is kept with the source, `gone` are the names of what was taken back."""
+    """The result of comparing two lists.
+
+    `state` is stored with the source; `gone` are the names of entries that were removed.
+    """
 
     state: dict[str, Any]
     gone: frozenset[str] = frozenset()
 
 
 def name_of(key: str) -> str:
-    """A key as it is kept in the state: short, for there are hundreds."""
+    """Return the short name that the stored state has for a key; short, because there are hundreds."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> PollResult:
-    """What was taken back since the list before, and what to compare the next one with.
+    """Return what was removed since the previous list, and the state to compare the next one with.
 
-    `previous` is the state that an earlier call left, None at the first; `listed` holds each entry's key and date, in the
-    order of the document, newest first.
+    `previous` is the state that an earlier call returned, `None` at the first; `listed` holds each entry's
+    key and date, in the order of the document, newest first.
     """
-    now: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
+    current: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
     if previous is None:
-        return PollResult({"listed": now, "missing": []})
-    before: list[list[Any]] = previous["listed"]
+        return PollResult({"listed": current, "missing": []})
+    earlier: list[list[Any]] = previous["listed"]
     was_missing = set(previous["missing"])
-    here = {name for name, _ in now}
-    dates: dict[str, int | None] = {str(name): at for name, at in now}
-    order, missing, gone = [*now], [], set()
-    for place, (name, at) in enumerate(before):
-        if name in here:
+    current_names = {name for name, _ in current}
+    dates: dict[str, int | None] = {str(name): at for name, at in current}
+    entries, missing, gone = [*current], [], set()
+    for position, (name, at) in enumerate(earlier):
+        if name in current_names:
             continue
-        witness = _witness(before[place + 1 :], dates, at)
+        witness = _find_older_still_listed(earlier[position + 1 :], dates, at)
         if witness is None:
             continue
         if name in was_missing:
             gone.add(name)
         else:
             missing.append(name)
-            # It keeps its place, so that the next poll can tell.
-            spot = next(number for number, (other, _) in enumerate(order) if other == witness)
-            order.insert(spot, [name, at])
-    return PollResult({"listed": order, "missing": missing}, frozenset(gone))
+            # It keeps its position, so that the next poll can compare it again.
+            index = next(number for number, (other, _) in enumerate(entries) if other == witness)
+            entries.insert(index, [name, at])
+    return PollResult({"listed": entries, "missing": missing}, frozenset(gone))
 
 
 def confirm(previous: Mapping[str, Any] | None) -> PollResult | None:
-    """After a poll that found the same document again; None where nothing was missing."""
+    """Return the result for a document that came again unchanged; `None` where nothing was missing."""
     if not previous or not previous["missing"]:
         return None
     gone = frozenset(previous["missing"])
-    listed = [one for one in previous["listed"] if one[0] not in gone]
+    listed = [entry for entry in previous["listed"] if entry[0] not in gone]
     return PollResult({"listed": listed, "missing": []}, gone)
 
 
-def _witness(after: Sequence[Sequence[Any]], dates: Mapping[str, int | None], at: int | None) -> str | None:
-    """One that stood further down, is still there, and isn't newer by its date."""
+def _find_older_still_listed(
+    after: Sequence[Sequence[Any]], dates: Mapping[str, int | None], at: int | None
+) -> str | None:
+    """Return an entry that stood further down, is still listed, and isn't newer by its date."""
     for name, _date in after:
         if name not in dates:
             continue

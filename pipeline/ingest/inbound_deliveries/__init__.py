@@ -1,1 +1,1 @@
-"""Take in what is sent to a webhook source: prove the sender, keep the delivery, make a raw item of it."""
+"""Takes in what is sent to a webhook source: verifies the sender, stores the delivery, makes a raw item."""

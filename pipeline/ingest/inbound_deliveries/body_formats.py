@@ -1,4 +1,4 @@
-"""A body as one JSON object, whatever form a bridge sends it in."""
+"""Reads a request body as one JSON object, whatever form a bridge sends it in."""
 
 from __future__ import annotations
 
@@ -18,55 +18,59 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_FORM: Final = "application/x-www-form-urlencoded"
-_MULTIPART: Final = "multipart/form-data"
-_FIELDS_MOST: Final = 1000
+_FORM_TYPE: Final = "application/x-www-form-urlencoded"
+_MULTIPART_TYPE: Final = "multipart/form-data"
+_MAX_FIELDS: Final = 1000
 
 
 class UnreadableForm(Invalid):
-    """A form that breaks off, or that has too many fields."""
+    """Raised for a form that breaks off or has too many fields."""
 
 
 def read(body: bytes, content_type: str) -> dict[str, Any]:
-    """JSON whatever its type is called, or a form's fields by name, a repeated one as a list.
+    """Return JSON of any content type, or a form's fields by name, repeated ones as a list.
 
-    A form whose only field is `payload` with a JSON object in it, as GitHub, Slack and IFTTT send it, is that object.
-    Files of a form are passed over. Raises `MalformedJson` and `Invalid`, with the rules of every other body.
+    A form whose only field is `payload` with a JSON object in it, as GitHub, Slack and IFTTT send it, is that
+    object. Files of a form are skipped. Raises `MalformedJson` and `Invalid`, with the rules of every other
+    body.
     """
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == _FORM:
-        return _object_of(_urlencoded(body))
-    if kind == _MULTIPART:
-        return _object_of(_multipart(body, content_type))
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type == _FORM_TYPE:
+        return _to_object(_parse_urlencoded(body))
+    if media_type == _MULTIPART_TYPE:
+        return _to_object(_parse_multipart(body, content_type))
     payload = parse_json(body.removeprefix(_BYTE_ORDER_MARK))
     if not isinstance(payload, dict):
         raise Invalid.one(None, "not_an_object", "Send a JSON object.")
     return payload
 
 
-def _urlencoded(body: bytes) -> Iterable[tuple[str, str]]:
+def _parse_urlencoded(body: bytes) -> Iterable[tuple[str, str]]:
+    """Return the name and value pairs of an urlencoded form. Raises `UnreadableForm`."""
     try:
-        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS_MOST, errors="strict")
+        return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict")
     except UnicodeDecodeError as error:
-        raise _unreadable("The form is not UTF-8.") from error
+        raise _unreadable_form("The form is not UTF-8.") from error
     except ValueError as error:
-        message = f"The form may have {_FIELDS_MOST} fields at most."
-        raise _unreadable(message) from error
+        message = f"The form may have {_MAX_FIELDS} fields at most."
+        raise _unreadable_form(message) from error
 
 
-def _multipart(body: bytes, content_type: str) -> Iterable[tuple[str, str]]:
-    # The parser would take a form that breaks off for a whole one.
+def _parse_multipart(body: bytes, content_type: str) -> Iterable[tuple[str, str]]:
+    """Return the name and value pairs of a multipart form, without files. Raises `UnreadableForm`."""
+    # The parser would accept a form that breaks off as complete.
     if not body.rstrip().endswith(b"--"):
-        raise _unreadable("The form breaks off.")
+        raise _unreadable_form("The form breaks off.")
     head = {"CONTENT_TYPE": content_type, "CONTENT_LENGTH": str(len(body))}
     try:
-        fields, _ = MultiPartParser(head, io.BytesIO(body), [_NoFiles()], "utf-8").parse()
+        fields, _ = MultiPartParser(head, io.BytesIO(body), [_SkipFilesHandler()], "utf-8").parse()
     except (MultiPartParserError, SuspiciousOperation, RequestDataTooBig) as error:
-        raise _unreadable("The form can't be read to its end.") from error
+        raise _unreadable_form("The form can't be read to its end.") from error
     return [(name, value) for name, values in fields.lists() for value in values]
 
 
-def _object_of(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _to_object(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the fields as an object, or the JSON object in a sole `payload` field."""
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name not in fields:
@@ -80,16 +84,18 @@ def _object_of(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
         try:
             payload: dict[str, Any] = parse_json(inner.encode())
         except MalformedJson:
-            # Then it is a text that begins like one.
+            # Then it is a text that only begins like a JSON object.
             pass
         else:
             return payload
-    # The same rules as for JSON: no NUL, no half of a surrogate pair.
+    # Apply the same rules as to JSON: no NUL, no half of a surrogate pair.
     checked: dict[str, Any] = parse_json(json.dumps(fields).encode())
     return checked
 
 
-class _NoFiles(FileUploadHandler):
+class _SkipFilesHandler(FileUploadHandler):
+    """An upload handler that skips every file."""
+
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         del args, kwargs
         raise SkipFile
@@ -101,5 +107,5 @@ class _NoFiles(FileUploadHandler):
         del file_size
 
 
-def _unreadable(message: str) -> AppError:
+def _unreadable_form(message: str) -> AppError:
     return UnreadableForm.one(None, "malformed_form", message)

@@ -1,4 +1,4 @@
-"""One delivery: prove the sender, keep what it sent for a while, make a raw item of it, all before the answer."""
+"""Receives a delivery: verifies the sender, stores the body for a while, makes a raw item, then answers."""
 
 from __future__ import annotations
 
@@ -39,45 +39,49 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Entry, Note
 
 Outcome = Literal["new", "duplicate", "revised", "ignored", "failed", "challenge"]
-SIGNED: Final = frozenset({"standard_webhooks", "github", "slack", "stripe", "ghost"})
-"""Services that send whatever happens at theirs: an answer of 4xx would make them try again, or give up for good."""
-_HEADERS_KEPT: Final = re.compile(
+SERVICES_THAT_RETRY: Final = frozenset({"standard_webhooks", "github", "slack", "stripe", "ghost"})
+"""Services that answer a 4xx with another try, or by giving up for good; no person sees it there."""
+_STORED_HEADERS: Final = re.compile(
     r"content-type|user-agent|webhook-(?:id|timestamp)|idempotency-key"
     r"|x-(?:[a-z0-9-]{1,40}-)?(?:event|topic|delivery|retry-num|retry-reason|request-id)"
 )
-_HEADER_CHARACTERS: Final = 200
-_MADE_CHARACTERS: Final = 500
-ROWS: Final = 500
-"""Deleted in one statement: a short lock, however much is too old."""
+_MAX_HEADER_CHARACTERS: Final = 200
+_MAX_SHOWN_CHARACTERS: Final = 500
+ROWS_PER_DELETION: Final = 500
+"""Rows deleted in one statement: locks stay short, however many rows are too old."""
 
 
 class NotVerified(AppError):
-    """The sender didn't prove itself."""
+    """Raised where the sender didn't prove itself."""
 
     code = "unauthenticated"
 
 
 class NotVerifiable(AppError):
-    """Nobody can prove anything to this source, or it takes nothing now."""
+    """Raised where the source has no secret to verify senders by, or takes nothing now."""
 
     code = "unavailable"
 
 
 @dataclass(frozen=True)
 class IncomingDelivery:
-    """A POST as it came; `headers` has lower-case names."""
+    """A POST request as it came; `headers` has lower-case names."""
 
     body: bytes
     headers: Mapping[str, str]
 
     @property
     def content_type(self) -> str:
+        """The request's content type; empty where it has none."""
         return self.headers.get("content-type", "")
 
 
 @dataclass(frozen=True)
 class Received:
-    """What became of a delivery. `problem` says why nothing was made of it; `challenge` is to be sent back."""
+    """The result of a delivery.
+
+    `problem` says why nothing was made of it; `challenge` is to be sent back.
+    """
 
     outcome: Outcome
     delivery: InboundDelivery | None = None
@@ -87,14 +91,14 @@ class Received:
     kind: str = "address"
 
     @property
-    def is_told(self) -> bool:
-        """Whether the sender is one that shows a refusal to somebody who can act on it."""
-        return self.kind not in SIGNED
+    def shows_refusals(self) -> bool:
+        """Whether the sender shows a refusal to somebody who can act on it."""
+        return self.kind not in SERVICES_THAT_RETRY
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What could be read of it: a reading, or why there is none."""
+class _ParsedBody:
+    """A parsed body: a reading, or the problem why there is none."""
 
     reading: entries.MappedBody | None
     problem: AppError | None = None
@@ -102,21 +106,21 @@ class _Read:
 
 
 def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Received:
-    """Raises `NotVerifiable` and, leaving a note without the body, `NotVerified`.
+    """Take in a delivery. Raises `NotVerifiable`, or `NotVerified` after logging it without the body.
 
-    The delivery and what is made of it are one transaction: a sender that got no answer finds nothing done, or finds
-    its delivery again by its own id, or by what the raw item is known by.
+    The delivery and what is made of it are one transaction: a sender that got no answer finds nothing done,
+    or finds its delivery again by its own id, or by the identity of the raw item.
     """
     if source.status == SourceStatus.PAUSED:
         message = "This source is paused; resume it and send again."
         raise NotVerifiable(Detail("status", "paused", message))
     kind = secrets.kind_of(source)
-    sender_key = _proven(source, kind, incoming, now)
-    read = read_body(source, incoming)
-    if kind == "slack" and read.payload.get("type") == "url_verification":
-        return Received("challenge", challenge=str(read.payload.get("challenge", ""))[:1000], kind=kind)
-    row = _row(source, kind, incoming, now)
-    row.sender_key = sender_key or _key_in(kind, read.payload) or None
+    sender_key = _verify_sender(source, kind, incoming, now)
+    parsed = read_body(source, incoming)
+    if kind == "slack" and parsed.payload.get("type") == "url_verification":
+        return Received("challenge", challenge=str(parsed.payload.get("challenge", ""))[:1000], kind=kind)
+    row = _new_row(source, kind, incoming, now)
+    row.sender_key = sender_key or _event_id_in(kind, parsed.payload) or None
     with transaction.atomic():
         if insert_or_ignore(row):
             crash_point("inbound.stored")
@@ -126,45 +130,48 @@ def receive(source: Source, incoming: IncomingDelivery, *, now: datetime) -> Rec
                 InboundDelivery.everywhere.filter(pk=row.pk).update(repeats=F("repeats") + 1)
                 outcome: Outcome = "ignored" if row.status == InboundDeliveryStatus.IGNORED else "duplicate"
                 return Received(outcome, row, row.raw_item_id, kind=kind)
-        received = process_delivery(source, row, read, kind=kind, now=now)
+        received = process_delivery(source, row, parsed, kind=kind, now=now)
     crash_point("inbound.taken")
     forget_bodies(source)
     return received
 
 
-def read_body(source: Source, incoming: IncomingDelivery) -> _Read:
-    """What the source's settings of now make of it."""
+def read_body(source: Source, incoming: IncomingDelivery) -> _ParsedBody:
+    """Parse the body with the source's current settings."""
     try:
         payload = body_formats.read(incoming.body, incoming.content_type)
     except AppError as problem:
-        return _Read(None, problem)
-    return _Read(entries.read(payload, incoming.headers, source.config), payload=payload)
+        return _ParsedBody(None, problem)
+    return _ParsedBody(entries.read(payload, incoming.headers, source.config), payload=payload)
 
 
 def process_delivery(
-    source: Source, row: InboundDelivery, read: _Read, *, kind: str, now: datetime
+    source: Source, row: InboundDelivery, parsed: _ParsedBody, *, kind: str, now: datetime
 ) -> Received:
-    """Make of a stored delivery what its reading says, and write that down; in the caller's transaction."""
-    reading = read.reading
+    """Make of a stored delivery what its reading says, and save the result.
+
+    It runs in the caller's transaction.
+    """
+    reading = parsed.reading
     if reading is None:
-        problem = read.problem or AppError()
-        return _end(row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem)
-    told: dict[str, Any] = {
+        problem = parsed.problem or AppError()
+        return _finish(row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem)
+    values: dict[str, Any] = {
         "preset": reading.by,
         "notes": [_as_json(note) for note in reading.notes],
         "made": shorten_entry(reading.entry) if reading.entry else None,
     }
     if reading.ignored is not None:
-        return _end(
-            row, "ignored", Received("ignored", row, kind=kind), reason=_as_json(reading.ignored), **told
+        return _finish(
+            row, "ignored", Received("ignored", row, kind=kind), reason=_as_json(reading.ignored), **values
         )
     if reading.entry is None:
         failed = reading.failed
         problem = Invalid.one(
             None, failed.code if failed else "nothing_found", failed.message if failed else ""
         )
-        return _end(
-            row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem, **told
+        return _finish(
+            row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem, **values
         )
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
@@ -173,22 +180,23 @@ def process_delivery(
             workspace, source, content_of(reading.entry), defaults=defaults, when_short="wait", now=now
         )
     except AppError as problem:
-        # Such as an engine output that is no longer there: the source has to be changed, the delivery waits.
-        return _end(
-            row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem, **told
+        # Such as an engine output that is gone: the delivery can be replayed once the source is changed.
+        return _finish(
+            row, "failed", Received("failed", row, problem=problem, kind=kind), problem=problem, **values
         )
     raw_item_id = pushed.raw_item.pk
     if pushed.raw_item.deleted_at is not None:
-        # Somebody had these words erased; that they are sent again doesn't bring them back.
-        told |= {"body": None, "made": None}
+        # A person had this content erased; sending it again doesn't bring it back.
+        values |= {"body": None, "made": None}
     status = "duplicate" if pushed.outcome == "duplicate" else "taken"
     if status == "taken":
         Source.everywhere.filter(pk=source.pk).update(last_new_at=now)
     received = Received(pushed.outcome, row, raw_item_id, kind=kind)
-    return _end(row, status, received, raw_item_id=raw_item_id, **told)
+    return _finish(row, status, received, raw_item_id=raw_item_id, **values)
 
 
 def content_of(entry: Entry) -> raw_content.RawContent:
+    """Return the entry as content to store."""
     return raw_content.RawContent(
         external_id=entry.external_id or "",
         url=entry.url,
@@ -198,42 +206,49 @@ def content_of(entry: Entry) -> raw_content.RawContent:
         language=entry.language,
         author=entry.author,
         published_at=entry.published_at,
-        media=[{"url": one.url, "type": one.type} for one in entry.media],
+        media=[{"url": file.url, "type": file.type} for file in entry.media],
         metadata=dict(entry.metadata),
     )
 
 
 def shorten_entry(entry: Entry) -> dict[str, Any]:
-    """The fields of a raw item that were made, long ones shortened."""
+    """Return the entry's fields as JSON, the body shortened."""
     return {
         "external_id": entry.external_id or None,
         "url": entry.url or None,
         "title": entry.title,
-        "body": entry.body[:_MADE_CHARACTERS],
+        "body": entry.body[:_MAX_SHOWN_CHARACTERS],
         "body_format": entry.body_format or None,
         "author": entry.author or None,
         "language": entry.language or None,
         "published_at": as_z_or_none(entry.published_at),
-        "media": [{"url": one.url, "type": one.type} for one in entry.media],
+        "media": [{"url": file.url, "type": file.type} for file in entry.media],
         "metadata": dict(entry.metadata),
     }
 
 
 def forget_bodies(source: Source) -> None:
-    """Only the newest are kept with what was sent. Apart from the delivery's transaction: it locks other rows."""
-    bodies_kept = InboundDelivery.everywhere.filter(source=source, body__isnull=False).order_by("-id")
-    most = limits.INBOUND_BODIES_KEPT
-    too_many = list(bodies_kept.values_list("pk", flat=True)[most : 2 * most])
-    if too_many:
-        InboundDelivery.everywhere.filter(pk__in=too_many).update(body=None, made=None)
+    """Erase the bodies of all but the source's newest deliveries.
+
+    It runs apart from the delivery's transaction, because it locks other rows.
+    """
+    with_body = InboundDelivery.everywhere.filter(source=source, body__isnull=False).order_by("-id")
+    limit = limits.INBOUND_BODIES_KEPT
+    excess_ids = list(with_body.values_list("pk", flat=True)[limit : 2 * limit])
+    if excess_ids:
+        InboundDelivery.everywhere.filter(pk__in=excess_ids).update(body=None, made=None)
 
 
-# --- Inside ----------------------------------------------------------------------------------------------------------
+# --- Steps of a delivery ---------------------------------------------------------------------------------------------
 
 
-def _proven(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> str:
-    known = [] if kind == "address" else secrets.known_to(source, now=now)
-    if kind != "address" and not known:
+def _verify_sender(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> str:
+    """Return the sender's id of the delivery, which the signature covers; empty where it has none.
+
+    Raises `NotVerifiable` and `NotVerified`.
+    """
+    valid_secrets = [] if kind == "address" else secrets.known_to(source, now=now)
+    if kind != "address" and not valid_secrets:
         message = "This source has no secret yet; give it one as config.verification.secret."
         raise NotVerifiable(Detail("config.verification", "not_verifiable", message))
     try:
@@ -242,36 +257,40 @@ def _proven(source: Source, kind: str, incoming: IncomingDelivery, now: datetime
             secrets.header_of(source),
             body=incoming.body,
             headers=incoming.headers,
-            known=known,
+            valid_secrets=valid_secrets,
             now=now,
         )
     except NotProven as error:
-        _note_refused(source, kind, incoming, error, now)
+        _log_refusal(source, kind, incoming, error, now)
         raise NotVerified(Detail(None, error.code, error.message)) from error
 
 
-def _note_refused(
+def _log_refusal(
     source: Source, kind: str, incoming: IncomingDelivery, error: NotProven, now: datetime
 ) -> None:
-    """So that the owner sees it, without the body, and not more than some a minute: who sent it isn't known."""
-    lately = InboundDelivery.everywhere.filter(
+    """Log a refused delivery for the owner, without its body.
+
+    Only a few per minute are logged, because anybody may have sent them.
+    """
+    recent = InboundDelivery.everywhere.filter(
         source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=lowest_id_at(now - timedelta(minutes=1))
     )
-    if lately.count() >= limits.INBOUND_REFUSALS_NOTED:
+    if recent.count() >= limits.INBOUND_REFUSALS_NOTED:
         return
-    row = _row(source, kind, incoming, now)
+    row = _new_row(source, kind, incoming, now)
     row.body = None
     row.reason = {"code": error.code, "message": error.message}
     states.begin(row, "refused")
     row.save(force_insert=True)
 
 
-def _row(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> InboundDelivery:
+def _new_row(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> InboundDelivery:
+    """Return the delivery as a row that isn't saved. The secret's own header is never stored."""
     secret_header = secrets.header_of(source).lower()
     head = {
-        name: value[:_HEADER_CHARACTERS]
+        name: value[:_MAX_HEADER_CHARACTERS]
         for name, value in sorted(incoming.headers.items())
-        if _HEADERS_KEPT.fullmatch(name) and name != secret_header
+        if _STORED_HEADERS.fullmatch(name) and name != secret_header
     }
     return InboundDelivery(
         id=uuid7(),
@@ -279,7 +298,7 @@ def _row(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -
         source=source,
         test=source.test,
         verification=kind,
-        content_type=incoming.content_type[:_HEADER_CHARACTERS],
+        content_type=incoming.content_type[:_MAX_HEADER_CHARACTERS],
         head=head,
         body=incoming.body,
         body_bytes=len(incoming.body),
@@ -288,16 +307,17 @@ def _row(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -
     )
 
 
-def _key_in(kind: str, payload: Mapping[str, Any]) -> str:
-    """The sender's id of an event where it stands in the body, which is signed."""
+def _event_id_in(kind: str, payload: Mapping[str, Any]) -> str:
+    """Return the sender's event id from the body, which is signed; empty where there is none."""
     name = {"slack": "event_id", "stripe": "id"}.get(kind)
-    found = payload.get(name) if name else None
-    return found[:200] if isinstance(found, str) else ""
+    event_id = payload.get(name) if name else None
+    return event_id[:200] if isinstance(event_id, str) else ""
 
 
-def _end(
+def _finish(
     row: InboundDelivery, status: str, received: Received, *, problem: AppError | None = None, **changes: Any
 ) -> Received:
+    """Save the delivery's status and values, and return `received`."""
     if problem is not None:
         detail = problem.detail[0] if problem.detail else Detail(None, problem.code, str(problem))
         changes["reason"] = {"code": detail.code, "message": detail.message}
@@ -314,18 +334,23 @@ def _as_json(note: Note) -> dict[str, str]:
 
 
 def forget_deliveries(now: datetime) -> int:
-    """Old ones without a body, by their ids, which carry the moment; those of a deleted source with theirs."""
+    """Delete old deliveries that have no body, or whose source was deleted; return how many rows.
+
+    Their ids carry the time, so no other index is needed.
+    """
     old = InboundDelivery.everywhere.filter(pk__lt=lowest_id_at(now - limits.INBOUND_DELIVERIES_KEPT))
-    gone = old.filter(Q(body__isnull=True) | Q(source__deleted_at__isnull=False))
-    some = list(gone.order_by("pk").values_list("pk", flat=True)[:ROWS])
-    return int(InboundDelivery.everywhere.filter(pk__in=some).delete()[0]) if some else 0
+    deletable = old.filter(Q(body__isnull=True) | Q(source__deleted_at__isnull=False))
+    row_ids = list(deletable.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_DELETION])
+    return int(InboundDelivery.everywhere.filter(pk__in=row_ids).delete()[0]) if row_ids else 0
 
 
 def forget_secrets(now: datetime) -> int:
-    """Those of deleted sources, and those whose time beside a newer one is over."""
-    some = list(
-        InboundSecret.everywhere.filter(source__deleted_at__isnull=False).values_list("pk", flat=True)[:ROWS]
+    """Delete secrets of deleted sources, and previous secrets whose overlap is over; return how many."""
+    row_ids = list(
+        InboundSecret.everywhere.filter(source__deleted_at__isnull=False).values_list("pk", flat=True)[
+            :ROWS_PER_DELETION
+        ]
     )
-    done = int(InboundSecret.everywhere.filter(pk__in=some).delete()[0]) if some else 0
-    over = InboundSecret.everywhere.filter(previous_until__lt=now)
-    return done + over.update(previous=None, previous_until=None)
+    deleted = int(InboundSecret.everywhere.filter(pk__in=row_ids).delete()[0]) if row_ids else 0
+    expired = InboundSecret.everywhere.filter(previous_until__lt=now)
+    return deleted + expired.update(previous=None, previous_until=None)

@@ -1,4 +1,4 @@
-"""Deliveries looked at again: what a mapping would make of one, and making it with the mapping of now."""
+"""Tries a mapping on a body, and replays stored deliveries with the current mapping."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 
     from pipeline.generate.acceptance import GenerationPlan
 
-WISHES: Final = ("mapping", "defaults")
-"""What of a webhook source's settings can be tried before it is stored."""
+TRIAL_SETTINGS: Final = ("mapping", "defaults")
+"""Settings of a webhook source that can be tried before they are stored."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What would become of a body. `fields` are those of the raw item; `plan` what would be made of it, at what price."""
+    """The result of trying settings on a body.
+
+    `fields` are those of the raw item; `plan` is what would be made of it, at what price.
+    """
 
     outcome: Literal["taken", "ignored", "failed"]
     fields: Mapping[str, Any] | None = None
@@ -43,7 +46,7 @@ class Trial:
     plan: GenerationPlan | None = None
 
 
-def try_on(
+def try_settings(
     source: Source,
     *,
     payload: Mapping[str, Any] | None = None,
@@ -51,29 +54,29 @@ def try_on(
     wishes: Mapping[str, Any] | None = None,
     now: datetime,
 ) -> Trial:
-    """What the source's settings, or those of `wishes`, make of a body; stores and spends nothing.
+    """Return what the source's settings, changed by `wishes`, make of a body; stores and spends nothing.
 
-    Raises `Invalid` on `mapping.<field>`, `Conflict` for a delivery without its body, and what a body that can't be
-    read is refused with.
+    Raises `Invalid` on `mapping.<field>`, `Conflict` for a delivery without its body, and the error that
+    refuses an unreadable body.
     """
-    # What is wished as None is left out, though the source has it.
-    given = {name: value for name, value in (wishes or {}).items() if value is not None}
-    kept = {name: value for name, value in source.config.items() if name not in (wishes or {})}
-    config = {**kept, **_checked(given)}
-    tried = Source(workspace_id=source.workspace_id, type=source.type, config=config)
+    # A setting tried as None counts as not set, even where the source has it.
+    overrides = {name: value for name, value in (wishes or {}).items() if value is not None}
+    unchanged = {name: value for name, value in source.config.items() if name not in (wishes or {})}
+    config = {**unchanged, **_clean_settings(overrides)}
+    trial_source = Source(workspace_id=source.workspace_id, type=source.type, config=config)
     if delivery is not None:
-        read = read_body(tried, _again(delivery))
-        if read.problem is not None:
-            raise read.problem
-        reading = read.reading
+        parsed = read_body(trial_source, _incoming_of(delivery))
+        if parsed.problem is not None:
+            raise parsed.problem
+        reading = parsed.reading
     else:
         reading = entries.read(payload or {}, {}, config)
     if reading is None:
         raise NotFound
     notes = [{"code": note.code, "message": note.message} for note in reading.notes]
-    why = reading.ignored or reading.failed
+    cause = reading.ignored or reading.failed
     if reading.entry is None:
-        reason = {"code": why.code, "message": why.message} if why else None
+        reason = {"code": cause.code, "message": cause.message} if cause else None
         return Trial("ignored" if reading.ignored else "failed", None, reading.by, notes, reason)
     defaults = WorkspaceDefaults.objects.of(source.workspace).get()
     plan = generation_plan.estimate(
@@ -83,37 +86,40 @@ def try_on(
 
 
 def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
-    """Go the same way again, with the mapping of now; what it made before is met by its identity.
+    """Process a stored delivery again with the current mapping.
 
-    Raises `Conflict` where the body is gone, or the source was deleted.
+    A raw item that it made before is recognized by its identity. Raises `Conflict` where the body is gone or
+    the source was deleted.
     """
     with transaction.atomic():
-        # The delivery before the raw item, as everywhere.
+        # Lock the delivery before the raw item, as everywhere, so that two transactions can't deadlock.
         row: InboundDelivery = InboundDelivery.everywhere.select_for_update().get(pk=delivery.pk)
         source: Source = Source.everywhere.select_related("workspace__plan").get(pk=row.source_id)
         if source.deleted_at is not None:
             raise Conflict.because("deleted", "The source of this delivery was deleted.", field=None)
-        incoming = _again(row)
+        incoming = _incoming_of(row)
         received = process_delivery(source, row, read_body(source, incoming), kind=row.verification, now=now)
         InboundDelivery.everywhere.filter(pk=row.pk).update(replayed_at=now)
         row.replayed_at = now
     return received
 
 
-def _again(delivery: InboundDelivery) -> IncomingDelivery:
+def _incoming_of(delivery: InboundDelivery) -> IncomingDelivery:
+    """Return the stored delivery as it came. Raises `Conflict` where its body is gone."""
     if delivery.body is None:
-        why = (
+        message = (
             "It failed the verification, so nothing of it was kept."
             if delivery.status == InboundDeliveryStatus.REFUSED
             else "Its body is no longer kept; have it sent again."
         )
-        raise Conflict.because("body_gone", why, field=None)
+        raise Conflict.because("body_gone", message, field=None)
     return IncomingDelivery(bytes(delivery.body), {**delivery.head, "content-type": delivery.content_type})
 
 
-def _checked(wishes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _clean_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tried settings, cleaned. Raises `Invalid` with fields named without "config."."""
     try:
-        return PLUGIN.clean_config(dict(wishes))
+        return PLUGIN.clean_config(dict(settings))
     except ConfigInvalid as error:
         problems = [
             Detail((problem.field or "").removeprefix("config.") or None, problem.code, problem.message)

@@ -1,4 +1,8 @@
-"""The secrets that senders prove themselves by: kept apart from the source, sealed, shown once, in two generations."""
+"""Keeps the secrets that senders prove themselves by.
+
+They are stored encrypted, apart from the source, shown once, and kept in two generations: the current one and
+the one before.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,15 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-_PATH: Final = "config.verification.secret"
+_SECRET_FIELD: Final = "config.verification.secret"
 
 
 @dataclass(frozen=True)
 class Registered:
-    """`secret` is there only where we made one: it is shown now and never again."""
+    """A saved source.
+
+    `secret` is set only where we made one: it is shown now and never again.
+    """
 
     source: Source
     secret: str | None = None
@@ -35,16 +42,19 @@ class Registered:
 
 def register(
     workspace: Workspace,
-    given: collect.SourceSettings,
+    settings: collect.SourceSettings,
     *,
     test: bool = False,
     now: datetime | None = None,
 ) -> Registered:
-    """`collect.register`, and the secret of a webhook source's verification: the one given, or one that we make."""
+    """Register a source as `collect.register` does, and store a webhook source's secret.
+
+    The secret is the given one, or one that we make.
+    """
     now = now or utc_now()
     with transaction.atomic():
-        source = collect.register(workspace, given, test=test, now=now)
-        return Registered(source, _settle(source, _secret_in(given.config), now=now))
+        source = collect.register(workspace, settings, test=test, now=now)
+        return Registered(source, _match_secret(source, _given_secret(settings.config), now=now))
 
 
 def change(
@@ -55,15 +65,16 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Registered:
-    """`collect.change`, and the secret with it.
+    """Change a source as `collect.change` does, and its secret with it.
 
-    Another secret for the same verification leaves the old one valid for a day; another verification ends it at once.
+    Another secret for the same verification leaves the old one valid for a day; another verification ends it
+    at once.
     """
     with transaction.atomic():
         row = collect.change(source, changes, workspace=workspace, now=now, expected_version=expected_version)
         if "config" not in changes:
             return Registered(row)
-        return Registered(row, _settle(row, _secret_in(changes["config"]), now=now))
+        return Registered(row, _match_secret(row, _given_secret(changes["config"]), now=now))
 
 
 def rotate(
@@ -74,10 +85,10 @@ def rotate(
     actor: str,
     now: datetime | None = None,
 ) -> str | None:
-    """A new secret; for `overlap` (0 to 7 days) the old one counts beside it. Returns it where we made it.
+    """Store a new secret and return it where we made it; the old one stays valid for `overlap`.
 
-    Raises `Invalid` for a secret that can't be one, or that the sender has to give and nobody gave; `Conflict` for a
-    source without a verification that takes one.
+    `overlap` is 0 to 7 days. Raises `Invalid` for a secret that can't be one, or that only the sender can
+    make and nobody gave; `Conflict` for a source without a verification that takes one.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -93,8 +104,8 @@ def rotate(
         if secret is None and kind in GIVEN_BY_THE_SENDER:
             message = f"{kind.title()} makes this secret; copy it from there and give it here."
             raise Invalid.one("secret", "required", message)
-        made = None if secret is not None else make_secret(kind)
-        _keep(locked, kind, secret or made or "", overlap=overlap, path="secret", now=now)
+        made_secret = None if secret is not None else make_secret(kind)
+        _store_secret(locked, kind, secret or made_secret or "", overlap=overlap, path="secret", now=now)
         audit.note(
             "source.secret_rotated",
             workspace=locked.workspace,
@@ -102,75 +113,82 @@ def rotate(
             subject=encode("src", locked.pk),
             details={"overlap_seconds": int(overlap.total_seconds())},
         )
-    return made
+    return made_secret
 
 
 def kind_of(source: Source) -> str:
-    """How the source's senders prove themselves."""
+    """Return how the source's senders prove themselves; "address" where they don't."""
     return str(source.config.get("verification", {}).get("type", "address"))
 
 
 def header_of(source: Source) -> str:
+    """Return the name of the header that carries the secret or signature."""
     return str(source.config.get("verification", {}).get("header") or DEFAULT_HEADER)
 
 
 def known_to(source: Source, *, now: datetime) -> list[str]:
-    """The secrets that count now: the current one, and the one before while they overlap. Opened for this call."""
-    kept: InboundSecret | None = InboundSecret.objects.of(source.workspace_id).filter(source=source).first()
-    if kept is None or kept.kind != kind_of(source):
+    """Return the secrets that are valid now: the current one, and the previous one while they overlap.
+
+    They are decrypted at each call.
+    """
+    stored: InboundSecret | None = InboundSecret.objects.of(source.workspace_id).filter(source=source).first()
+    if stored is None or stored.kind != kind_of(source):
         return []
-    known = [kept.secret.open()]
-    if kept.previous is not None and kept.previous_until is not None and now < kept.previous_until:
-        known.append(kept.previous.open())
-    return known
+    valid = [stored.secret.open()]
+    if stored.previous is not None and stored.previous_until is not None and now < stored.previous_until:
+        valid.append(stored.previous.open())
+    return valid
 
 
-def _secret_in(config: Mapping[str, Any]) -> str | None:
-    """As it was given, before the settings are cleaned of it."""
-    given = config.get("verification")
-    secret = given.get("secret") if isinstance(given, dict) else None
+def _given_secret(config: Mapping[str, Any]) -> str | None:
+    """Return the secret as it was given, before cleaning removes it from the settings."""
+    verification = config.get("verification")
+    secret = verification.get("secret") if isinstance(verification, dict) else None
     return secret.strip() if isinstance(secret, str) else None
 
 
-def _settle(source: Source, secret: str | None, *, now: datetime) -> str | None:
-    """What is kept agrees with the verification of now; returns the secret where we made it."""
+def _match_secret(source: Source, secret: str | None, *, now: datetime) -> str | None:
+    """Make the stored secret match the source's verification; return a secret that we made."""
     if source.type != "webhook":
         return None
     kind = kind_of(source)
-    kept = InboundSecret.everywhere.filter(source=source)
+    stored = InboundSecret.everywhere.filter(source=source)
     if kind == "address":
-        kept.delete()
+        stored.delete()
         return None
     if secret is not None:
-        _keep(source, kind, secret, overlap=limits.TOKEN_OVERLAP_DEFAULT, path=_PATH, now=now)
+        _store_secret(source, kind, secret, overlap=limits.TOKEN_OVERLAP_DEFAULT, path=_SECRET_FIELD, now=now)
         return None
-    if kept.filter(kind=kind).exists():
+    if stored.filter(kind=kind).exists():
         return None
     if kind in GIVEN_BY_THE_SENDER:
-        # The sender tells it when it knows the address; until then everything is refused.
-        kept.delete()
+        # The sender issues its secret once it knows the address; until then every delivery is refused.
+        stored.delete()
         return None
-    made = make_secret(kind)
-    _keep(source, kind, made, overlap=timedelta(0), path=_PATH, now=now)
-    return made
+    made_secret = make_secret(kind)
+    _store_secret(source, kind, made_secret, overlap=timedelta(0), path=_SECRET_FIELD, now=now)
+    return made_secret
 
 
-def _keep(source: Source, kind: str, secret: str, *, overlap: timedelta, path: str, now: datetime) -> None:
+def _store_secret(
+    source: Source, kind: str, secret: str, *, overlap: timedelta, path: str, now: datetime
+) -> None:
+    """Store a secret, and the old one as the previous where they overlap. Raises `Invalid`."""
     problem = problem_of(kind, secret, path)
     if problem is not None:
         raise Invalid(Detail(problem.field, problem.code, problem.message))
-    kept: InboundSecret | None = InboundSecret.everywhere.select_for_update().filter(source=source).first()
-    if kept is None:
+    stored: InboundSecret | None = InboundSecret.everywhere.select_for_update().filter(source=source).first()
+    if stored is None:
         InboundSecret.everywhere.create(
             workspace_id=source.workspace_id, source=source, kind=kind, secret=secret, created_at=now
         )
         return
-    if kept.kind == kind and kept.secret.open() == secret:
+    if stored.kind == kind and stored.secret.open() == secret:
         return
-    has_previous = kept.kind == kind and bool(overlap)
-    InboundSecret.everywhere.filter(pk=kept.pk).update(
+    has_previous = stored.kind == kind and bool(overlap)
+    InboundSecret.everywhere.filter(pk=stored.pk).update(
         kind=kind,
         secret=secret,
-        previous=kept.secret if has_previous else None,
+        previous=stored.secret if has_previous else None,
         previous_until=now + overlap if has_previous else None,
     )

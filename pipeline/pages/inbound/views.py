@@ -105,7 +105,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 _save(source, form, place)
                 messages.success(request, _("Mapping saved."))
                 return redirect(place.address("source_deliveries", src=src))
-            trial = replay.try_on(
+            trial = replay.try_settings(
                 source,
                 payload=form.cleaned_data.get("payload"),
                 delivery=delivery,

@@ -1,9 +1,9 @@
-"""Posts and threads on Bluesky (AT Protocol), with pictures, links, mentions and hashtags.
+"""Publishes posts and threads on Bluesky (AT Protocol), with pictures, links, mentions and hashtags.
 
-Every post has a record key of ours, and the posts of a thread are written in one step that the server takes whole or
-not at all: a second call meets the first one's keys. Video goes through a service of its own and isn't offered.
-Limits: lexicons/app/bsky/feed/post.json and embed/images.json of bluesky-social/atproto, docs.bsky.app rate-limits
-(read 2026-11-20).
+Every post has a record key of ours, and the posts of a thread are written in one step that the server takes
+whole or not at all: a second call meets the first one's keys. Video goes through a service of its own and
+isn't offered. Limits: lexicons/app/bsky/feed/post.json and embed/images.json of bluesky-social/atproto,
+docs.bsky.app rate-limits (read 2026-11-20).
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from pipeline.platforms.base import (
     Setting,
 )
 from pipeline.platforms.bluesky.calls import (
-    WHAT,
+    SERVICE_NAME,
     call,
-    ends_at,
     error_of,
-    fail,
-    no_answer,
     open_session,
+    raise_for_response,
     refresh_session,
     stored_session,
     text_field,
+    token_expiry,
     unreadable_answer,
+    unreadable_read,
 )
 from pipeline.platforms.bluesky.post_parts import (
     card_of,
+    did_and_pds,
     did_of,
     handles_in,
-    place_of,
     samples_of,
     sent_from,
     upload_image,
 )
-from pipeline.platforms.bluesky.records import COLLECTION, MOST_PARTS, record_key, records_of, uri_of
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.bluesky.records import COLLECTION, MAX_THREAD_POSTS, record_key, records_of, uri_of
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import BucketRule, MediaRule, graphemes, images_of
 from pipeline.platforms.upload_bodies import file_of
@@ -64,17 +64,22 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
     from pipeline.platforms.payload_types import Adapted, Payload
 
-METRICS_PAGE: Final = 25
-HANDLES_AT_ONCE: Final = 2
-KEEPS_UPLOADS: Final = timedelta(minutes=50)
-"""A picture that no post names is deleted at some time, after an hour at the earliest."""
-PUBLIC: Final = "https://public.api.bsky.app"
+POSTS_PER_METRICS_CALL: Final = 25
+HANDLES_PER_STEP: Final = 2
+UPLOAD_LIFETIME: Final = timedelta(minutes=50)
+"""A picture that no post refers to is deleted at some time, after an hour at the earliest."""
+PUBLIC_APPVIEW: Final = "https://public.api.bsky.app"
 
-_IMAGES: Final = MediaRule(("image/jpeg", "image/png", "image/webp"), most=4, max_bytes=2_000_000)
-_TEXT: Final = BucketRule(
-    300, count=graphemes, unit="graphemes", text_max_bytes=3000, parts_most=MOST_PARTS, images=_IMAGES
+_IMAGES_RULE: Final = MediaRule(("image/jpeg", "image/png", "image/webp"), most=4, max_bytes=2_000_000)
+_TEXT_RULE: Final = BucketRule(
+    300,
+    count=graphemes,
+    unit="graphemes",
+    text_max_bytes=3000,
+    parts_most=MAX_THREAD_POSTS,
+    images=_IMAGES_RULE,
 )
-_IMAGE: Final = replace(_TEXT, needs_text=False, needs="image")
+_IMAGE_RULE: Final = replace(_TEXT_RULE, needs_text=False, needs="image")
 
 
 class Bluesky(Platform):
@@ -83,7 +88,7 @@ class Bluesky(Platform):
     buckets = ("text", "image")
     shows_link_card = True
     summary = "Posts, threads and pictures for an account on Bluesky or another server of the AT Protocol."
-    # The server of an account counts nothing; Bluesky's own AppView does.
+    # An account's server (PDS) counts no likes; Bluesky's own AppView does, which isn't run in the test.
     evidence = Evidence("server", "PDS 0.4.217", "tests/real/test_bluesky.py", gap="counts")
     can_reconcile = True
     can_remove = True
@@ -94,7 +99,7 @@ class Bluesky(Platform):
     api = Api("https://bsky.social", "com.atproto", date(2026, 11, 20))
     # 35,000 points a day, 3 for each post.
     pace = Pace(per_day=11_666)
-    rules: ClassVar[Mapping[Any, BucketRule]] = {"text": _TEXT, "image": _IMAGE}
+    rules: ClassVar[Mapping[Any, BucketRule]] = {"text": _TEXT_RULE, "image": _IMAGE_RULE}
     settings = (
         Setting(
             "handle", "Handle", "As it stands in your profile, such as name.bsky.social.", max_length=253
@@ -120,7 +125,7 @@ class Bluesky(Platform):
             kind="url",
             is_required=False,
         ),
-        *FITTING,
+        *FITTING_SETTINGS,
     )
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
@@ -135,8 +140,8 @@ class Bluesky(Platform):
         answer = json_object(response.body)
         if response.status != 200 or not text_field(answer, "did"):
             if response.status >= 400:
-                fail(response, now=now)
-            raise no_answer(response)
+                raise_for_response(response, now=now)
+            raise unreadable_read(response)
         handle = text_field(answer, "handle")
         did = text_field(answer, "did")
         notes = []
@@ -148,23 +153,23 @@ class Bluesky(Platform):
             external_id=did,
             handle=handle,
             url=f"https://bsky.app/profile/{handle or did}",
-            expires_at=ends_at(session.access),
+            expires_at=token_expiry(session.access),
             config={"pds": session.pds},
-            # The platform takes few sign-ins a day: the calls that follow go on with this one.
+            # The platform allows few sign-ins a day, so later calls reuse this session.
             credentials=session.tokens if session.is_new else {},
             notes=tuple(notes),
         )
 
     def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
-        """The session goes on by its own token; the app password signs in where there is none, or it was refused."""
+        """Refresh the session by its own token, else sign in with the app password."""
         refresh = str(account.credentials.get("refresh_token", ""))
-        ends = ends_at(refresh)
+        refresh_ends_at = token_expiry(refresh)
         session = None
-        if ends is not None and ends > now:
+        if refresh_ends_at is not None and refresh_ends_at > now:
             session = refresh_session(account, refresh, http=http, now=now)
         session = session or open_session(account, http=http, now=now)
         credentials = {"app_password": account.credentials["app_password"], **session.tokens}
-        return Renewed(credentials, ends_at(session.access))
+        return Renewed(credentials, token_expiry(session.access))
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
         return fit_text(payload, self.rules[payload.bucket], account.config)
@@ -180,17 +185,17 @@ class Bluesky(Platform):
         now: datetime,
     ) -> Prepared:
         del key
-        kept = dict(state)
-        unknown = [handle for handle in handles_in(post) if handle not in kept.get("mentions", {})]
+        new_state = dict(state)
+        unknown = [handle for handle in handles_in(post) if handle not in new_state.get("mentions", {})]
         if unknown:
-            found = {
-                handle: did_of(account, handle, http=http, now=now) for handle in unknown[:HANDLES_AT_ONCE]
+            mentions = {
+                handle: did_of(account, handle, http=http, now=now) for handle in unknown[:HANDLES_PER_STEP]
             }
-            kept["mentions"] = {**kept.get("mentions", {}), **found}
-            return Prepared(kept, is_done=False)
+            new_state["mentions"] = {**new_state.get("mentions", {}), **mentions}
+            return Prepared(new_state, is_done=False)
         images = images_of(post.payload.assets)
-        blobs = list(kept.get("blobs", []))
-        if any(datetime.fromisoformat(one["at"]) + KEEPS_UPLOADS <= now for one in blobs):
+        blobs = list(new_state.get("blobs", []))
+        if any(datetime.fromisoformat(uploaded["at"]) + UPLOAD_LIFETIME <= now for uploaded in blobs):
             blobs = []
         if len(blobs) < len(images):
             image = images[len(blobs)]
@@ -204,8 +209,8 @@ class Bluesky(Platform):
                     "at": now.isoformat(),
                 }
             )
-        kept["blobs"] = blobs
-        return Prepared(kept, is_done=len(blobs) >= len(images))
+        new_state["blobs"] = blobs
+        return Prepared(new_state, is_done=len(blobs) >= len(images))
 
     def commit(
         self,
@@ -239,7 +244,7 @@ class Bluesky(Platform):
             json={"repo": session.did, "writes": writes},
         )
         if response.status != 200:
-            fail(response, now=now, is_commit=True)
+            raise_for_response(response, now=now, is_commit=True)
         if json_object(response.body) is None:
             raise unreadable_answer(response)
         return sent_from(post, state, did=session.did, key=key)
@@ -254,28 +259,31 @@ class Bluesky(Platform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """Reading records needs no session, so that an account that was locked out can be asked for, too."""
+        """Look up the first post's record.
+
+        Reading records needs no session, so that this works for a locked-out account, too.
+        """
         try:
-            did, pds = place_of(account, http=http, now=now)
+            did, pds = did_and_pds(account, http=http, now=now)
             query = urlencode({"repo": did, "collection": COLLECTION, "rkey": record_key(key, 0)})
             response = http_calls.ask(
-                http, "GET", f"{pds}/xrpc/com.atproto.repo.getRecord?{query}", what=WHAT
+                http, "GET", f"{pds}/xrpc/com.atproto.repo.getRecord?{query}", service=SERVICE_NAME
             )
         except PluginError as error:
             return CannotTell(error.message)
         answer = json_object(response.body)
         if response.status == 200 and text_field(answer, "uri") == uri_of(did, key, 0):
-            # Its other posts were written in the same step.
+            # The thread's other posts were written in the same step.
             return Found(sent_from(post, state, did=did, key=key))
-        words = text_field(answer, "message")
+        message = text_field(answer, "message")
         if response.status == 400 and (
-            error_of(response) == "RecordNotFound" or words.startswith("Could not locate record")
+            error_of(response) == "RecordNotFound" or message.startswith("Could not locate record")
         ):
             return Absent()
-        return CannotTell(f"{WHAT} answered {response.status} when it was asked for the post.")
+        return CannotTell(f"{SERVICE_NAME} answered {response.status} when it was asked for the post.")
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        # From the last to the first: what is left after a failure is still a thread.
+        # From the last to the first, so that what is left after a failure is still a thread.
         for uri in reversed(sent.details.get("uris") or [sent.external_id]):
             parts = uri.removeprefix("at://").split("/")
             if not uri.startswith("at://") or len(parts) != 3:
@@ -292,24 +300,28 @@ class Bluesky(Platform):
                 json={"repo": parts[0], "collection": parts[1], "rkey": parts[2]},
             )
             if response.status != 200:
-                fail(response, now=now)
+                raise_for_response(response, now=now)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        base = str(account.config.get("appview") or PUBLIC).rstrip("/")
-        uris = list(dict.fromkeys(one.external_id for one, _ in sent if one.external_id.startswith("at://")))
+        base = str(account.config.get("appview") or PUBLIC_APPVIEW).rstrip("/")
+        uris = list(
+            dict.fromkeys(post.external_id for post, _ in sent if post.external_id.startswith("at://"))
+        )
         counts: dict[str, Mapping[str, Any]] = {}
-        for start in range(0, len(uris), METRICS_PAGE):
-            query = urlencode([("uris", uri) for uri in uris[start : start + METRICS_PAGE]])
-            response = http_calls.ask(http, "GET", f"{base}/xrpc/app.bsky.feed.getPosts?{query}", what=WHAT)
+        for start in range(0, len(uris), POSTS_PER_METRICS_CALL):
+            query = urlencode([("uris", uri) for uri in uris[start : start + POSTS_PER_METRICS_CALL]])
+            response = http_calls.ask(
+                http, "GET", f"{base}/xrpc/app.bsky.feed.getPosts?{query}", service=SERVICE_NAME
+            )
             if response.status != 200:
-                fail(response, now=now)
+                raise_for_response(response, now=now)
             posts = (json_object(response.body) or {}).get("posts")
             if not isinstance(posts, list):
-                raise no_answer(response)
-            counts.update({text_field(one, "uri"): one for one in posts if isinstance(one, dict)})
-        return tuple(samples_of(counts.get(one.external_id, {})) for one, _ in sent)
+                raise unreadable_read(response)
+            counts.update({text_field(each, "uri"): each for each in posts if isinstance(each, dict)})
+        return tuple(samples_of(counts.get(post.external_id, {})) for post, _ in sent)
 
 
 PLUGIN = Bluesky()

@@ -1,6 +1,7 @@
-"""Calls to an account's own server on Bluesky: the session that they need, and what their failures mean.
+"""Calls an account's own server on Bluesky, opens the session for it, and maps failures to plug-in errors.
 
-Names of errors: lexicons/com/atproto and packages/pds/src/auth-verifier.ts of bluesky-social/atproto (read 2026-11-20).
+Names of errors: lexicons/com/atproto and packages/pds/src/auth-verifier.ts of bluesky-social/atproto (read
+2026-11-20).
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from urllib.parse import urlsplit
 from pipeline.platforms.http_calls import (
     ask,
     ask_once,
-    fail_plainly,
     json_object,
+    platform_message_of,
+    raise_by_status,
     wait_until_reset,
     with_colon,
-    words_of,
 )
 from pipeline.platforms.settings import is_web_address
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
@@ -30,21 +31,24 @@ if TYPE_CHECKING:
     from config.core.http_client.messages import Options
     from pipeline.platforms.base import Account
 
-WHAT: Final = "Bluesky"
-SPARE: Final = timedelta(minutes=1)
-"""A token that ends sooner isn't begun with: the call has to arrive, too."""
-WITHOUT_BLOB: Final = timedelta(hours=1)
-_ENDED: Final = frozenset({"ExpiredToken", "InvalidToken"})
-_SUSPENDED: Final = frozenset(
+SERVICE_NAME: Final = "Bluesky"
+MIN_TOKEN_LIFE: Final = timedelta(minutes=1)
+"""A token that ends sooner isn't used: the call has to arrive before it ends."""
+REUPLOAD_WAIT: Final = timedelta(hours=1)
+_TOKEN_ERRORS: Final = frozenset({"ExpiredToken", "InvalidToken"})
+_ACCOUNT_ERRORS: Final = frozenset(
     {"AccountTakedown", "AccountSuspended", "AccountDeactivated", "RepoTakendown", "RepoDeactivated"}
 )
-_FILE: Final = frozenset({"BlobTooLarge", "InvalidMimeType", "PayloadTooLarge"})
+_FILE_ERRORS: Final = frozenset({"BlobTooLarge", "InvalidMimeType", "PayloadTooLarge"})
 
 
-# Not shown: its tokens would stand in tracebacks.
+# Without a repr: tokens must not stand in tracebacks.
 @dataclass(frozen=True, repr=False)
 class BlueskySession:
-    """Whose it is, where the account's records are kept, and the tokens; the second only where it was just opened."""
+    """A session: the account's DID, the server of its records, and its tokens.
+
+    `refresh` is set only where the session was just opened.
+    """
 
     did: str
     pds: str
@@ -53,36 +57,37 @@ class BlueskySession:
 
     @property
     def is_new(self) -> bool:
+        """Whether the session was just opened, so that it has to be stored."""
         return bool(self.refresh)
 
     @property
     def tokens(self) -> dict[str, str]:
-        """As they are kept beside the app password."""
+        """The tokens as they are stored beside the app password."""
         return {"access_token": self.access, "refresh_token": self.refresh}
 
 
 def server_of(account: Account) -> str:
-    """Where the account signs in."""
+    """Return the address of the server where the account signs in."""
     return str(account.config.get("server") or account.base_url).rstrip("/")
 
 
 def stored_session(account: Account, *, now: datetime) -> BlueskySession | None:
-    """The session that was kept with the credentials, while it lasts."""
+    """Return the session stored with the credentials; `None` where it ended or is missing."""
     access = str(account.credentials.get("access_token", ""))
     claims = claims_of(access)
-    did, ends = claims.get("sub"), ends_at(access)
-    if not isinstance(did, str) or ends is None or ends - SPARE <= now:
+    did, expires_at = claims.get("sub"), token_expiry(access)
+    if not isinstance(did, str) or expires_at is None or expires_at - MIN_TOKEN_LIFE <= now:
         return None
     return BlueskySession(did, str(account.config.get("pds") or server_of(account)), access)
 
 
 def open_session(account: Account, *, http: Client, now: datetime) -> BlueskySession:
-    """A new session by the app password. The platform allows 30 in 5 minutes and 300 a day."""
+    """Sign in with the app password. The platform allows 30 sign-ins in 5 minutes and 300 a day."""
     response = ask(
         http,
         "POST",
         f"{server_of(account)}/xrpc/com.atproto.server.createSession",
-        what=WHAT,
+        service=SERVICE_NAME,
         json={
             "identifier": str(account.config["handle"]).strip().removeprefix("@"),
             "password": account.credentials["app_password"],
@@ -92,20 +97,23 @@ def open_session(account: Account, *, http: Client, now: datetime) -> BlueskySes
 
 
 def refresh_session(account: Account, refresh: str, *, http: Client, now: datetime) -> BlueskySession | None:
-    """The session that follows; None where the token has ended and the app password is needed."""
+    """Return the refreshed session; `None` where the token has ended and the app password is needed."""
     response = ask(
         http,
         "POST",
         f"{server_of(account)}/xrpc/com.atproto.server.refreshSession",
-        what=WHAT,
+        service=SERVICE_NAME,
         headers={"Authorization": f"Bearer {refresh}"},
     )
-    if error_of(response) in _ENDED or (response.status == 401 and error_of(response) not in _SUSPENDED):
+    if error_of(response) in _TOKEN_ERRORS or (
+        response.status == 401 and error_of(response) not in _ACCOUNT_ERRORS
+    ):
         return None
     return _read_session(account, response, now)
 
 
 def _read_session(account: Account, response: Response, now: datetime) -> BlueskySession:
+    """Return the session that the server answered with. Raises where it refused to open one."""
     answer = json_object(response.body) or {}
     did, access, refresh = (answer.get(name) for name in ("did", "accessJwt", "refreshJwt"))
     if not (
@@ -114,48 +122,53 @@ def _read_session(account: Account, response: Response, now: datetime) -> Bluesk
         and isinstance(access, str)
         and isinstance(refresh, str)
     ):
-        _fail_to_open(response, now)
+        _raise_sign_in_failed(response, now)
     pds = _pds_of(answer.get("didDoc"), server_of(account))
     return BlueskySession(did, pds, access, refresh)
 
 
-def _fail_to_open(response: Response, now: datetime) -> NoReturn:
-    words = words_of(response, "message")
+def _raise_sign_in_failed(response: Response, now: datetime) -> NoReturn:
+    """Raise the plug-in error for a refused sign-in."""
+    platform_message = platform_message_of(response, "message")
     if error_of(response) == "AuthFactorTokenRequired":
-        message = f"{WHAT} wants a code by email, which it doesn't for app passwords."
+        message = f"{SERVICE_NAME} wants a code by email, which it doesn't for app passwords."
         action = "Make an app password in Bluesky (Settings, Privacy and security, App passwords) and connect with it."
         raise NeedsReconnect(
             message, code="app_password_needed", action=action, platform_status=response.status
         )
     if response.status in {400, 401} and error_of(response) in {"AuthenticationRequired", "InvalidRequest"}:
-        message = f"{WHAT} doesn't take this handle with this app password{with_colon(words)}."
+        message = (
+            f"{SERVICE_NAME} doesn't take this handle with this app password{with_colon(platform_message)}."
+        )
         action = "Make a new app password in Bluesky and connect the outlet again with it."
-        raise NeedsReconnect(message, action=action, platform_status=response.status, platform_message=words)
+        raise NeedsReconnect(
+            message, action=action, platform_status=response.status, platform_message=platform_message
+        )
     if response.status == 404 and not error_of(response):
-        message = f"There is no server of {WHAT} at this address."
+        message = f"There is no server of {SERVICE_NAME} at this address."
         action = "Correct the server's address, or leave it empty for bsky.social."
         raise Refused(
             message, code="no_such_server", field="config.server", action=action, platform_status=404
         )
-    fail(response, now=now)
+    raise_for_response(response, now=now)
 
 
 def _pds_of(document: object, server: str) -> str:
-    """Where the account's records are kept, as its DID document says; the server itself where it names none."""
+    """Return the server of the account's records from its DID document; `server` where it names none."""
     services = document.get("service") if isinstance(document, dict) else None
     for service in services if isinstance(services, list) else []:
         if not isinstance(service, dict) or not str(service.get("id", "")).endswith("#atproto_pds"):
             continue
         address = service.get("serviceEndpoint")
         if isinstance(address, str) and is_web_address(address):
-            # A token never leaves over a line that is worse than the one on which it came.
+            # A token that came over https never leaves over plain http.
             is_safe = urlsplit(address).scheme == "https" or urlsplit(server).scheme == "http"
             return address.rstrip("/") if is_safe else server
     return server
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """What a token says of itself, unproven; empty where it is none."""
+    """Return the claims of a JWT, unverified; empty where the token isn't one."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -165,11 +178,12 @@ def claims_of(token: str) -> dict[str, Any]:
         return {}
 
 
-def ends_at(token: str) -> datetime | None:
-    ends = claims_of(token).get("exp")
-    if not isinstance(ends, int) or not 0 < ends < 2**40:
+def token_expiry(token: str) -> datetime | None:
+    """Return when a JWT ends; `None` where it doesn't say."""
+    seconds = claims_of(token).get("exp")
+    if not isinstance(seconds, int) or not 0 < seconds < 2**40:
         return None
-    return datetime.fromtimestamp(min(ends, 2**37), UTC)
+    return datetime.fromtimestamp(min(seconds, 2**37), UTC)
 
 
 def call(
@@ -183,16 +197,16 @@ def call(
     is_commit: bool = False,
     **options: Unpack[Options],
 ) -> tuple[Response, BlueskySession]:
-    """Call the account's server with its session; one that has ended is opened anew, once.
+    """Call the account's server with its session; a session that has ended is opened again, once.
 
-    Also for the commit: an answer that the token has ended proves that nothing was taken.
+    The commit is repeated too: an answer that the token has ended proves that nothing was taken.
     """
-    held = session or open_session(account, http=http, now=now)
-    response = _call(held, method, name, http, options, is_commit=is_commit)
-    if session is not None and error_of(response) in _ENDED:
-        held = open_session(account, http=http, now=now)
-        response = _call(held, method, name, http, options, is_commit=is_commit)
-    return response, held
+    current = session or open_session(account, http=http, now=now)
+    response = _call(current, method, name, http, options, is_commit=is_commit)
+    if session is not None and error_of(response) in _TOKEN_ERRORS:
+        current = open_session(account, http=http, now=now)
+        response = _call(current, method, name, http, options, is_commit=is_commit)
+    return response, current
 
 
 def _call(
@@ -201,52 +215,67 @@ def _call(
     send = ask_once if is_commit else ask
     headers = {**(options.get("headers") or {}), "Authorization": f"Bearer {session.access}"}
     sent: Options = {**options, "headers": headers}
-    return send(http, method, f"{session.pds}/xrpc/{name}", what=WHAT, **sent)
+    return send(http, method, f"{session.pds}/xrpc/{name}", service=SERVICE_NAME, **sent)
 
 
 def error_of(response: Response) -> str:
-    """The name of the error; empty where the answer isn't the protocol's own."""
+    """Return the error's name; empty where the answer isn't the protocol's own."""
     if response.status < 400:
         return ""
     name = (json_object(response.body) or {}).get("error")
     return name if isinstance(name, str) else ""
 
 
-def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    status, name, words = response.status, error_of(response), words_of(response, "message", "error")
+def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
+    """Raise the plug-in error for a failed response; after a commit it may be an unknown outcome."""
+    status, name, platform_message = (
+        response.status,
+        error_of(response),
+        platform_message_of(response, "message", "error"),
+    )
 
-    def of_account(message: str, *, code: str = "needs_reconnect", action: str = "") -> NeedsReconnect:
+    def account_error(message: str, *, code: str = "needs_reconnect", action: str = "") -> NeedsReconnect:
         return NeedsReconnect(
-            message, code=code, action=action, platform_status=status, platform_message=words
+            message, code=code, action=action, platform_status=status, platform_message=platform_message
         )
 
-    if name in _SUSPENDED:
-        message = f"{WHAT} has suspended or closed this account{with_colon(words)}."
+    if name in _ACCOUNT_ERRORS:
+        message = f"{SERVICE_NAME} has suspended or closed this account{with_colon(platform_message)}."
         action = "Sign in at Bluesky and settle it there, then check the outlet."
-        raise of_account(message, code="account_suspended", action=action)
-    if name in _ENDED or status == 401:
-        message = f"{WHAT} no longer accepts this account's credentials{with_colon(words)}."
-        raise of_account(message)
-    if name == "BlobNotFound" or (name == "InvalidRequest" and words.startswith("Could not find blob")):
-        message = f"{WHAT} no longer has a picture that was uploaded; it is uploaded again."
-        raise TryLater(message, code="upload_gone", after=WITHOUT_BLOB, platform_status=status)
-    if name in _FILE or status == 413 or "blob too big" in words:
-        # A server that wasn't updated takes less than the lexicon allows today.
-        message = f"{WHAT} doesn't take a picture{with_colon(words)}."
+        raise account_error(message, code="account_suspended", action=action)
+    if name in _TOKEN_ERRORS or status == 401:
+        message = (
+            f"{SERVICE_NAME} no longer accepts this account's credentials{with_colon(platform_message)}."
+        )
+        raise account_error(message)
+    if name == "BlobNotFound" or (
+        name == "InvalidRequest" and platform_message.startswith("Could not find blob")
+    ):
+        message = f"{SERVICE_NAME} no longer has a picture that was uploaded; it is uploaded again."
+        raise TryLater(message, code="upload_gone", after=REUPLOAD_WAIT, platform_status=status)
+    if name in _FILE_ERRORS or status == 413 or "blob too big" in platform_message:
+        # An outdated server accepts less than the lexicon allows today.
+        message = f"{SERVICE_NAME} doesn't take a picture{with_colon(platform_message)}."
         raise Refused(
-            message, code="file_refused", field="assets", platform_status=status, platform_message=words
+            message,
+            code="file_refused",
+            field="assets",
+            platform_status=status,
+            platform_message=platform_message,
         )
     if name in {"InvalidSwap", "ConcurrentWrites"}:
-        message = f"Something else was written to this account at the same moment{with_colon(words)}."
-        raise TryLater(message, code="busy", platform_status=status, platform_message=words)
+        message = (
+            f"Something else was written to this account at the same moment{with_colon(platform_message)}."
+        )
+        raise TryLater(message, code="busy", platform_status=status, platform_message=platform_message)
     if 400 <= status < 500 and status not in {408, 429} and not name:
-        # A firewall or a proxy in front of the server: it says nothing of the post or the account.
-        message = f"Something in front of {WHAT} turned the call away (status {status})."
+        # A firewall or proxy in front of the server answered: that tells nothing of the post or the account.
+        message = f"Something in front of {SERVICE_NAME} turned the call away (status {status})."
         raise TryLater(message, code="blocked", platform_status=status)
-    fail_plainly(
+    raise_by_status(
         response,
-        what=WHAT,
-        words=words,
+        service=SERVICE_NAME,
+        platform_message=platform_message,
         now=now,
         is_commit=is_commit,
         after=wait_until_reset(response.headers, "RateLimit-Reset", now=now),
@@ -254,15 +283,18 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
 
 
 def unreadable_answer(response: Response) -> OutcomeUnknown:
-    message = f"{WHAT} answered {response.status} with something that can't be read."
+    """Return the error for a commit whose answer can't be read."""
+    message = f"{SERVICE_NAME} answered {response.status} with something that can't be read."
     return OutcomeUnknown(message, platform_status=response.status)
 
 
-def no_answer(response: Response) -> TryLater:
-    message = f"{WHAT} answered {response.status} with something that can't be read."
+def unreadable_read(response: Response) -> TryLater:
+    """Return the error for a repeatable call whose answer can't be read."""
+    message = f"{SERVICE_NAME} answered {response.status} with something that can't be read."
     return TryLater(message, platform_status=response.status)
 
 
 def text_field(answer: Mapping[str, Any] | None, name: str) -> str:
+    """Return a field of the answer that is a text; else ""."""
     value = (answer or {}).get(name)
     return value if isinstance(value, str) else ""

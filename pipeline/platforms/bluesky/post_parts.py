@@ -1,4 +1,4 @@
-"""What a post on Bluesky is made of: whom it mentions, its pictures and its card; and what is read of it."""
+"""Builds a Bluesky post's mentions, pictures and link card, and reads results and counts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from urllib.parse import quote, urlsplit
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import METRICS, Account, Sample, Sent
 from pipeline.platforms.bluesky.calls import (
-    WHAT,
+    SERVICE_NAME,
     BlueskySession,
     call,
     claims_of,
     error_of,
-    fail,
-    no_answer,
     open_session,
+    raise_for_response,
     server_of,
     stored_session,
     text_field,
+    unreadable_read,
 )
 from pipeline.platforms.bluesky.records import mentioned_handles, record_key, uri_of
 from pipeline.platforms.http_calls import json_object
@@ -34,25 +34,27 @@ if TYPE_CHECKING:
 
 
 def handles_in(post: Adapted) -> list[str]:
+    """Return the handles that the posts mention, each once."""
     return list(dict.fromkeys(handle for part in post.parts for handle in mentioned_handles(part)))
 
 
 def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str:
-    """Whom a handle names; empty where it names nobody."""
+    """Return the DID that a handle resolves to; empty where it names nobody."""
     server = str(account.config.get("pds") or server_of(account))
     address = f"{server}/xrpc/com.atproto.identity.resolveHandle?handle={quote(handle)}"
-    response = http_calls.ask(http, "GET", address, what=WHAT)
+    response = http_calls.ask(http, "GET", address, service=SERVICE_NAME)
     if response.status == 400 and error_of(response) in {"InvalidRequest", "HandleNotFound"}:
         return ""
     did = text_field(json_object(response.body), "did")
     if response.status == 200 and did.startswith("did:"):
         return did
     if response.status >= 400:
-        fail(response, now=now)
-    raise no_answer(response)
+        raise_for_response(response, now=now)
+    raise unreadable_read(response)
 
 
 def upload_image(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
+    """Upload a picture and return its blob."""
     response, _ = call(
         account,
         stored_session(account, now=now),
@@ -65,15 +67,18 @@ def upload_image(account: Account, file: UploadFile, *, http: Client, now: datet
         timeout=http_calls.UPLOAD_SECONDS,
     )
     if response.status != 200:
-        fail(response, now=now)
+        raise_for_response(response, now=now)
     blob = (json_object(response.body) or {}).get("blob")
     if not isinstance(blob, dict) or not isinstance(blob.get("ref"), dict):
-        raise no_answer(response)
+        raise unreadable_read(response)
     return blob
 
 
 def card_of(post: Adapted) -> dict[str, Any] | None:
-    """A preview of the source, for a post that names it; made from what is known, without asking the source."""
+    """Return a link card of the source for a post that names it; `None` for any other.
+
+    It is made of the payload, without fetching the source.
+    """
     link = post.payload.link
     if not link or images_of(post.payload.assets) or not any(link in part for part in post.parts):
         return None
@@ -85,10 +90,11 @@ def card_of(post: Adapted) -> dict[str, Any] | None:
 
 
 def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) -> Sent:
+    """Return the posts of the thread as `Sent`, with their URIs and the mentions that name nobody."""
     details: dict[str, Any] = {"uris": [uri_of(did, key, part) for part in range(len(post.parts))]}
-    plain = [handle for handle, found in state.get("mentions", {}).items() if not found]
-    if plain:
-        details["mentions_not_linked"] = plain
+    unlinked = [handle for handle, did in state.get("mentions", {}).items() if not did]
+    if unlinked:
+        details["mentions_not_linked"] = unlinked
     return Sent(
         external_id=uri_of(did, key, 0),
         url=f"https://bsky.app/profile/{did}/post/{record_key(key, 0)}",
@@ -96,8 +102,8 @@ def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) ->
     )
 
 
-def place_of(account: Account, *, http: Client, now: datetime) -> tuple[str, str]:
-    """The account's DID and where its records are kept, without signing in where both are known."""
+def did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[str, str]:
+    """Return the account's DID and its records' server; signs in only where one isn't known."""
     did = account.profile.get("external_id") or claims_of(
         str(account.credentials.get("access_token", ""))
     ).get("sub")
@@ -109,20 +115,24 @@ def place_of(account: Account, *, http: Client, now: datetime) -> tuple[str, str
 
 
 def samples_of(counts: Mapping[str, Any]) -> tuple[Sample, ...]:
+    """Return the samples of a post's counts."""
+
     def count(*names: str) -> int | None:
-        # An older server doesn't count quotes; without the first there is nothing to tell.
+        # An older server doesn't count quotes; without the first count there is no value.
         values = [counts.get(name) for name in names]
-        numbers = [one for one in values if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
+        numbers = [n for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         return sum(numbers) if values and values[0] in numbers else None
 
-    given = {
+    values_by_metric = {
         "likes": count("likeCount"),
         "comments": count("replyCount"),
         "shares": count("repostCount", "quoteCount"),
     }
     return tuple(
         Sample(metric, None, "unsupported")
-        if metric not in given
-        else Sample(metric, given[metric], "ok" if given[metric] is not None else "unavailable")
+        if metric not in values_by_metric
+        else Sample(
+            metric, values_by_metric[metric], "ok" if values_by_metric[metric] is not None else "unavailable"
+        )
         for metric in METRICS
     )

@@ -1,9 +1,9 @@
-"""Records of posts as Bluesky stores them: their keys, their content ids, the posts of a thread.
+"""Builds the records of posts as Bluesky stores them: their keys, their content ids, the posts of a thread.
 
 Formats: atproto.com/specs/tid, /specs/data-model and ipld.io/specs/codecs/dag-cbor (read 2026-11-20).
 
-Limits and places: lexicons/app/bsky/richtext/facet.json of bluesky-social/atproto; what counts as a mention and as a
-hashtag: its packages/api/src/rich-text (read 2026-11-20).
+Limits and positions: lexicons/app/bsky/richtext/facet.json of bluesky-social/atproto; what counts as a
+mention and as a hashtag: its packages/api/src/rich-text (read 2026-11-20).
 """
 
 from __future__ import annotations
@@ -27,20 +27,24 @@ if TYPE_CHECKING:
 
     from pipeline.platforms.payload_types import Adapted
 
-TAG_GRAPHEMES: Final = 64
-TAG_BYTES: Final = 640
-_HANDLE_CHARACTERS: Final = 253
+MAX_TAG_GRAPHEMES: Final = 64
+MAX_TAG_BYTES: Final = 640
+_MAX_HANDLE_CHARACTERS: Final = 253
 _INVISIBLE: Final = r"\u00AD\u2060\u200A\u200B\u200C\u200D\u20e2"
 COLLECTION: Final = "app.bsky.feed.post"
-MOST_PARTS: Final = 200
+MAX_THREAD_POSTS: Final = 200
 """Writes of one applyWrites: packages/pds/src/api/com/atproto/repo/applyWrites.ts (read 2026-11-20)."""
-_SIGNS: Final = "234567abcdefghijklmnopqrstuvwxyz"
-_CID_LINK: Final = 42
+_TID_ALPHABET: Final = "234567abcdefghijklmnopqrstuvwxyz"
+_CID_TAG: Final = 42
+"""The CBOR tag of a link to a content id."""
 
 
 @dataclass(frozen=True)
 class Facet:
-    """`text[start:end]` is a link to `value`, a mention of the handle `value`, or the hashtag `value`."""
+    """A span of a text, `text[start:end]`.
+
+    It is a link to `value`, a mention of the handle `value`, or the hashtag `value`.
+    """
 
     start: int
     end: int
@@ -49,7 +53,7 @@ class Facet:
 
 
 @cache
-def _handle() -> regex.Pattern[str]:
+def _handle_pattern() -> regex.Pattern[str]:
     label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
     return regex.compile(
         rf"(?:(?<=^|[\s(]))@(?P<handle>(?:{label}\.)+[a-zA-Z](?:[a-zA-Z0-9-]{{0,61}}[a-zA-Z0-9])?)"
@@ -57,54 +61,58 @@ def _handle() -> regex.Pattern[str]:
 
 
 @cache
-def _tag() -> regex.Pattern[str]:
-    # Something in it has to be neither a digit nor punctuation; "#️⃣" is an emoji and no hashtag.
+def _tag_pattern() -> regex.Pattern[str]:
+    # A hashtag has a character that is neither digit nor punctuation; "#️⃣" is an emoji and no hashtag.
     return regex.compile(
         rf"(?:(?<=^|\s))[#＃](?!\ufe0f)(?P<tag>(?=[^\s{_INVISIBLE}]*[^\d\s\p{{P}}{_INVISIBLE}])[^\s{_INVISIBLE}]+)"
     )
 
 
 @cache
-def _punctuation_at_the_end() -> regex.Pattern[str]:
+def _trailing_punctuation_pattern() -> regex.Pattern[str]:
     return regex.compile(r"\p{P}++$")
 
 
 def find_spans(text: str) -> tuple[Facet, ...]:
-    """In the order in which they stand; none lies over another."""
-    found = [
+    """Return the links, mentions and hashtags of a text in order, without overlaps."""
+    spans = [
         Facet(link.start, link.end, "link", link.url if link.has_scheme else f"https://{link.url}")
         for link in find_links(text)
     ]
-    for match in _handle().finditer(text):
+    for match in _handle_pattern().finditer(text):
         handle = match["handle"].lower()
-        if len(handle) <= _HANDLE_CHARACTERS:
-            found.append(Facet(match.start(), match.end(), "mention", handle))
-    for match in _tag().finditer(text):
-        tag = _without_punctuation(match["tag"])
-        if tag and graphemes(tag) <= TAG_GRAPHEMES and utf8_bytes(tag) <= TAG_BYTES:
-            found.append(Facet(match.start(), match.start() + 1 + len(tag), "tag", tag))
-    apart: list[Facet] = []
-    for span in sorted(found, key=lambda one: (one.start, -one.end)):
-        if not apart or span.start >= apart[-1].end:
-            apart.append(span)
-    return tuple(apart)
+        if len(handle) <= _MAX_HANDLE_CHARACTERS:
+            spans.append(Facet(match.start(), match.end(), "mention", handle))
+    for match in _tag_pattern().finditer(text):
+        tag = _strip_trailing_punctuation(match["tag"])
+        if tag and graphemes(tag) <= MAX_TAG_GRAPHEMES and utf8_bytes(tag) <= MAX_TAG_BYTES:
+            spans.append(Facet(match.start(), match.start() + 1 + len(tag), "tag", tag))
+    separate: list[Facet] = []
+    for span in sorted(spans, key=lambda facet: (facet.start, -facet.end)):
+        if not separate or span.start >= separate[-1].end:
+            separate.append(span)
+    return tuple(separate)
 
 
-def _without_punctuation(tag: str) -> str:
-    # From the last sign backwards: a search for a run at the end would try each of its signs as the first.
+def _strip_trailing_punctuation(tag: str) -> str:
+    """Return a hashtag without punctuation at its end."""
+    # Backwards from the last character: a search for a run at the end would try each of its starts.
     end = len(tag)
-    while end and _punctuation_at_the_end().match(tag, end - 1):
+    while end and _trailing_punctuation_pattern().match(tag, end - 1):
         end -= 1
     return tag[:end]
 
 
 def mentioned_handles(text: str) -> tuple[str, ...]:
-    """The handles that a text names, each once."""
+    """Return the handles that a text mentions, each once."""
     return tuple(dict.fromkeys(span.value for span in find_spans(text) if span.kind == "mention"))
 
 
 def facets_of(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What the record says of its links; a mention of whom `dids` doesn't know stays plain words."""
+    """Return the record's facets, with positions in UTF-8 bytes.
+
+    A mention of a handle that `dids` doesn't have stays plain text.
+    """
     facets = []
     size, position = 0, 0
     for span in find_spans(text):
@@ -118,6 +126,7 @@ def facets_of(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _feature(span: Facet, dids: Mapping[str, str]) -> dict[str, str] | None:
+    """Return what a facet is in the record; `None` for a mention without a DID."""
     kind = f"app.bsky.richtext.facet#{span.kind}"
     if span.kind == "link":
         return {"$type": kind, "uri": span.value}
@@ -128,29 +137,29 @@ def _feature(span: Facet, dids: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def record_key(key: str, part: int) -> str:
-    """The TID under which a part of a publication is stored: the same for each of its tries.
+    """Return the TID under which a part of a publication is stored: the same for each of its tries.
 
-    Its moment is when the publication was asked for; within that millisecond it depends on the whole key.
+    Its time is when the publication was requested; within that millisecond it depends on the whole key.
     """
     digest = hashlib.sha256(key.encode()).digest()
-    made = ids.decode("pub", key)
-    milliseconds = made.int >> 80 if made else int.from_bytes(digest[8:13]) % 2**40
-    microseconds = milliseconds * 1000 + int.from_bytes(digest[:4]) % (1000 - MOST_PARTS) + part
+    publication_id = ids.decode("pub", key)
+    milliseconds = publication_id.int >> 80 if publication_id else int.from_bytes(digest[8:13]) % 2**40
+    microseconds = milliseconds * 1000 + int.from_bytes(digest[:4]) % (1000 - MAX_THREAD_POSTS) + part
     number = (microseconds & (2**53 - 1)) << 10 | int.from_bytes(digest[4:8]) & 1023
-    return "".join(_SIGNS[number >> 5 * place & 31] for place in range(12, -1, -1))
+    return "".join(_TID_ALPHABET[number >> 5 * position & 31] for position in range(12, -1, -1))
 
 
 def records_of(
     post: Adapted, state: Mapping[str, Any], *, did: str, key: str, now: datetime
 ) -> list[dict[str, Any]]:
-    """The records of a prepared post, one for each part, each answering the one before it."""
+    """Return the records of a prepared post, one for each part, each a reply to the one before it."""
     records: list[dict[str, Any]] = []
     references: list[dict[str, str]] = []
     for part, text in enumerate(post.parts):
         record: dict[str, Any] = {
             "$type": COLLECTION,
             "text": text,
-            # Apps sort by it: each part is a little younger than the one that it answers.
+            # Apps sort by this: each part is a little younger than the one that it replies to.
             "createdAt": format_moment(now + timedelta(milliseconds=part)),
         }
         if post.payload.language:
@@ -158,7 +167,7 @@ def records_of(
         facets = facets_of(text, state.get("mentions", {}))
         if facets:
             record["facets"] = facets
-        embed = _images(state) or state.get("card") if part == 0 else None
+        embed = _images_embed(state) or state.get("card") if part == 0 else None
         if embed:
             record["embed"] = embed
         if references:
@@ -169,66 +178,79 @@ def records_of(
 
 
 def uri_of(did: str, key: str, part: int) -> str:
+    """Return the at:// address of a part."""
     return f"at://{did}/{COLLECTION}/{record_key(key, part)}"
 
 
 def format_moment(when: datetime) -> str:
+    """Return a moment as the lexicon writes it: UTC with milliseconds."""
     return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _images(state: Mapping[str, Any]) -> dict[str, Any] | None:
+def _images_embed(state: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the embed of the uploaded pictures; `None` without any."""
     blobs = state.get("blobs", [])
     if not blobs:
         return None
     images = []
-    for one in blobs:
-        image = {"image": one["blob"], "alt": one["alt"]}
-        if one["width"] and one["height"]:
-            image["aspectRatio"] = {"width": one["width"], "height": one["height"]}
+    for blob in blobs:
+        image = {"image": blob["blob"], "alt": blob["alt"]}
+        if blob["width"] and blob["height"]:
+            image["aspectRatio"] = {"width": blob["width"], "height": blob["height"]}
         images.append(image)
     return {"$type": "app.bsky.embed.images", "images": images}
 
 
 def cid_of(record: Mapping[str, Any]) -> str:
-    """The id that the server will give this record: a reply names it, and is sent together with what it answers."""
-    digest = hashlib.sha256(_cbor(record)).digest()
-    # Version 1, DAG-CBOR, SHA-256 of 32 bytes.
+    """Return the id that the server will give this record.
+
+    A reply names the id of its parent, and both are sent together, so it can't be read from the server.
+    """
+    digest = hashlib.sha256(_encode_dag_cbor(record)).digest()
+    # CID version 1, codec DAG-CBOR, hash SHA-256 of 32 bytes.
     raw = b"\x01\x71\x12\x20" + digest
     return "b" + base64.b32encode(raw).decode().lower().rstrip("=")
 
 
-def _cbor(value: Any) -> bytes:
-    """DAG-CBOR of what stands in a record; raises `TypeError` for what can't stand there, such as a float."""
+def _encode_dag_cbor(value: Any) -> bytes:
+    """Return a record's value as DAG-CBOR.
+
+    Raises `TypeError` for a value that can't stand in a record, such as a float.
+    """
     if value is None:
         return b"\xf6"
     if isinstance(value, bool):
         return b"\xf5" if value else b"\xf4"
     if isinstance(value, int):
-        return _head(0, value) if value >= 0 else _head(1, -1 - value)
+        return _encode_head(0, value) if value >= 0 else _encode_head(1, -1 - value)
     if isinstance(value, str):
         encoded = value.encode()
-        return _head(3, len(encoded)) + encoded
+        return _encode_head(3, len(encoded)) + encoded
     if isinstance(value, list):
-        return _head(4, len(value)) + b"".join(map(_cbor, value))
+        return _encode_head(4, len(value)) + b"".join(map(_encode_dag_cbor, value))
     if isinstance(value, dict):
         link = value.get("$link")
         if len(value) == 1 and isinstance(link, str):
-            return _link(link)
+            return _encode_cid_link(link)
         keys = sorted((name.encode(), name) for name in value)
         keys.sort(key=lambda pair: len(pair[0]))
-        return _head(5, len(keys)) + b"".join(_cbor(name) + _cbor(value[name]) for _, name in keys)
+        return _encode_head(5, len(keys)) + b"".join(
+            _encode_dag_cbor(name) + _encode_dag_cbor(value[name]) for _, name in keys
+        )
     message = f"A record can't hold a {type(value).__name__}."
     raise TypeError(message)
 
 
-def _link(cid: str) -> bytes:
-    # Only base32 ("b") is written in JSON.
+def _encode_cid_link(cid: str) -> bytes:
+    """Return a link to a content id as DAG-CBOR."""
+    # CIDs in JSON are always base32, whose prefix is "b".
     padded = cid[1:].upper() + "=" * (-len(cid[1:]) % 8)
     raw = b"\x00" + base64.b32decode(padded)
-    return b"\xd8" + bytes([_CID_LINK]) + _head(2, len(raw)) + raw
+    return b"\xd8" + bytes([_CID_TAG]) + _encode_head(2, len(raw)) + raw
 
 
-def _head(kind: int, number: int) -> bytes:
+def _encode_head(kind: int, number: int) -> bytes:
+    """Return the head of a CBOR item: its major type and its number or length."""
     if number < 24:
         return bytes([kind << 5 | number])
     for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):

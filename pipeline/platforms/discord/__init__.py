@@ -1,8 +1,9 @@
-"""A Discord channel, written to by a webhook.
+"""Publishes to a Discord channel through a webhook.
 
-Limits and errors: github.com/discord/discord-api-docs (resources/webhook, resources/message, reference, topics/
-rate-limits, opcodes), read on 2026-11-20. The webhook's address is the secret, and stands in the path of every call,
-so that no message here may hold one. They don't say in what a text is counted; units of UTF-16 are never too few.
+Limits and errors: github.com/discord/discord-api-docs (resources/webhook, resources/message, reference,
+topics/ rate-limits, opcodes), read on 2026-11-20. The webhook's address is the secret, and stands in the path
+of every call, so that no message here may hold one. They don't say in what unit a text is counted; UTF-16
+units never count too little.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import Account, AccountInfo, Api, CannotTell, Pace, Platform, Sent, Setting
 from pipeline.platforms.discord.errors import ERRORS
-from pipeline.platforms.failures import fail
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.failures import raise_from_table
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import LONGEST_WAIT, ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
 from pipeline.platforms.upload_bodies import build_multipart, file_of
@@ -30,28 +31,30 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.platforms.payload_types import Adapted, Length, Payload, PayloadAsset
 
-WHAT = "Discord"
-CONTENT_MAX = 2000
-EMBED_TITLE_MAX = 256
-EMBED_TEXT_MAX = 4096
-FILES_MOST = 10
-NAME_MAX = 80
+SERVICE_NAME = "Discord"
+MAX_CONTENT_UNITS = 2000
+MAX_EMBED_TITLE_UNITS = 256
+MAX_EMBED_TEXT_UNITS = 4096
+MAX_FILES = 10
+MAX_NAME_CHARACTERS = 80
 
 _UNIT = "UTF-16 units"
 _SUPPRESS_EMBEDS, _SUPPRESS_NOTIFICATIONS = 1 << 2, 1 << 12
-_WEBHOOK = re.compile(
+_WEBHOOK_URL = re.compile(
     r"https://(?:(?:ptb|canary)\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/([0-9]{5,25})/([\w-]{20,120})/?"
 )
 _SNOWFLAKE = re.compile(r"[0-9]{5,25}")
-# Discord reads Markdown: a sign of the text has to stay a sign.
-_MARKS = re.compile(r"[\\*_~`|\[<]|^[ \t]*(?:>|-#|#|[-+](?= ))", re.MULTILINE)
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-_NUMBERED = re.compile(r"^([ \t]*[0-9]+)\.(?= )", re.MULTILINE)
+# Discord renders Markdown, so these characters of a text have to be escaped.
+_MARKDOWN_SYNTAX = re.compile(r"[\\*_~`|\[<]|^[ \t]*(?:>|-#|#|[-+](?= ))", re.MULTILINE)
+_UNSAFE_NAME_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]")
+_NUMBERED_LINE = re.compile(r"^([ \t]*[0-9]+)\.(?= )", re.MULTILINE)
 
-_IMAGES = MediaRule(
-    ("image/jpeg", "image/png", "image/webp", "image/gif"), FILES_MOST, 10 * MEBIBYTE, alt_max=1024
+_IMAGES_RULE = MediaRule(
+    ("image/jpeg", "image/png", "image/webp", "image/gif"), MAX_FILES, 10 * MEBIBYTE, alt_max=1024
 )
-_VIDEO = MediaRule(("video/mp4", "video/webm", "video/quicktime"), FILES_MOST, 10 * MEBIBYTE, alt_max=1024)
+_VIDEO_RULE = MediaRule(
+    ("video/mp4", "video/webm", "video/quicktime"), MAX_FILES, 10 * MEBIBYTE, alt_max=1024
+)
 
 
 class Discord(Platform):
@@ -66,21 +69,33 @@ class Discord(Platform):
     # 30 messages a minute in one channel.
     pace = Pace(gap=timedelta(seconds=2))
     rules: ClassVar = {
-        "text": BucketRule(CONTENT_MAX, utf16_units, _UNIT),
+        "text": BucketRule(MAX_CONTENT_UNITS, utf16_units, _UNIT),
         "image": BucketRule(
-            CONTENT_MAX, utf16_units, _UNIT, needs_text=False, images=_IMAGES, video=_VIDEO, needs="image"
-        ),
-        "video": BucketRule(
-            CONTENT_MAX, utf16_units, _UNIT, needs_text=False, images=_IMAGES, video=_VIDEO, needs="video"
-        ),
-        "blog": BucketRule(
-            EMBED_TEXT_MAX,
+            MAX_CONTENT_UNITS,
             utf16_units,
             _UNIT,
-            title_max=EMBED_TITLE_MAX,
+            needs_text=False,
+            images=_IMAGES_RULE,
+            video=_VIDEO_RULE,
+            needs="image",
+        ),
+        "video": BucketRule(
+            MAX_CONTENT_UNITS,
+            utf16_units,
+            _UNIT,
+            needs_text=False,
+            images=_IMAGES_RULE,
+            video=_VIDEO_RULE,
+            needs="video",
+        ),
+        "blog": BucketRule(
+            MAX_EMBED_TEXT_UNITS,
+            utf16_units,
+            _UNIT,
+            title_max=MAX_EMBED_TITLE_UNITS,
             needs_title=True,
-            images=_IMAGES,
-            video=_VIDEO,
+            images=_IMAGES_RULE,
+            video=_VIDEO_RULE,
         ),
     }
     settings: ClassVar[tuple[Setting, ...]] = (
@@ -99,7 +114,11 @@ class Discord(Platform):
             max_length=25,
         ),
         Setting(
-            "username", "Name shown", "In place of the webhook's.", is_required=False, max_length=NAME_MAX
+            "username",
+            "Name shown",
+            "In place of the webhook's.",
+            is_required=False,
+            max_length=MAX_NAME_CHARACTERS,
         ),
         Setting(
             "avatar_url",
@@ -111,7 +130,7 @@ class Discord(Platform):
         ),
         Setting("link_preview", "Show a preview of links", kind="flag", default=True, is_required=False),
         Setting("is_silent", "Send without a notification", kind="flag", default=False, is_required=False),
-        *FITTING,
+        *FITTING_SETTINGS,
     )
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,16 +145,16 @@ class Discord(Platform):
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
         clean = super().clean_credentials(credentials)
-        if not _WEBHOOK.fullmatch(clean["webhook_url"]):
+        if not _WEBHOOK_URL.fullmatch(clean["webhook_url"]):
             message = "That is no webhook's address: it begins with https://discord.com/api/webhooks/."
             raise ConfigInvalid([Problem("credentials.webhook_url", "invalid", message)])
         return clean
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
-        response = ask(http, "GET", _address(account), what=WHAT)
+        response = ask(http, "GET", _webhook_url(account), service=SERVICE_NAME)
         answer = json_object(response.body) or {}
         if response.status != 200 or not isinstance(answer.get("id"), str):
-            _fail(response, now, is_commit=False)
+            _raise_for_response(response, now, is_commit=False)
         guild, channel = str(answer.get("guild_id") or ""), str(answer.get("channel_id") or "")
         return AccountInfo(
             external_id=answer["id"],
@@ -145,16 +164,16 @@ class Discord(Platform):
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
-        return fit_text(payload, replace(self.rules[payload.bucket], count=_count), account.config)
+        return fit_text(payload, replace(self.rules[payload.bucket], count=_count_escaped), account.config)
 
     def length(self, account: Account, post: Adapted) -> Length:
-        return super().length(account, _as_written(post))
+        return super().length(account, _with_escaped_parts(post))
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
-        problems = list(super().validate(account, _as_written(post)))
+        problems = list(super().validate(account, _with_escaped_parts(post)))
         files = files_of(post.payload)
-        if len(files) > FILES_MOST:
-            message = f"It has {len(files)} files; {FILES_MOST} are the most here."
+        if len(files) > MAX_FILES:
+            message = f"It has {len(files)} files; {MAX_FILES} are the most here."
             problems.append(Problem("assets", "too_many_files", message))
         return tuple(problems)
 
@@ -169,22 +188,31 @@ class Discord(Platform):
         now: datetime,
     ) -> Sent:
         del state, key
-        url = _address(account, wait="true", thread_id=account.config.get("thread_id"))
-        shown = files_of(post.payload)
-        files = [replace(file_of(f"files[{n}]", one, n), name=_name(one, n)) for n, one in enumerate(shown)]
-        message = _message(account, post)
+        url = _webhook_url(account, wait="true", thread_id=account.config.get("thread_id"))
+        assets = files_of(post.payload)
+        files = [
+            replace(file_of(f"files[{n}]", asset, n), name=_safe_file_name(asset, n))
+            for n, asset in enumerate(assets)
+        ]
+        message = _build_message(account, post)
         if files:
             body, content_type = build_multipart({"payload_json": json.dumps(message)}, files)
             headers = {"Content-Type": content_type}
             response = ask_once(
-                http, "POST", url, what=WHAT, body=body, headers=headers, timeout=http_calls.UPLOAD_SECONDS
+                http,
+                "POST",
+                url,
+                service=SERVICE_NAME,
+                body=body,
+                headers=headers,
+                timeout=http_calls.UPLOAD_SECONDS,
             )
         else:
-            response = ask_once(http, "POST", url, what=WHAT, json=message)
+            response = ask_once(http, "POST", url, service=SERVICE_NAME, json=message)
         answer = json_object(response.body) or {}
         if response.status != 200 or not isinstance(answer.get("id"), str):
-            _fail(response, now, is_commit=True)
-        return _sent(account, answer)
+            _raise_for_response(response, now, is_commit=True)
+        return _to_sent(account, answer)
 
     def reconcile(
         self,
@@ -202,78 +230,90 @@ class Discord(Platform):
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         thread = sent.details.get("thread_id") or None
         response = ask(
-            http, "DELETE", _address(account, f"/messages/{sent.external_id}", thread_id=thread), what=WHAT
+            http,
+            "DELETE",
+            _webhook_url(account, f"/messages/{sent.external_id}", thread_id=thread),
+            service=SERVICE_NAME,
         )
         code = (json_object(response.body) or {}).get("code")
         if response.status != 204 and not (response.status == 404 and code == _UNKNOWN_MESSAGE):
-            _fail(response, now, is_commit=False)
+            _raise_for_response(response, now, is_commit=False)
 
 
 _UNKNOWN_MESSAGE = 10008
 
 
 def files_of(payload: Payload) -> list[PayloadAsset]:
-    """Pictures and videos in the item's order; an article's card shows the first picture alone."""
+    """Return the pictures and videos in the item's order; an article's card shows only the first picture."""
     images = images_of(payload.assets)
     if payload.bucket == "text":
         return []
     if payload.bucket == "blog":
         return images[:1]
-    return [one for one in payload.assets if one in images or one.mime_type.startswith("video/")]
+    return [file for file in payload.assets if file in images or file.mime_type.startswith("video/")]
 
 
 def escape(text: str) -> str:
-    """The text so that Discord shows it as it is; addresses stay as they are."""
-    shown, position = "", 0
+    """Escape the text's Markdown, so that Discord shows it as it is; addresses stay as they are."""
+    escaped, position = "", 0
     for link in find_links(text):
         if link.has_scheme:
-            shown += _escape(text[position : link.start]) + text[link.start : link.end]
+            escaped += _escape_markdown(text[position : link.start]) + text[link.start : link.end]
             position = link.end
-    return shown + _escape(text[position:])
+    return escaped + _escape_markdown(text[position:])
 
 
-def _escape(text: str) -> str:
-    marked = _MARKS.sub(
+def _escape_markdown(text: str) -> str:
+    """Escape Markdown in a text without addresses."""
+    marked = _MARKDOWN_SYNTAX.sub(
         lambda match: f"{match[0][:-1]}\\{match[0][-1]}" if len(match[0]) > 1 else f"\\{match[0]}", text
     )
-    return _NUMBERED.sub(r"\1\\.", marked)
+    return _NUMBERED_LINE.sub(r"\1\\.", marked)
 
 
-def _count(text: str) -> int:
+def _count_escaped(text: str) -> int:
+    """Return the length of a text once it is escaped."""
     return utf16_units(escape(text))
 
 
-def _as_written(post: Adapted) -> Adapted:
+def _with_escaped_parts(post: Adapted) -> Adapted:
+    """Return the post with its parts escaped, as it is sent."""
     return replace(post, parts=tuple(escape(part) for part in post.parts))
 
 
-def _address(account: Account, path: str = "", **query: str | None) -> str:
-    found = re.search(r"/webhooks/([0-9]+)/([\w-]+)", str(account.credentials.get("webhook_url", "")))
-    identity, token = found.groups() if found else ("0", "none")
-    asked = "&".join(f"{name}={value}" for name, value in query.items() if value)
+def _webhook_url(account: Account, path: str = "", **query: str | None) -> str:
+    """Return the webhook's address with a path and query; a query value of `None` is left out."""
+    match = re.search(r"/webhooks/([0-9]+)/([\w-]+)", str(account.credentials.get("webhook_url", "")))
+    identity, token = match.groups() if match else ("0", "none")
+    query_string = "&".join(f"{name}={value}" for name, value in query.items() if value)
     url = f"{account.base_url}/{account.api_version}/webhooks/{identity}/{token}{path}"
-    return f"{url}?{asked}" if asked else url
+    return f"{url}?{query_string}" if query_string else url
 
 
-def _message(account: Account, post: Adapted) -> dict[str, Any]:
+def _build_message(account: Account, post: Adapted) -> dict[str, Any]:
+    """Return the message as Discord's API takes it."""
     config, payload = account.config, post.payload
     files = files_of(payload)
-    words = escape(payload.body)
-    # Generated words must never call anybody.
+    text = escape(payload.body)
+    # A generated text must never ping anybody, not even @everyone.
     message: dict[str, Any] = {"allowed_mentions": {"parse": []}}
     if payload.bucket == "blog":
-        card: dict[str, Any] = {"title": payload.title.strip(), "description": words}
+        card: dict[str, Any] = {"title": payload.title.strip(), "description": text}
         if payload.link:
             card["url"] = payload.link
         if files:
-            card["image"] = {"url": f"attachment://{_name(files[0], 0)}"}
+            card["image"] = {"url": f"attachment://{_safe_file_name(files[0], 0)}"}
         message["embeds"] = [card]
-    elif words:
-        message["content"] = words
+    elif text:
+        message["content"] = text
     if files:
         message["attachments"] = [
-            {"id": n, "filename": _name(one, n), **({"description": one.alt_text} if one.alt_text else {})}
-            for n, one in enumerate(files)
+            {
+                "id": n,
+                "filename": _safe_file_name(file, n),
+                **({"description": file.alt_text} if file.alt_text else {}),
+            }
+            for n, file in enumerate(files)
         ]
     for name in ("username", "avatar_url"):
         if config.get(name):
@@ -281,40 +321,43 @@ def _message(account: Account, post: Adapted) -> dict[str, Any]:
     flags = (0 if config.get("link_preview", True) else _SUPPRESS_EMBEDS) | (
         _SUPPRESS_NOTIFICATIONS if config.get("is_silent") else 0
     )
-    # A card is an embed too: it would be suppressed with the previews.
+    # The article's card is an embed too, and would be suppressed with the previews.
     if payload.bucket == "blog":
         flags &= ~_SUPPRESS_EMBEDS
     return {**message, **({"flags": flags} if flags else {})}
 
 
-def _name(asset: PayloadAsset, index: int) -> str:
-    # Discord changes other signs, and a card would not find its picture.
-    return _UNSAFE.sub("_", asset.name) or f"file{index}"
+def _safe_file_name(asset: PayloadAsset, index: int) -> str:
+    """Return the file's name with safe characters only."""
+    # Discord replaces other characters, and then the card would not find its picture.
+    return _UNSAFE_NAME_CHARACTERS.sub("_", asset.name) or f"file{index}"
 
 
-def _sent(account: Account, answer: Mapping[str, Any]) -> Sent:
+def _to_sent(account: Account, answer: Mapping[str, Any]) -> Sent:
+    """Return the message that Discord answered as `Sent`. Raises `OutcomeUnknown` for an invalid id."""
     limits = account.profile.get("limits", {})
-    guild, channel, number = limits.get("guild_id", ""), answer.get("channel_id"), answer["id"]
-    if not number.isascii() or not number.isdigit():
+    guild, channel, message_id = limits.get("guild_id", ""), answer.get("channel_id"), answer["id"]
+    if not message_id.isascii() or not message_id.isdigit():
         message = "Discord said yes without saying to what."
         raise OutcomeUnknown(message, platform_status=200)
-    url = f"https://discord.com/channels/{guild}/{channel}/{number}" if guild and channel else ""
+    url = f"https://discord.com/channels/{guild}/{channel}/{message_id}" if guild and channel else ""
     thread = account.config.get("thread_id")
-    return Sent(external_id=number, url=url, details={"thread_id": thread} if thread else {})
+    return Sent(external_id=message_id, url=url, details={"thread_id": thread} if thread else {})
 
 
-def _fail(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+def _raise_for_response(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+    """Raise the plug-in error for a failed response, with the wait that the answer names."""
     answer = json_object(response.body) or {}
     code, wait = answer.get("code"), answer.get("retry_after")
     after = None
     if isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait < 10**6:
         after = min(timedelta(seconds=wait), LONGEST_WAIT)
-    fail(
+    raise_from_table(
         ERRORS,
         response,
-        what=WHAT,
+        service=SERVICE_NAME,
         code=str(code) if isinstance(code, int) else "",
-        words=http_calls.words_of(response, "message"),
+        platform_message=http_calls.platform_message_of(response, "message"),
         now=now,
         is_commit=is_commit,
         after=after,

@@ -1,4 +1,7 @@
-"""What Discord's answers mean; numbers of discord-api-docs, topics/opcodes-and-status-codes, read on 2026-11-20."""
+"""Lists what Discord's error answers mean.
+
+Numbers: discord-api-docs, topics/opcodes-and-status-codes, read on 2026-11-20.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ ERRORS: Final = (
         status=403,
         codes=("50001", "50013"),
     ),
-    # A dead webhook that is called again and again gets the whole address banned.
+    # Discord bans an IP address that keeps calling dead webhooks, so this needs a reconnect.
     Failure(
         NeedsReconnect, "webhook_gone", "The webhook isn't there any more.", _NEW_WEBHOOK, codes=("10015",)
     ),

@@ -1,7 +1,7 @@
-"""An email newsletter through the workspace's own SMTP server, to the outlet's own subscribers.
+"""Publishes an email newsletter through the workspace's own SMTP server to the outlet's own subscribers.
 
-Committing sends nothing: the publication's mailing is made in the transaction that marks it published, and tasks send
-it to one recipient after the other, each at most once (`pipeline/mailing/`).
+Committing sends nothing: the publication's mailing is made in the transaction that marks it published, and
+tasks send it to one recipient after the other, each at most once (`pipeline/mailing/`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ ADDRESS: Final = re.compile(
 )
 DOMAIN: Final = re.compile(r"(?=.{4,190}$)([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{2,63}")
 SELECTOR: Final = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
-MOST_PER_MINUTE: Final = 6000
-SUBJECT_MAX: Final = 250
-"""Our own; mail programs show far less of a subject."""
-_RULE: Final = BucketRule(text_max=None, title_max=SUBJECT_MAX, needs_title=True)
+MAX_MAILS_PER_MINUTE: Final = 6000
+MAX_SUBJECT_CHARACTERS: Final = 250
+"""Our own limit; mail programs show far less of a subject."""
+_RULE: Final = BucketRule(text_max=None, title_max=MAX_SUBJECT_CHARACTERS, needs_title=True)
 _FRAME_BYTES: Final = 8 * 1024
-"""Room for what stands around the words: the frame, and an outlet's imprint and name at their longest."""
-_FORMS: Final = {
+"""Room around the text for the frame, and for an outlet's imprint and name at their longest."""
+_PATTERNS: Final = {
     "from_address": ADDRESS,
     "reply_to": ADDRESS,
     "return_address": ADDRESS,
@@ -145,8 +145,8 @@ class EmailNewsletter(Platform):
         clean = super().clean_config(config)
         problems = [
             Problem(f"config.{name}", "invalid", f"{clean[name]!r} can't be used here.")
-            for name, form in _FORMS.items()
-            if name in clean and not form.fullmatch(clean[name])
+            for name, pattern in _PATTERNS.items()
+            if name in clean and not pattern.fullmatch(clean[name])
         ]
         problems += [
             Problem(f"config.{name}", "invalid", "It has to be one line.")
@@ -155,8 +155,8 @@ class EmailNewsletter(Platform):
         ]
         if not 0 < clean["port"] < 65_536:
             problems.append(Problem("config.port", "invalid", "Give a port from 1 to 65535."))
-        if not 0 < clean["mails_per_minute"] <= MOST_PER_MINUTE:
-            message = f"Give a number from 1 to {MOST_PER_MINUTE}."
+        if not 0 < clean["mails_per_minute"] <= MAX_MAILS_PER_MINUTE:
+            message = f"Give a number from 1 to {MAX_MAILS_PER_MINUTE}."
             problems.append(Problem("config.mails_per_minute", "invalid", message))
         if bool(clean.get("dkim_domain")) != bool(clean.get("dkim_selector")):
             message = "DKIM needs a domain and a selector."
@@ -169,10 +169,10 @@ class EmailNewsletter(Platform):
         problems = super().validate(account, post)
         html = email_message.issue_of(post.payload, account.config).html
         size = len(html.encode("utf-8", "replace"))
-        if post.payload.bucket != "newsletter" or size <= frame.HTML_MOST - _FRAME_BYTES:
+        if post.payload.bucket != "newsletter" or size <= frame.MAX_HTML_BYTES - _FRAME_BYTES:
             return problems
         message = (
-            f"The mail would have {size // 1024} KB; beyond {frame.HTML_MOST // 1024} KB mail programs cut it "
+            f"The mail would have {size // 1024} KB; beyond {frame.MAX_HTML_BYTES // 1024} KB mail programs cut it "
             "off, and the link to unsubscribe with it."
         )
         return (*problems, Problem("body", "too_long", message))
@@ -200,7 +200,7 @@ class EmailNewsletter(Platform):
         key: str,
         now: datetime,
     ) -> Sent:
-        """The stage gives the mailing's own id in place of the key."""
+        """Return the mailing, whose id the publishing stage passes in place of the key."""
         del account, post, state, http, now
         return Sent(external_id=key)
 
@@ -219,7 +219,10 @@ class EmailNewsletter(Platform):
 
 
 def dkim_notes(account: Account) -> tuple[str, ...]:
-    """Whether the key fits its settings, and what has to stand in the DNS; raises `Refused`."""
+    """Return notes on the DKIM signature, with the DNS record to publish.
+
+    Raises `Refused` where the settings are incomplete.
+    """
     config = account.config
     domain = str(config.get("dkim_domain", ""))
     has_key = bool(account.credentials.get("dkim_key"))

@@ -1,8 +1,8 @@
-"""The look of a newsletter: one frame of 600 pixels for every mail of an outlet, and the stories inside it.
+"""Renders a newsletter's HTML: one frame of 600 pixels for every mail of an outlet, and its stories.
 
-Mail programs know tables and styles at the elements, little else: the styles below are written to the elements by
-css-inline, and only what a dark screen changes stays in a style sheet. What mail programs can do was read at
-caniemail.com on 2026-11-22.
+Mail programs know tables and styles at the elements, little else: the styles below are written to the
+elements by css-inline, and only the media queries, for narrow and dark screens, stay in a style sheet. What
+mail programs can do was read at caniemail.com on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Payload, PayloadAsset
 
 WIDTH: Final = 600
-HTML_MOST: Final = 100 * 1024
-"""Bytes. Gmail cuts a mail off at about 102 KB, and its unsubscribe link with it."""
+MAX_HTML_BYTES: Final = 100 * 1024
+"""Gmail cuts a mail off at about 102 KB, and its unsubscribe link with it."""
 ACCENT: Final = "#17594a"
 PREHEADER_END: Final = "<!-- preheader -->"
-"""What stands before it goes to the very top of the mail, where inboxes read on after the subject."""
+"""The HTML before this mark goes to the very top of the mail, which inboxes show after the subject."""
 _FILLER: Final = "&#847;&zwnj;&nbsp;" * 60
-"""Keeps inboxes from going on with the words of the mail."""
+"""Pads the preview, so that it doesn't run on into the body."""
 
-_GROUND, _CARD, _WORDS, _FAINT, _LINE = "#eef0ee", "#ffffff", "#1d2320", "#5c6661", "#dfe3e0"
-_DARK_GROUND, _DARK_CARD, _DARK_WORDS, _DARK_FAINT, _DARK_LINE = (
+_BACKGROUND, _CARD, _TEXT_COLOUR, _MUTED, _LINE = "#eef0ee", "#ffffff", "#1d2320", "#5c6661", "#dfe3e0"
+_DARK_BACKGROUND, _DARK_CARD, _DARK_TEXT_COLOUR, _DARK_MUTED, _DARK_LINE = (
     "#101412",
     "#1a201d",
     "#e7ebe8",
@@ -49,19 +49,19 @@ _DARK_GROUND, _DARK_CARD, _DARK_WORDS, _DARK_FAINT, _DARK_LINE = (
 )
 _FONT: Final = "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 _CSS: Final = f"""
-.ground {{ background: {_GROUND}; font-family: {_FONT}; }}
+.ground {{ background: {_BACKGROUND}; font-family: {_FONT}; }}
 .gutter {{ padding: 24px 12px 40px; }}
-.mast {{ padding: 0 8px 14px; font: 700 15px/20px {_FONT}; color: {_WORDS}; }}
+.mast {{ padding: 0 8px 14px; font: 700 15px/20px {_FONT}; color: {_TEXT_COLOUR}; }}
 .bar {{ height: 5px; font-size: 0; line-height: 0; background: ACCENT; border-radius: 8px 8px 0 0; }}
-.card {{ padding: 36px 40px 40px; background: {_CARD}; border-radius: 0 0 8px 8px; font: 16px/26px {_FONT}; color: {_WORDS}; }}
-.foot {{ padding: 24px 8px 0; font: 13px/20px {_FONT}; color: {_FAINT}; }}
-.foot a {{ color: {_FAINT}; text-decoration: underline; }}
-h1 {{ margin: 0 0 20px; font: 700 30px/37px {_FONT}; letter-spacing: -0.4px; color: {_WORDS}; }}
-h2 {{ margin: 0 0 10px; font: 700 21px/28px {_FONT}; letter-spacing: -0.2px; color: {_WORDS}; }}
-h1 a, h2 a {{ color: {_WORDS}; text-decoration: none; }}
-h3, h4, h5, h6 {{ margin: 24px 0 8px; font: 700 17px/24px {_FONT}; color: {_WORDS}; }}
+.card {{ padding: 36px 40px 40px; background: {_CARD}; border-radius: 0 0 8px 8px; font: 16px/26px {_FONT}; color: {_TEXT_COLOUR}; }}
+.foot {{ padding: 24px 8px 0; font: 13px/20px {_FONT}; color: {_MUTED}; }}
+.foot a {{ color: {_MUTED}; text-decoration: underline; }}
+h1 {{ margin: 0 0 20px; font: 700 30px/37px {_FONT}; letter-spacing: -0.4px; color: {_TEXT_COLOUR}; }}
+h2 {{ margin: 0 0 10px; font: 700 21px/28px {_FONT}; letter-spacing: -0.2px; color: {_TEXT_COLOUR}; }}
+h1 a, h2 a {{ color: {_TEXT_COLOUR}; text-decoration: none; }}
+h3, h4, h5, h6 {{ margin: 24px 0 8px; font: 700 17px/24px {_FONT}; color: {_TEXT_COLOUR}; }}
 p {{ margin: 0 0 16px; font: 16px/26px {_FONT}; }}
-.where {{ margin: 0 0 6px; font: 600 13px/18px {_FONT}; color: {_FAINT}; }}
+.where {{ margin: 0 0 6px; font: 600 13px/18px {_FONT}; color: {_MUTED}; }}
 .story {{ padding: 32px 0 0; }}
 .next {{ border-top: 1px solid {_LINE}; margin: 16px 0 0; }}
 .more {{ margin: 0; font: 600 16px/26px {_FONT}; }}
@@ -71,13 +71,13 @@ a {{ color: ACCENT; text-decoration: underline; }}
 .button a {{ display: inline-block; padding: 13px 22px; font: 600 16px/22px {_FONT}; color: ON_ACCENT; text-decoration: none; }}
 ul, ol {{ margin: 0 0 16px; padding: 0 0 0 24px; }}
 li {{ margin: 0 0 6px; font: 16px/26px {_FONT}; }}
-blockquote {{ margin: 0 0 16px; padding: 0 0 0 18px; border-left: 3px solid ACCENT; color: {_FAINT}; }}
+blockquote {{ margin: 0 0 16px; padding: 0 0 0 18px; border-left: 3px solid ACCENT; color: {_MUTED}; }}
 hr {{ border: 0; border-top: 1px solid {_LINE}; margin: 28px 0; }}
 img {{ display: block; max-width: 100%; height: auto; border: 0; border-radius: 6px; }}
-pre {{ margin: 0 0 16px; padding: 14px 16px; background: {_GROUND}; border-radius: 6px; font: 14px/21px monospace; white-space: pre-wrap; }}
+pre {{ margin: 0 0 16px; padding: 14px 16px; background: {_BACKGROUND}; border-radius: 6px; font: 14px/21px monospace; white-space: pre-wrap; }}
 th, td {{ font: 15px/22px {_FONT}; text-align: left; vertical-align: top; }}
 """
-_DARK: Final = f"""
+_MEDIA_QUERIES: Final = f"""
 @media (max-width: 480px) {{
   .gutter {{ padding: 12px 0 32px !important; }}
   .mast, .foot {{ padding-left: 20px !important; padding-right: 20px !important; }}
@@ -86,16 +86,16 @@ _DARK: Final = f"""
   h1 {{ font-size: 26px !important; line-height: 32px !important; }}
 }}
 @media (prefers-color-scheme: dark) {{
-  .ground {{ background: {_DARK_GROUND} !important; }}
+  .ground {{ background: {_DARK_BACKGROUND} !important; }}
   .card {{ background: {_DARK_CARD} !important; }}
-  .mast, .card, .card h1, .card h2, .card h2 a, .card h3 {{ color: {_DARK_WORDS} !important; }}
-  .foot, .foot a, .where, .card blockquote {{ color: {_DARK_FAINT} !important; }}
+  .mast, .card, .card h1, .card h2, .card h2 a, .card h3 {{ color: {_DARK_TEXT_COLOUR} !important; }}
+  .foot, .foot a, .where, .card blockquote {{ color: {_DARK_MUTED} !important; }}
   .card a {{ color: DARK_ACCENT !important; }}
-  .card h1 a, .card h2 a {{ color: {_DARK_WORDS} !important; }}
+  .card h1 a, .card h2 a {{ color: {_DARK_TEXT_COLOUR} !important; }}
   .card .button {{ background: DARK_ACCENT !important; }}
-  .card .button a {{ color: {_DARK_GROUND} !important; }}
+  .card .button a {{ color: {_DARK_BACKGROUND} !important; }}
   .next, .card hr {{ border-top-color: {_DARK_LINE} !important; }}
-  .card pre {{ background: {_DARK_GROUND} !important; }}
+  .card pre {{ background: {_DARK_BACKGROUND} !important; }}
   .bar {{ background: DARK_ACCENT !important; }}
 }}
 """
@@ -112,13 +112,13 @@ _PAGE: Final = """\
 <tr><td class="card">INSIDE</td></tr>FOOT</table></td></tr></table></body></html>
 """
 _SLOTS: Final = ("TITLE", "BEFORE", "NAME", "INSIDE", "FOOT")
-_SCHEMES: Final = {"http", "https", "mailto"}
-_NOT_SLUG: Final = re.compile(r"[\W_]+")
+_LINK_SCHEMES: Final = {"http", "https", "mailto"}
+_NON_SLUG_CHARACTERS: Final = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True)
 class NewsletterStyle:
-    """What an outlet chooses: its colour, and the source that its links are counted under; both may be empty."""
+    """An outlet's accent colour and the utm_source of its links; both may be empty."""
 
     accent: str = ""
     utm_source: str = ""
@@ -126,187 +126,209 @@ class NewsletterStyle:
 
 @dataclass(frozen=True)
 class RenderedIssue:
-    """The words of a payload in both forms: `html` is the inside of the frame, styled; `text` the same as plain text."""
+    """A payload rendered as styled HTML for the inside of the frame, and as plain text."""
 
     html: str
     text: str
 
 
-def render_sections(payload: Payload, look: NewsletterStyle) -> RenderedIssue:
-    """The payload's sections, its pictures first, in both forms."""
+def render_sections(payload: Payload, style: NewsletterStyle) -> RenderedIssue:
+    """Render the payload's sections as HTML and plain text; the HTML shows its pictures first."""
     title = " ".join(payload.title.split())
-    tag = _Tag(look.utm_source, title)
-    sections = _sections(payload, title)
-    pictures = "".join(map(_picture, images_of(payload.assets)))
-    stories = "".join(_story(one, payload, tag, place, len(sections)) for place, one in enumerate(sections))
+    tagger = _UtmTagger(style.utm_source, title)
+    sections = _sections_of(payload, title)
+    pictures = "".join(map(_render_picture, images_of(payload.assets)))
+    stories = "".join(
+        _render_story(section, payload, tagger, index, len(sections))
+        for index, section in enumerate(sections)
+    )
     preheader = str(payload.content.get("preheader") or "") if payload.bucket == "newsletter" else ""
-    before = f"{_hidden(preheader)}{PREHEADER_END}" if preheader else ""
-    heading = "" if _is_led(title, sections) else f"<h1>{escape(title)}</h1>"
-    html = inline_styles(f"{heading}{pictures}{stories}", look)
-    return RenderedIssue(before + html, _text(title, sections, payload, tag))
+    before = f"{_hidden_preheader(preheader)}{PREHEADER_END}" if preheader else ""
+    heading = "" if _first_headline_leads(title, sections) else f"<h1>{escape(title)}</h1>"
+    html = inline_styles(f"{heading}{pictures}{stories}", style)
+    return RenderedIssue(before + html, _render_plain_text(title, sections, payload, tagger))
 
 
 def mail_page(
-    html: str, *, title: str, name: str, footer: Sequence[str], language: str, look: NewsletterStyle
+    html: str, *, title: str, name: str, footer: Sequence[str], language: str, style: NewsletterStyle
 ) -> str:
-    """The whole mail around `html`. `footer` are lines of HTML."""
-    before, mark, inside = html.rpartition(PREHEADER_END)
+    """Return the whole mail around `html`, which is that of `render_sections`; `footer` are lines of HTML."""
+    before, end_mark, inside = html.rpartition(PREHEADER_END)
     is_rtl = is_rtl_language(language)
     foot = f'<tr><td class="foot">{"<br>".join(footer)}</td></tr>' if footer else ""
-    given = {
+    slot_values = {
         "TITLE": escape(title),
-        "BEFORE": before if mark else "",
+        "BEFORE": before if end_mark else "",
         "NAME": escape(name),
         "INSIDE": inside,
-        "FOOT": inline_styles(foot, look) if foot else "",
+        "FOOT": inline_styles(foot, style) if foot else "",
     }
-    parts = _page(look.accent, language, is_rtl)
-    return "".join(given.get(part, part) if place % 2 else part for place, part in enumerate(parts))
+    parts = _cut_page(style.accent, language, is_rtl)
+    return "".join(slot_values.get(part, part) if index % 2 else part for index, part in enumerate(parts))
 
 
-def inline_styles(html: str, look: NewsletterStyle) -> str:
-    """A piece of the mail with the frame's styles written to its elements."""
-    css, _ = _styles(look.accent)
+def inline_styles(html: str, style: NewsletterStyle) -> str:
+    """Return a fragment of the mail with the frame's styles written to its elements."""
+    css, _ = _style_sheets(style.accent)
     if html.startswith("<tr"):
-        # A row outside of a table is none.
+        # The parser drops a <tr> outside of a table.
         table = _inliner().inline_fragment(f"<table>{html}</table>", css)
         return re.sub(r"^<table[^>]*>(?:<tbody>)?|(?:</tbody>)?</table>$", "", table)
     return _inliner().inline_fragment(html, css)
 
 
 @lru_cache(maxsize=64)
-def _page(accent: str, language: str, is_rtl: bool) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
-    """The frame, cut at its slots: each second part names the slot."""
-    css, dark = _styles(accent)
-    whole = (
+def _cut_page(accent: str, language: str, is_rtl: bool) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
+    """Return the frame, cut at its slots: each second part names the slot."""
+    css, media_queries = _style_sheets(accent)
+    page = (
         _PAGE.replace("LANGUAGE", language or "en")
         .replace("DIRECTION", "rtl" if is_rtl else "ltr")
         .replace("WIDTH", str(WIDTH))
         .replace("CSS", css)
-        .replace("DARK", dark, 1)
+        .replace("DARK", media_queries, 1)
     )
     for slot in _SLOTS:
-        # Comments stay where a table would throw out words.
-        whole = whole.replace(slot, f"<!--{slot}-->" if slot != "TITLE" else "%TITLE%", 1)
-    styled = _inliner().inline(whole)
+        # The slots become comments, because the parser moves text out of a table.
+        page = page.replace(slot, f"<!--{slot}-->" if slot != "TITLE" else "%TITLE%", 1)
+    styled = _inliner().inline(page)
     return tuple(re.split(rf"(?:<!--|%)({'|'.join(_SLOTS)})(?:-->|%)", styled))
 
 
 @lru_cache(maxsize=64)
-def _styles(accent: str) -> tuple[str, str]:
-    """For light screens and for dark ones, in the outlet's colour as far as it can be read there."""
+def _style_sheets(accent: str) -> tuple[str, str]:
+    """Return the style sheet and the media queries, the accent adjusted to a readable contrast."""
     own = colour.parse(accent) or ACCENT
     light, dark = colour.readable(own, _CARD), colour.readable(own, _DARK_CARD)
     css = _CSS.replace("ON_ACCENT", _CARD).replace("ACCENT", light)
-    return css, _DARK.replace("DARK_ACCENT", dark)
+    return css, _MEDIA_QUERIES.replace("DARK_ACCENT", dark)
 
 
 @lru_cache(maxsize=1)
 def _inliner() -> css_inline.CSSInliner:
+    """Return the shared inliner; it loads no style sheets from the network."""
     return css_inline.CSSInliner(keep_style_tags=False, load_remote_stylesheets=False)
 
 
-class _Tag:
-    """Puts the campaign into links that have none: their sites' own counts then tell who came by the mail."""
+class _UtmTagger:
+    """Adds campaign parameters to links that have none, so that sites can count readers of the mail.
+
+    It is called with an address and returns the address to link.
+    """
 
     def __init__(self, source: str, title: str) -> None:
         self.source = source
-        campaign = _NOT_SLUG.sub("-", title.casefold()).strip("-")[:60].strip("-")
-        self.added = f"utm_source={quote(source, safe='')}&utm_medium=email&utm_campaign={quote(campaign)}"
+        campaign = _NON_SLUG_CHARACTERS.sub("-", title.casefold()).strip("-")[:60].strip("-")
+        self.parameters = (
+            f"utm_source={quote(source, safe='')}&utm_medium=email&utm_campaign={quote(campaign)}"
+        )
 
     def __call__(self, url: str) -> str:
         try:
             parts = urlsplit(url)
         except ValueError:
             return url
-        is_counted = "utm_" in parts.query
-        if not self.source or parts.scheme not in {"http", "https"} or not parts.netloc or is_counted:
+        has_utm = "utm_" in parts.query
+        if not self.source or parts.scheme not in {"http", "https"} or not parts.netloc or has_utm:
             return url
-        query = f"{parts.query}&{self.added}" if parts.query else self.added
+        query = f"{parts.query}&{self.parameters}" if parts.query else self.parameters
         return urlunsplit((parts.scheme, parts.netloc, parts.path, query, parts.fragment))
 
     def in_html(self, html: str) -> str:
-        def filtered(tag: str, attribute: str, value: str) -> str:
+        """Return the HTML sanitized, with the campaign in its links."""
+
+        def tag_link(tag: str, attribute: str, value: str) -> str:
             return self(value) if (tag, attribute) == ("a", "href") else value
 
-        return nh3.clean(html, url_schemes=_SCHEMES, attribute_filter=filtered, link_rel=None)
+        return nh3.clean(html, url_schemes=_LINK_SCHEMES, attribute_filter=tag_link, link_rel=None)
 
 
-def _sections(payload: Payload, title: str) -> tuple[NewsletterSection, ...]:
-    """Those of a newsletter; any other words are one story, whose link is the source's."""
+def _sections_of(payload: Payload, title: str) -> tuple[NewsletterSection, ...]:
+    """Return a newsletter's sections; any other text is one story, linked to the source."""
     if payload.bucket == "newsletter" and payload.body_format == "markdown":
         sections = sections_of(title, payload.body)
     else:
         sections = (NewsletterSection(title, payload.body),)
     if len(sections) != 1 or sections[0].link or not is_safe_link(payload.link):
         return sections
-    # A link that the words hold already isn't offered twice.
-    is_said = any(
-        is_same_address(payload.link, one) for one in re.findall(r"https?://[^\s<>\"')\]]+", payload.body)
+    # A link that the text holds already isn't offered twice.
+    is_linked = any(
+        is_same_address(payload.link, url) for url in re.findall(r"https?://[^\s<>\"')\]]+", payload.body)
     )
-    one = sections[0]
-    return (one if is_said else NewsletterSection(one.headline, one.text, payload.link),)
+    section = sections[0]
+    return (section if is_linked else NewsletterSection(section.headline, section.text, payload.link),)
 
 
-def _is_led(title: str, sections: Sequence[NewsletterSection]) -> bool:
-    """Whether the title of several stories only begins with the headline of the first, which then stands for it."""
+def _first_headline_leads(title: str, sections: Sequence[NewsletterSection]) -> bool:
+    """Return whether the title of several stories begins with the first headline, which then replaces it."""
     return len(sections) > 1 and bool(sections[0].headline) and title.startswith(sections[0].headline)
 
 
-def _picture(asset: PayloadAsset) -> str:
-    # Outlook on Windows heeds the attribute alone.
+def _render_picture(asset: PayloadAsset) -> str:
+    """Return a picture's paragraph."""
+    # Outlook on Windows obeys only the attribute, not the style.
     width = min(asset.width or WIDTH - 80, WIDTH - 80)
     return f'<p><img src="{escape(asset.url)}" alt="{escape(asset.alt_text)}" width="{width}"></p>'
 
 
-def _story(section: NewsletterSection, payload: Payload, tag: _Tag, place: int, stories: int) -> str:
-    form = (
+def _render_story(
+    section: NewsletterSection, payload: Payload, tagger: _UtmTagger, index: int, stories: int
+) -> str:
+    """Return one section as HTML; a single story gets a button, several get headlines with links."""
+    body_format = (
         "markdown"
         if payload.bucket == "newsletter" and payload.body_format == "markdown"
         else payload.body_format
     )
-    words = tag.in_html(to_html(section.text, form))
-    link = escape(tag(section.link))
+    body = tagger.in_html(to_html(section.text, body_format))
+    link = escape(tagger(section.link))
     label = escape(read_more(payload.language))
     if stories == 1:
         button = (
             '<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>'
             f'<td class="button"><a href="{link}">{label}</a></td></tr></table>'
         )
-        return words + (button if section.link else "")
-    host = escape(_host(section.link))
+        return body + (button if section.link else "")
+    host = escape(_host_name(section.link))
     headline = escape(section.headline)
     linked = f'<a href="{link}">{headline}</a>' if section.link else headline
-    is_lead = not place and payload.title.startswith(section.headline)
-    rank = "h1" if is_lead else "h2"
+    is_lead = not index and payload.title.startswith(section.headline)
+    heading_tag = "h1" if is_lead else "h2"
     arrow = "\u2190" if is_rtl_language(payload.language) else "\u2192"
     return (
-        ('<div class="next">&nbsp;</div>' if place else "")
+        ('<div class="next">&nbsp;</div>' if index else "")
         + (f'<p class="where">{host}</p>' if host else "")
-        + (f"<{rank}>{linked}</{rank}>" if headline else "")
-        + words
+        + (f"<{heading_tag}>{linked}</{heading_tag}>" if headline else "")
+        + body
         + (f'<p class="more"><a href="{link}">{label}&nbsp;{arrow}</a></p>' if section.link else "")
     )
 
 
-def _text(title: str, sections: Sequence[NewsletterSection], payload: Payload, tag: _Tag) -> str:
-    blocks = [] if _is_led(title, sections) else [f"{title}\n{'=' * min(len(title), 72)}"]
-    for one in sections:
-        if len(sections) > 1 and one.headline:
-            blocks.append(f"{one.headline}\n{'-' * min(len(one.headline), 72)}")
-        words = plain_text(one.text, payload.body_format) if payload.body_format != "text" else one.text
-        blocks.append(words.strip())
-        if one.link:
-            blocks.append(f"{read_more(payload.language)}: {tag(one.link)}")
+def _render_plain_text(
+    title: str, sections: Sequence[NewsletterSection], payload: Payload, tagger: _UtmTagger
+) -> str:
+    """Return the whole issue as plain text."""
+    blocks = [] if _first_headline_leads(title, sections) else [f"{title}\n{'=' * min(len(title), 72)}"]
+    for section in sections:
+        if len(sections) > 1 and section.headline:
+            blocks.append(f"{section.headline}\n{'-' * min(len(section.headline), 72)}")
+        text = (
+            plain_text(section.text, payload.body_format) if payload.body_format != "text" else section.text
+        )
+        blocks.append(text.strip())
+        if section.link:
+            blocks.append(f"{read_more(payload.language)}: {tagger(section.link)}")
     return "\n\n".join(block for block in blocks if block)
 
 
-def _hidden(preheader: str) -> str:
+def _hidden_preheader(preheader: str) -> str:
+    """Return the preheader as an element that only the inbox preview shows."""
     style = "display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden;mso-hide:all"
     return f'<div style="{style}">{escape(preheader)}{_FILLER}</div>'
 
 
-def _host(url: str) -> str:
+def _host_name(url: str) -> str:
+    """Return an address's host without "www."; empty where it has none."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.")
     except ValueError:

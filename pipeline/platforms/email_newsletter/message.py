@@ -1,6 +1,6 @@
-"""Writes a newsletter's mail: both forms of the text, the headers that big mailbox providers ask for, the signature.
+"""Composes a newsletter's mail: HTML and plain text, the headers that big mailbox providers ask for, DKIM.
 
-RFC 5322, 2919 (List-Id), 8058 (one-click) and 6376 (DKIM), read 2026-11-20. Nothing here asks anybody.
+RFC 5322, 2919 (List-Id), 8058 (one-click) and 6376 (DKIM), read 2026-11-20. Nothing here makes a call.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Account
     from pipeline.platforms.payload_types import Payload
 
-LEAST_KEY_BITS: Final = 1024
-"""RFC 8301, 3.2, read 2026-11-20: verifiers must not take shorter ones."""
-SIGNED: Final = (
+MIN_KEY_BITS: Final = 1024
+"""RFC 8301, 3.2, read 2026-11-20: verifiers must not accept shorter keys."""
+SIGNED_HEADERS: Final = (
     b"from",
     b"to",
     b"subject",
@@ -52,12 +52,12 @@ SIGNED: Final = (
     b"list-unsubscribe-post",
 )
 _PEM: Final = re.compile(r"-----BEGIN ((?:RSA )?PRIVATE KEY)-----(.*?)-----END \1-----", re.DOTALL)
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+_LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 @dataclass(frozen=True)
 class Issue:
-    """What every recipient gets: the subject, and the words as a fragment of HTML and as plain text."""
+    """A mail's part that every recipient gets: subject, and content as HTML fragment and plain text."""
 
     subject: str
     html: str
@@ -67,7 +67,7 @@ class Issue:
 
 @dataclass(frozen=True)
 class Footer:
-    """The sentences below the words, in the language of the pages."""
+    """The sentences below the content, in the language of the pages."""
 
     reason: str = ""
     unsubscribe: str = ""
@@ -75,7 +75,10 @@ class Footer:
 
 @dataclass(frozen=True)
 class Envelope:
-    """What is one recipient's own. Without `unsubscribe_url` it is no mail to a list, such as a confirmation."""
+    """One recipient's part of a mail.
+
+    Without `unsubscribe_url` it isn't a mail to a list, but one such as a confirmation.
+    """
 
     recipient: str
     message_id: str
@@ -86,19 +89,23 @@ class Envelope:
 
 
 def issue_of(payload: Payload, config: Mapping[str, Any]) -> Issue:
-    """An item as an issue of the outlet with these settings; an item with a subject of its own goes out under that."""
+    """Return an item as an issue of the outlet with these settings.
+
+    An item with a subject of its own is sent under that, any other under its title.
+    """
     subject = " ".join(str(payload.content.get("subject") or payload.title).split())
-    told = frame.render_sections(payload, style_of(config))
-    language = payload.language if _LANGUAGE.fullmatch(payload.language) else ""
-    return Issue(subject, told.html, told.text, language)
+    rendered = frame.render_sections(payload, style_of(config))
+    language = payload.language if _LANGUAGE_TAG.fullmatch(payload.language) else ""
+    return Issue(subject, rendered.html, rendered.text, language)
 
 
 def style_of(config: Mapping[str, Any]) -> NewsletterStyle:
+    """Return the style that an outlet's settings choose."""
     return NewsletterStyle(str(config.get("accent", "")), str(config.get("utm_source", "")))
 
 
 def compose_mail(account: Account, issue: Issue, envelope: Envelope, *, now: datetime) -> bytes:
-    """The mail as it goes over the wire, signed where the account has a key."""
+    """Return the mail as it goes over the wire, signed where the account has a key."""
     message = EmailMessage(policy=SMTP)
     message["From"] = Address(
         str(account.config.get("from_name", "")), addr_spec=account.config["from_address"]
@@ -109,38 +116,41 @@ def compose_mail(account: Account, issue: Issue, envelope: Envelope, *, now: dat
     if account.config.get("reply_to"):
         message["Reply-To"] = Address(addr_spec=account.config["reply_to"])
     # Quoted-printable, because a relay that re-codes 8-bit text breaks the signature.
-    message.set_content(_text(account, issue, envelope), cte="quoted-printable")
-    message.add_alternative(_html(account, issue, envelope), subtype="html", cte="quoted-printable")
-    written = "\r\n".join((*_plain_headers(envelope), "")).encode("ascii") + message.as_bytes()
+    message.set_content(_plain_text_body(account, issue, envelope), cte="quoted-printable")
+    message.add_alternative(_html_body(account, issue, envelope), subtype="html", cte="quoted-printable")
+    mail = "\r\n".join((*_plain_headers(envelope), "")).encode("ascii") + message.as_bytes()
     key = account.credentials.get("dkim_key")
-    return _signed(account, written, str(key)) if key and account.config.get("dkim_domain") else written
+    return _sign_with_dkim(account, mail, str(key)) if key and account.config.get("dkim_domain") else mail
 
 
 def _plain_headers(envelope: Envelope) -> list[str]:
-    """Those that are ASCII, and that the standard library would fold within an address."""
+    """Return the headers that are ASCII and that the standard library would fold within an address."""
     headers = [f"Message-ID: {envelope.message_id}"]
     if not envelope.unsubscribe_url:
         return [*headers, "Auto-Submitted: auto-generated"]
-    ways = [f"<{way}>" for way in (envelope.unsubscribe_url, envelope.unsubscribe_mailto) if way]
+    targets = [f"<{target}>" for target in (envelope.unsubscribe_url, envelope.unsubscribe_mailto) if target]
     return [
         *headers,
         f"List-Id: <{envelope.list_id}>",
-        f"List-Unsubscribe: {(',' + chr(13) + chr(10) + ' ').join(ways)}",
+        f"List-Unsubscribe: {(',' + chr(13) + chr(10) + ' ').join(targets)}",
         "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
         "Precedence: bulk",
     ]
 
 
-def _text(account: Account, issue: Issue, envelope: Envelope) -> str:
+def _plain_text_body(account: Account, issue: Issue, envelope: Envelope) -> str:
+    """Return the plain text with its footer."""
     footer = [envelope.footer.reason, str(account.config.get("imprint", ""))]
     if envelope.unsubscribe_url:
         footer.append(f"{envelope.footer.unsubscribe}: {envelope.unsubscribe_url}")
-    lines = "\n".join(one for one in footer if one)
+    lines = "\n".join(line for line in footer if line)
     return f"{issue.text.strip()}\n\n-- \n{lines}\n" if lines else f"{issue.text.strip()}\n"
 
 
-def _html(account: Account, issue: Issue, envelope: Envelope) -> str:
-    footer = [escape(one) for one in (envelope.footer.reason, str(account.config.get("imprint", ""))) if one]
+def _html_body(account: Account, issue: Issue, envelope: Envelope) -> str:
+    """Return the HTML page with its footer."""
+    sentences = (envelope.footer.reason, str(account.config.get("imprint", "")))
+    footer = [escape(sentence) for sentence in sentences if sentence]
     if envelope.unsubscribe_url:
         footer.append(
             f'<a href="{escape(envelope.unsubscribe_url)}">{escape(envelope.footer.unsubscribe)}</a>'
@@ -149,56 +159,63 @@ def _html(account: Account, issue: Issue, envelope: Envelope) -> str:
         issue.html,
         title=issue.subject,
         name=str(account.config.get("from_name", "")),
-        footer=[one.replace("\n", "<br>") for one in footer],
+        footer=[line.replace("\n", "<br>") for line in footer],
         language=issue.language,
-        look=style_of(account.config),
+        style=style_of(account.config),
     )
 
 
 # --- DKIM ------------------------------------------------------------------------------------------------------------
 
 
-def _signed(account: Account, written: bytes, key: str) -> bytes:
+def _sign_with_dkim(account: Account, mail: bytes, key: str) -> bytes:
+    """Return the mail with a DKIM signature before it."""
     import dkim  # type: ignore[import-untyped]  # noqa: PLC0415  it brings a whole client of DNS
 
-    there = {line.partition(b":")[0].lower() for line in written.partition(b"\r\n\r\n")[0].split(b"\r\n")}
+    present_headers = {
+        line.partition(b":")[0].lower() for line in mail.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    }
     signature = dkim.sign(
-        written,
+        mail,
         account.config["dkim_selector"].encode("ascii"),
         account.config["dkim_domain"].encode("ascii"),
-        _pem(read_key(key)),
+        _to_pem(read_key(key)),
         canonicalize=(b"relaxed", b"relaxed"),
-        include_headers=[name for name in SIGNED if name in there],
+        include_headers=[name for name in SIGNED_HEADERS if name in present_headers],
     )
-    return bytes(signature) + written
+    return bytes(signature) + mail
 
 
-def _pem(key: RSAPrivateKey) -> bytes:
+def _to_pem(key: RSAPrivateKey) -> bytes:
+    """Return the key in the PEM form that `dkim` reads."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
 
 
 def read_key(text: str) -> RSAPrivateKey:
-    """An RSA key in PEM, whose line breaks a form may have eaten; raises `Refused`, which quotes nothing of it."""
+    """Return an RSA key given in PEM, whose line breaks a form may have removed.
+
+    Raises `Refused`, which quotes nothing of the key.
+    """
     action = "Give an RSA key in PEM, without a passphrase."
-    found = _PEM.search(text)
-    if found is None:
+    match = _PEM.search(text)
+    if match is None:
         message = "The DKIM key is no private key in PEM."
         raise Refused(message, code="dkim_key", field="credentials.dkim_key", action=action)
-    lines = "\n".join("".join(found[2].split())[start : start + 64] for start in range(0, len(found[2]), 64))
-    pem = f"-----BEGIN {found[1]}-----\n{lines.strip()}\n-----END {found[1]}-----\n"
+    lines = "\n".join("".join(match[2].split())[start : start + 64] for start in range(0, len(match[2]), 64))
+    pem = f"-----BEGIN {match[1]}-----\n{lines.strip()}\n-----END {match[1]}-----\n"
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         message = "The DKIM key can't be read."
         raise Refused(message, code="dkim_key", field="credentials.dkim_key", action=action) from error
-    if not isinstance(key, RSAPrivateKey) or key.key_size < LEAST_KEY_BITS:
-        message = f"The DKIM key has to be an RSA key of at least {LEAST_KEY_BITS} bits."
+    if not isinstance(key, RSAPrivateKey) or key.key_size < MIN_KEY_BITS:
+        message = f"The DKIM key has to be an RSA key of at least {MIN_KEY_BITS} bits."
         raise Refused(message, code="dkim_key", field="credentials.dkim_key", action=action)
     return key
 
 
 def dns_record(account: Account) -> str:
-    """The TXT record to publish, as a line of a zone file shows it."""
+    """Return the TXT record to publish, as a line of a zone file."""
     key = read_key(str(account.credentials["dkim_key"]))
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     name = f"{account.config['dkim_selector']}._domainkey.{account.config['dkim_domain']}"

@@ -1,7 +1,7 @@
-"""One SMTP session through the guarded socket, and what each reply means for the mail, its recipient or the run.
+"""Runs one SMTP session through the guarded socket, and classifies each reply.
 
-RFC 5321 for the commands and RFC 3463 for the enhanced codes, read 2026-11-20. A mail is handed over in two halves, so
-that the caller can write down "it may be on its way" between them.
+RFC 5321 for the commands and RFC 3463 for the enhanced codes, read 2026-11-20. A mail is handed over in two
+halves, so that the caller can save "it may be on its way" between them.
 """
 
 from __future__ import annotations
@@ -25,47 +25,53 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Account
 
 COMMAND_SECONDS: Final = 20.0
-LAST_SECONDS: Final = 60.0
-"""For the reply to the end of a message, which servers take their time for."""
+END_REPLY_SECONDS: Final = 60.0
+"""The time limit of the reply to a message's end, for which servers may take long."""
 WHOLE_SECONDS: Final = 150.0
-"""For one mail in all, and for opening the session: the line's lease is longer."""
-TEXT_CHARACTERS: Final = 300
+"""The time limit of one mail in all, and of opening the session: a worker's lease is longer."""
+MAX_REPLY_CHARACTERS: Final = 300
 
 Stage = Literal["mail", "rcpt", "data", "end"]
 Verdict = Literal["sent", "later", "wait", "reconnect", "policy", "too_big", "bounced", "failed"]
-"""`later` is this recipient's, `bounced` and `failed` end this recipient; `wait` ends the session and is tried again;
-`reconnect`, `policy` and `too_big` end the run until a person acts.
+"""What a reply means.
+
+`later` concerns this recipient, `bounced` and `failed` end this recipient; `wait` ends the session and is
+tried again; `reconnect`, `policy` and `too_big` end the run until a person acts.
 """
 
-_ENHANCED: Final = re.compile(r"\s*([245])\.(\d{1,3})\.(\d{1,3})\b")
+_ENHANCED_CODE: Final = re.compile(r"\s*([245])\.(\d{1,3})\.(\d{1,3})\b")
 _AUTH_CODES: Final = frozenset({530, 534, 535, 538})
-_NO_MAILBOX: Final = frozenset({550, 551, 553})
-_SENDER_SUBJECTS: Final = frozenset({7, 8})
-"""Of 5.1.x: the sender's address is at fault, not the recipient's."""
+_NO_MAILBOX_CODES: Final = frozenset({550, 551, 553})
+_SENDER_DETAILS: Final = frozenset({7, 8})
+"""Details of the codes 5.1.x that blame the sender's address, not the recipient's."""
 
 
 class SessionLost(Exception):
-    """The session broke before the end of the message was sent: the server can't have taken it."""
+    """Raised where the session broke before the message's end was sent: the server can't have taken it."""
 
 
 class NoAnswer(Exception):
-    """The message was sent to its end and no reply came: the server may have taken it."""
+    """Raised where the message was sent to its end and no reply came: the server may have taken it."""
 
 
 @dataclass(frozen=True)
 class SmtpReply:
+    """A server's reply to one stage of a mail."""
+
     stage: Stage
     code: int
     text: str
 
     @property
     def verdict(self) -> Verdict:
+        """What the reply means; see `Verdict`."""
         return classify_reply(self.stage, self.code, self.text)
 
 
 def classify_reply(stage: Stage, code: int, text: str) -> Verdict:
-    found = _ENHANCED.match(text)
-    subject, detail = (int(found[2]), int(found[3])) if found else (None, None)
+    """Return what a reply at this stage means for the mail, its recipient or the run."""
+    match = _ENHANCED_CODE.match(text)
+    subject, detail = (int(match[2]), int(match[3])) if match else (None, None)
     if 200 <= code < 400:
         return "sent"
     if code == 421:
@@ -73,27 +79,28 @@ def classify_reply(stage: Stage, code: int, text: str) -> Verdict:
     if code in _AUTH_CODES:
         return "reconnect"
     if code < 500:
-        # Before a recipient is named, "not now" is meant for all of them.
+        # Before a recipient is named, "not now" concerns all of them.
         return "wait" if stage == "mail" else "later"
-    if subject == 7 or (subject == 1 and detail in _SENDER_SUBJECTS):
+    if subject == 7 or (subject == 1 and detail in _SENDER_DETAILS):
         return "policy"
     if (subject, detail) == (3, 4) or (code == 552 and subject is None):
         return "too_big"
     if stage == "mail":
         return "policy"
-    if subject == 1 or (subject is None and stage == "rcpt" and code in _NO_MAILBOX):
+    if subject == 1 or (subject is None and stage == "rcpt" and code in _NO_MAILBOX_CODES):
         return "bounced"
     return "failed"
 
 
 def tls_context() -> ssl.SSLContext:
+    """Return a TLS context that verifies certificates and needs TLS 1.2 or later."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
-class _Guarded(smtplib.SMTP):
-    """Connects through the guard; with `is_tls` it speaks TLS from the first byte."""
+class _GuardedSmtp(smtplib.SMTP):
+    """An SMTP client that connects through the guard; with `is_tls` it speaks TLS from the first byte."""
 
     def __init__(self, host: str, name: str, *, policy: Policy, is_tls: bool) -> None:
         super().__init__(local_hostname=name, timeout=COMMAND_SECONDS)
@@ -113,13 +120,16 @@ class _Guarded(smtplib.SMTP):
 
 
 @contextmanager
-def _limited(smtp: smtplib.SMTP) -> Iterator[None]:
-    """Breaks off what takes too long in all: a server that sends a byte now and then never times out by itself."""
+def _time_limit(smtp: smtplib.SMTP) -> Iterator[None]:
+    """Break off a session after `WHOLE_SECONDS`.
+
+    A server that sends a byte now and then never times out by itself.
+    """
 
     def end() -> None:
         with suppress(OSError):
             if smtp.sock is not None:
-                # The plain method: that of an encrypted socket drops the encryption under the reader's feet.
+                # The plain socket's method: the TLS socket's own one would drop the encryption while a read runs.
                 socket.socket.shutdown(smtp.sock, socket.SHUT_RDWR)
 
     timer = threading.Timer(WHOLE_SECONDS, end)
@@ -132,19 +142,25 @@ def _limited(smtp: smtplib.SMTP) -> Iterator[None]:
 
 
 class SmtpSession:
-    """Logged in, until `close`. After a `SessionLost`, a `NoAnswer` or a 421 there is nothing to be done with it."""
+    """A logged-in session, until `close`.
+
+    After a `SessionLost`, a `NoAnswer` or a 421 it can't be used any more.
+    """
 
     def __init__(self, smtp: smtplib.SMTP) -> None:
         self._smtp = smtp
 
     @contextmanager
     def one_mail(self) -> Iterator[None]:
-        """Both halves of a mail, under a deadline for the whole."""
-        with _limited(self._smtp):
+        """Put both halves of a mail under one deadline."""
+        with _time_limit(self._smtp):
             yield
 
     def begin(self, sender: str, recipient: str) -> SmtpReply:
-        """Everything up to the server's "go on" (354); raises `SessionLost`. A reply that isn't `sent` ends this mail."""
+        """Send everything up to the server's "go on" (354). A reply that isn't `sent` ends this mail.
+
+        Raises `SessionLost`.
+        """
         commands: tuple[tuple[Stage, str], ...] = (
             ("mail", f"MAIL FROM:<{sender}>"),
             ("rcpt", f"RCPT TO:<{recipient}>"),
@@ -162,38 +178,43 @@ class SmtpSession:
         return reply
 
     def end(self, message: bytes) -> SmtpReply:
-        """The message itself. Raises `SessionLost` where its end was never sent, `NoAnswer` where it was."""
+        """Send the message itself.
+
+        Raises `SessionLost` where its end was never sent, `NoAnswer` where it was.
+        """
         sock = self._smtp.sock
         if sock is None:
-            gone = "The connection is closed."
-            raise SessionLost(gone)
+            closed = "The connection is closed."
+            raise SessionLost(closed)
         body = re.sub(rb"(?m)^\.", b"..", message)
         body = body if body.endswith(b"\r\n") else body + b"\r\n"
         try:
-            # Without the dot no server can take it for whole.
+            # Without the final dot no server can take the message as complete.
             sock.sendall(body)
         except OSError as error:
-            broke = f"The connection broke while the mail was sent: {error}"
-            raise SessionLost(broke) from error
+            broken = f"The connection broke while the mail was sent: {error}"
+            raise SessionLost(broken) from error
         try:
-            sock.settimeout(LAST_SECONDS)
+            sock.settimeout(END_REPLY_SECONDS)
             sock.sendall(b".\r\n")
             code, text = self._smtp.getreply()
             sock.settimeout(COMMAND_SECONDS)
         except (OSError, smtplib.SMTPException) as error:
-            silent = "The mail was sent to its end, and the server never said whether it took it."
-            raise NoAnswer(silent) from error
+            unanswered = "The mail was sent to its end, and the server never said whether it took it."
+            raise NoAnswer(unanswered) from error
         if not 200 <= code < 600:
-            odd = "The mail was sent to its end, and the server's answer can't be read."
-            raise NoAnswer(odd)
-        return SmtpReply("end", code, _words(text))
+            unreadable = "The mail was sent to its end, and the server's answer can't be read."
+            raise NoAnswer(unreadable)
+        return SmtpReply("end", code, _clean_reply_text(text))
 
     def close(self) -> None:
+        """Log out and close the connection; errors are ignored."""
         with suppress(OSError, smtplib.SMTPException):
             self._smtp.quit()
         self._smtp.close()
 
     def _reply(self, stage: Stage, command: str) -> SmtpReply:
+        """Send a command and return the reply. Raises `SessionLost`."""
         try:
             code, text = self._smtp.docmd(command)
         except (OSError, smtplib.SMTPException, ValueError) as error:
@@ -202,11 +223,14 @@ class SmtpSession:
         if not 200 <= code < 600:
             message = "The mail server's answer can't be read."
             raise SessionLost(message)
-        return SmtpReply(stage, code, _words(text))
+        return SmtpReply(stage, code, _clean_reply_text(text))
 
 
 def open_session(account: Account, policy: Policy) -> SmtpSession:
-    """Connect, encrypt, log in. Raises `TryLater`, `NeedsReconnect` or `Refused`; quotes no secret."""
+    """Connect, encrypt and log in.
+
+    Raises `TryLater`, `NeedsReconnect` or `Refused`; quotes no secret.
+    """
     config = account.config
     host, port, encryption = str(config["host"]), int(config["port"]), config["encryption"]
     user, password = str(config.get("user", "")), str(account.credentials.get("password", ""))
@@ -216,9 +240,9 @@ def open_session(account: Account, policy: Policy) -> SmtpSession:
             message, code="password_in_clear", field="config.encryption", action="Change the outlet."
         )
     name = str(config["from_address"]).rpartition("@")[2]
-    smtp = _Guarded(host, name, policy=policy, is_tls=encryption == "tls")
+    smtp = _GuardedSmtp(host, name, policy=policy, is_tls=encryption == "tls")
     try:
-        with _limited(smtp):
+        with _time_limit(smtp):
             _greet(smtp, host, port)
             if encryption == "starttls":
                 _start_tls(smtp)
@@ -227,11 +251,12 @@ def open_session(account: Account, policy: Policy) -> SmtpSession:
                 smtp.login(user, password)
     except (smtplib.SMTPException, http_client.OutboundError, OSError) as error:
         smtp.close()
-        raise _problem(error, host) from error
+        raise _to_plugin_error(error, host) from error
     return SmtpSession(smtp)
 
 
 def _greet(smtp: smtplib.SMTP, host: str, port: int) -> None:
+    """Connect and say hello. Raises `SMTPConnectError` where the server doesn't greet with 220."""
     code, text = smtp.connect(host, port)
     if code != 220:
         raise smtplib.SMTPConnectError(code, text)
@@ -239,12 +264,14 @@ def _greet(smtp: smtplib.SMTP, host: str, port: int) -> None:
 
 
 def _start_tls(smtp: smtplib.SMTP) -> None:
+    """Switch to TLS. Raises `SMTPConnectError` where the server refuses."""
     code, text = smtp.starttls(context=tls_context())
     if code != 220:
         raise smtplib.SMTPConnectError(code, text)
 
 
-def _problem(error: Exception, host: str) -> TryLater | Refused | NeedsReconnect:
+def _to_plugin_error(error: Exception, host: str) -> TryLater | Refused | NeedsReconnect:
+    """Return the plug-in error for a failure to open the session."""
     change = "Change the outlet's settings."
     if isinstance(error, http_client.AddressRefused):
         return Refused(f"The mail server can't be used: {error}", code="address_refused", action=change)
@@ -260,19 +287,22 @@ def _problem(error: Exception, host: str) -> TryLater | Refused | NeedsReconnect
         message = f"{host} doesn't offer what the settings ask for (STARTTLS, or a log-in)."
         return Refused(message, code="not_offered", action=change)
     if isinstance(error, smtplib.SMTPResponseException):
-        return _problem_of_reply(error, host)
-    # An SMTPException is an OSError too.
+        return _error_of_reply(error, host)
+    # `smtplib` raises its base class itself where no log-in method is common to both sides.
     if type(error) is smtplib.SMTPException:
         message = f"{host} offers no way to log in that is known here."
         return Refused(message, code="not_offered", action=change)
     return TryLater(f"{host} ended the connection.", code="unreachable")
 
 
-def _problem_of_reply(error: smtplib.SMTPResponseException, host: str) -> TryLater | Refused | NeedsReconnect:
-    code, said = error.smtp_code, _words(error.smtp_error)
+def _error_of_reply(error: smtplib.SMTPResponseException, host: str) -> TryLater | Refused | NeedsReconnect:
+    """Return the plug-in error for a reply that ended the opening of the session."""
+    code, reply_text = error.smtp_code, _clean_reply_text(error.smtp_error)
     if isinstance(error, smtplib.SMTPAuthenticationError) and code >= 500:
         message = f"{host} doesn't take the user and password (status {code})."
-        return NeedsReconnect(message, code="login_refused", platform_status=code, platform_message=said)
+        return NeedsReconnect(
+            message, code="login_refused", platform_status=code, platform_message=reply_text
+        )
     message = f"{host} answered {code}."
     if 500 <= code < 600:
         return Refused(
@@ -280,11 +310,14 @@ def _problem_of_reply(error: smtplib.SMTPResponseException, host: str) -> TryLat
             code="server_refused",
             action="Read what the server says, and ask whoever runs it.",
             platform_status=code,
-            platform_message=said,
+            platform_message=reply_text,
         )
-    return TryLater(message, code="busy", platform_status=code, platform_message=said)
+    return TryLater(message, code="busy", platform_status=code, platform_message=reply_text)
 
 
-def _words(text: bytes | str) -> str:
+def _clean_reply_text(text: bytes | str) -> str:
+    """Return a reply's text on one line, without control characters, cut to `MAX_REPLY_CHARACTERS`."""
     raw = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in raw).split())[:TEXT_CHARACTERS]
+    return " ".join("".join(character if character.isprintable() else " " for character in raw).split())[
+        :MAX_REPLY_CHARACTERS
+    ]

@@ -1,9 +1,9 @@
-"""The workspace's own public feed: the outlet that can't fail.
+"""Publishes to the workspace's own public feed: the outlet that can't fail.
 
 Committing sends nothing: the publication's row is the entry, and the feed's address lists every published
 one. The entry's id follows from the publication's key, so that doing it twice makes one entry. The stage
-hands the address of the outlet's feed in as `account.config["feed_url"]`, those of all its forms as `feed_urls` and
-the operator's WebSub hubs as `hubs`; they aren't among the settings that a person can give.
+hands the address of the outlet's feed in as `account.config["feed_url"]`, those of all its forms as
+`feed_urls` and the operator's WebSub hubs as `hubs`; they aren't among the settings that a person can give.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
 
-MAX_TITLE = 200
-HUB_SECONDS = 8.0
-# Random once, never changed: every id in every feed follows from it.
+MAX_TITLE_CHARACTERS = 200
+HUB_TIMEOUT_SECONDS = 8.0
+# A random UUID that must never change: every id in every feed is derived from it.
 _NAMESPACE = uuid.UUID("5b0a0a53-6f3d-4f0b-9a59-3f6c3b1d2c77")
 
 
 def entry_id(key: str) -> str:
-    """The id of the entry that a publication's key stands for: the same for ever, `urn:uuid:…`."""
+    """Return the permanent id of the entry of a publication's key, `urn:uuid:…`."""
     return uuid.uuid5(_NAMESPACE, key).urn
 
 
@@ -49,7 +49,9 @@ class Feed(Platform):
     idempotency = "ours"
     config_schema: ClassVar[Mapping[str, Any]] = {
         "type": "object",
-        "properties": {"title": {"type": "string", "title": "Title of the feed", "maxLength": MAX_TITLE}},
+        "properties": {
+            "title": {"type": "string", "title": "Title of the feed", "maxLength": MAX_TITLE_CHARACTERS}
+        },
         "additionalProperties": False,
     }
 
@@ -62,8 +64,8 @@ class Feed(Platform):
         title = config.get("title", "")
         if not isinstance(title, str):
             problems.append(Problem("config.title", "invalid", "The title has to be a text."))
-        elif len(title.strip()) > MAX_TITLE:
-            message = f"The title has {len(title.strip())} characters; {MAX_TITLE} are the most."
+        elif len(title.strip()) > MAX_TITLE_CHARACTERS:
+            message = f"The title has {len(title.strip())} characters; {MAX_TITLE_CHARACTERS} are the most."
             problems.append(Problem("config.title", "too_long", message))
         if problems:
             raise ConfigInvalid(problems)
@@ -91,7 +93,7 @@ class Feed(Platform):
         now: datetime,
     ) -> Sent:
         del post, state, http, now
-        return _entry(account, key)
+        return _to_sent(account, key)
 
     def reconcile(
         self,
@@ -104,7 +106,7 @@ class Feed(Platform):
         now: datetime,
     ) -> Found:
         del post, state, http, now
-        return Found(_entry(account, key))
+        return Found(_to_sent(account, key))
 
     def wants_finish(self, account: Account) -> bool:
         return bool(account.config.get("hubs"))
@@ -112,23 +114,29 @@ class Feed(Platform):
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """Tell each hub that the feed has changed; one that fails is told again, and so are the others."""
+        """Tell each hub that the feed has changed.
+
+        Where one fails, all are told again at the next try.
+        """
         del post, sent, now
-        failed = [hub for hub in account.config.get("hubs", ()) if not _ping(hub, account, http)]
+        failed = [hub for hub in account.config.get("hubs", ()) if not _notify_hub(hub, account, http)]
         if failed:
             message = f"{len(failed)} of the hubs couldn't be told that the feed has changed."
             raise TryLater(message, code="hub_failed")
         return None
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        """The entry goes with its row; a hub that can't be told changes nothing."""
+        """Tell the hubs; the entry goes with its row, and a hub that can't be reached changes nothing."""
         del sent, now
         for hub in account.config.get("hubs", ()):
-            _ping(hub, account, http)
+            _notify_hub(hub, account, http)
 
 
-def _ping(hub: str, account: Account, http: Client) -> bool:
-    """As publishers do; the recommendation leaves the way to the hub (W3C WebSub, section 4)."""
+def _notify_hub(hub: str, account: Account, http: Client) -> bool:
+    """Return whether the hub took the notification.
+
+    Fields as publishers send them; W3C WebSub, section 4, leaves this call open.
+    """
     fields = [("hub.mode", "publish"), *(("hub.url", url) for url in account.config.get("feed_urls", ()))]
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     try:
@@ -136,17 +144,18 @@ def _ping(hub: str, account: Account, http: Client) -> bool:
             http,
             "POST",
             hub,
-            what="The hub",
+            service="The hub",
             body=urlencode(fields).encode(),
             headers=headers,
-            timeout=HUB_SECONDS,
+            timeout=HUB_TIMEOUT_SECONDS,
         )
     except TryLater:
         return False
     return 200 <= response.status < 300
 
 
-def _entry(account: Account, key: str) -> Sent:
+def _to_sent(account: Account, key: str) -> Sent:
+    """Return the entry of a publication's key as `Sent`."""
     identity = entry_id(key)
     feed_url = account.config.get("feed_url", "")
     return Sent(external_id=identity, url=f"{feed_url}#{identity}" if feed_url else "")

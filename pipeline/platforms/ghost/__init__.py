@@ -1,7 +1,8 @@
-"""Ghost: an article or a newsletter as a draft, whose slug is the publication's key until one call makes it public.
+"""Publishes articles and newsletters on Ghost: as a draft first, which one call makes public.
 
-That call names the moment at which the draft was last changed, so that the site refuses it once the post has changed,
-also by the same call. Ghost sends the email of a post once.
+Until then the draft's slug is the publication's key. That call names the moment at which the draft was last
+changed, so that the site refuses it once the post has changed, also by the same call. Ghost sends the email
+of a post once.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pipeline.platforms.article_html import ADDED, as_html, problem_without_words, remove_half_characters
+from pipeline.platforms.article_html import (
+    ARTICLE_SETTINGS,
+    as_html,
+    empty_article_problems,
+    remove_half_characters,
+)
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -26,17 +32,24 @@ from pipeline.platforms.base import (
     Setting,
 )
 from pipeline.platforms.ghost.drafts import (
-    EXCERPT_MOST,
-    PUBLIC,
-    SUBJECT_MOST,
-    TITLE_MOST,
+    MAX_EXCERPT_CHARACTERS,
+    MAX_SUBJECT_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    PUBLIC_STATUSES,
     advance_draft,
     find_draft,
     find_public_post,
     own_slug,
     read_after_collision,
 )
-from pipeline.platforms.ghost.site import KEY, GhostSite, clean_address, find_site, is_collision, post_of
+from pipeline.platforms.ghost.site import (
+    ADMIN_KEY,
+    GhostSite,
+    clean_address,
+    find_site,
+    is_collision,
+    post_of,
+)
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
 from pipeline.plugins import ConfigInvalid, Evidence, PluginError, Problem, Refused, TryLater
 
@@ -48,11 +61,13 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Bucket
     from pipeline.platforms.payload_types import Adapted, Payload
 
-# docs.ghost.org/admin-api/images/uploading-an-image, read 2026-11-20. How large a file may be is each site's to say.
-_IMAGES: Final = MediaRule(
+# docs.ghost.org/admin-api/images/uploading-an-image, read 2026-11-20. Each site sets its own size limit.
+_IMAGES_RULE: Final = MediaRule(
     ("image/jpeg", "image/png", "image/gif", "image/webp", "image/svg+xml"), most=50, max_bytes=50 * MEBIBYTE
 )
-_RULE: Final = BucketRule(text_max=None, needs_title=True, title_max=TITLE_MOST, images=_IMAGES)
+_ARTICLE_RULE: Final = BucketRule(
+    text_max=None, needs_title=True, title_max=MAX_TITLE_CHARACTERS, images=_IMAGES_RULE
+)
 
 
 class Ghost(Platform):
@@ -66,7 +81,7 @@ class Ghost(Platform):
     has_finish = True
     idempotency = "draft_flip"
     metrics_given = ("clicks",)
-    # The site's own address is asked.
+    # No base address: each account's own site is called.
     api = Api(base_url="", version="v6.0", reviewed_on=date(2026, 11, 20))
     settings: ClassVar[tuple[Setting, ...]] = (
         Setting(
@@ -105,9 +120,9 @@ class Ghost(Platform):
             default=False,
             is_required=False,
         ),
-        *ADDED,
+        *ARTICLE_SETTINGS,
     )
-    rules: ClassVar[Mapping[Bucket, BucketRule]] = {"blog": _RULE, "newsletter": _RULE}
+    rules: ClassVar[Mapping[Bucket, BucketRule]] = {"blog": _ARTICLE_RULE, "newsletter": _ARTICLE_RULE}
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         site = config.get("site")
@@ -117,28 +132,28 @@ class Ghost(Platform):
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
         clean = super().clean_credentials(credentials)
-        if not KEY.fullmatch(clean["admin_key"]):
+        if not ADMIN_KEY.fullmatch(clean["admin_key"]):
             message = "An Admin API key is two hexadecimal numbers with a colon between them."
             raise ConfigInvalid([Problem("credentials.admin_key", "invalid", message)])
         return clean
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
-        root, about = find_site(account, http=http, now=now)
+        root, site_info = find_site(account, http=http, now=now)
         config = {"admin_root": root}
-        major = str(about.get("version", "")).partition(".")[0]
+        major = str(site_info.get("version", "")).partition(".")[0]
         if major.isdecimal():
-            # A site isn't asked for a version that is newer than its own.
+            # A site doesn't answer requests for a version newer than its own.
             newest = int(account.api_version.removeprefix("v").partition(".")[0] or major)
             config["accept_version"] = f"v{min(int(major), newest)}.0"
         site = GhostSite(root, replace(account, config={**account.config, **config}), http, now)
         newsletters = site.newsletters()
         return AccountInfo(
-            external_id=str(about.get("url") or root),
-            name=str(about.get("title") or ""),
-            url=str(about.get("url") or ""),
+            external_id=str(site_info.get("url") or root),
+            name=str(site_info.get("title") or ""),
+            url=str(site_info.get("url") or ""),
             limits={"newsletters": sorted(newsletters)},
             config=config,
-            notes=_notes(account, newsletters),
+            notes=_newsletter_notes(account, newsletters),
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
@@ -147,18 +162,18 @@ class Ghost(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = list(super().validate(account, post))
-        problems += problem_without_words(post, tuple(problems))
+        problems += empty_article_problems(post, tuple(problems))
         content = post.payload.content
         is_newsletter = post.payload.bucket == "newsletter"
         limits = (
-            {"subject": SUBJECT_MOST, "preheader": EXCERPT_MOST}
+            {"subject": MAX_SUBJECT_CHARACTERS, "preheader": MAX_EXCERPT_CHARACTERS}
             if is_newsletter
-            else {"meta_description": EXCERPT_MOST}
+            else {"meta_description": MAX_EXCERPT_CHARACTERS}
         )
-        for name, most in limits.items():
+        for name, limit in limits.items():
             count = len(remove_half_characters(str(content.get(name) or "")))
-            if count > most:
-                problems.append(too_long(f"content.{name}", count, most, "characters"))
+            if count > limit:
+                problems.append(too_long(f"content.{name}", count, limit, "characters"))
         if is_newsletter and not account.config.get("newsletter"):
             message = "This outlet names no newsletter of the site, so nothing could be sent."
             problems.append(Problem(None, "no_newsletter", message))
@@ -192,8 +207,8 @@ class Ghost(Platform):
     ) -> Sent:
         site = GhostSite(str(state["root"]), account, http, now)
         if state.get("is_public"):
-            # Found when it was prepared: nothing is left to do, least of all to send an email.
-            return _sent(site, read_after_collision(site, state["post"]))
+            # `prepare` found it public already: nothing is left to do, and an email must not be sent twice.
+            return _to_sent(site, read_after_collision(site, state["post"]))
         values: dict[str, Any] = {
             "status": "published",
             "slug": own_slug(post, key),
@@ -208,14 +223,14 @@ class Ghost(Platform):
             values["email_only"] = bool(account.config.get("email_only"))
         response = site.send_once(f"posts/{state['post']}/", values, query)
         if is_collision(response):
-            return _sent(site, read_after_collision(site, state["post"]))
+            return _to_sent(site, read_after_collision(site, state["post"]))
         answer = post_of(response) if response.status == 200 else None
         if answer is None:
-            site.fail(response, is_commit=True)
-        if answer["status"] not in PUBLIC:
+            site.raise_for_response(response, is_commit=True)
+        if answer["status"] not in PUBLIC_STATUSES:
             message = "The site kept the post as a draft."
             raise Refused(message, code="kept_as_draft", platform_status=response.status)
-        return _sent(site, answer)
+        return _to_sent(site, answer)
 
     def reconcile(
         self,
@@ -233,27 +248,27 @@ class Ghost(Platform):
                 root, _ = find_site(account, http=http, now=now)
             site = GhostSite(str(root), account, http, now)
             if "post" in state:
-                found = site.read_post(state["post"])
+                ghost_post = site.read_post(state["post"])
             else:
-                found = find_draft(site, key) or find_public_post(site, post, key)
+                ghost_post = find_draft(site, key) or find_public_post(site, post, key)
         except PluginError as error:
             return CannotTell(error.message)
-        if found is None:
+        if ghost_post is None:
             return Absent()
-        if found["status"] in PUBLIC:
-            return Found(_sent(site, found))
-        if found.get("email"):
+        if ghost_post["status"] in PUBLIC_STATUSES:
+            return Found(_to_sent(site, ghost_post))
+        if ghost_post.get("email"):
             return CannotTell("The post was sent by email, and somebody made it a draft again.")
         return Absent()
 
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """What became of the email, which Ghost sends after it has answered."""
+        """Return the state of the email, which Ghost sends after it has answered."""
         if post.payload.bucket != "newsletter":
             return None
-        found = _site_of(account, sent, http, now).read_post(sent.external_id)
-        email = found.get("email") if found else None
+        ghost_post = _site_of(account, sent, http, now).read_post(sent.external_id)
+        email = ghost_post.get("email") if ghost_post else None
         if not isinstance(email, dict):
             return {"email_status": "none"}
         if email.get("status") in {"pending", "submitting"}:
@@ -265,38 +280,43 @@ class Ghost(Platform):
         }
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        """Makes it a draft again, so that nothing of it is lost."""
+        """Make the post a draft again, so that nothing of it is lost.
+
+        Raises `Refused` where it went out by email only.
+        """
         site = _site_of(account, sent, http, now)
-        found = site.read_post(sent.external_id)
-        if found is None or found["status"] == "draft":
+        ghost_post = site.read_post(sent.external_id)
+        if ghost_post is None or ghost_post["status"] == "draft":
             return
-        if found["status"] == "sent":
+        if ghost_post["status"] == "sent":
             message = "It went out by email alone, and an email can't be taken back."
             raise Refused(message, code="cannot_be_taken_back", action="Send a correction.")
-        values = {"status": "draft", "updated_at": found["updated_at"]}
-        response = site.send("PUT", f"posts/{found['id']}/", values, {})
+        values = {"status": "draft", "updated_at": ghost_post["updated_at"]}
+        response = site.send("PUT", f"posts/{ghost_post['id']}/", values, {})
         if response.status != 200:
-            site.fail(response)
+            site.raise_for_response(response)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
         return tuple(
-            _samples(_site_of(account, one, http, now).read_post(one.external_id)) for one, _ in sent
+            _samples_of(_site_of(account, post, http, now).read_post(post.external_id)) for post, _ in sent
         )
 
 
-def _notes(account: Account, newsletters: set[str]) -> tuple[str, ...]:
-    wanted = account.config.get("newsletter")
+def _newsletter_notes(account: Account, newsletters: set[str]) -> tuple[str, ...]:
+    """Return a note where the account names no newsletter, or one that the site doesn't have."""
+    newsletter = account.config.get("newsletter")
     known = ", ".join(sorted(newsletters)) or "none"
-    if wanted and wanted not in newsletters:
-        return (f"The site has no active newsletter “{wanted}”; there is {known}.",)
-    if not wanted:
+    if newsletter and newsletter not in newsletters:
+        return (f"The site has no active newsletter “{newsletter}”; there is {known}.",)
+    if not newsletter:
         return (f"No newsletter is named, so only articles can go out; the site has {known}.",)
     return ()
 
 
-def _sent(site: GhostSite, post: Mapping[str, Any]) -> Sent:
+def _to_sent(site: GhostSite, post: Mapping[str, Any]) -> Sent:
+    """Return the post as `Sent`, with the root of the site's API and the state of its email."""
     email = post.get("email")
     details = {"root": site.root, "status": post["status"]}
     if isinstance(email, dict):
@@ -305,14 +325,18 @@ def _sent(site: GhostSite, post: Mapping[str, Any]) -> Sent:
 
 
 def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> GhostSite:
+    """Return the site that a post was sent to."""
     root = sent.details.get("root") or account.config.get("admin_root") or ""
     if not root:
         root, _ = find_site(account, http=http, now=now)
     return GhostSite(str(root), account, http, now)
 
 
-def _samples(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:
-    """Clicks of members in the email. That a mail was opened isn't a view: mail programs open by themselves."""
+def _samples_of(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:
+    """Return the clicks of members in the email.
+
+    That a mail was opened isn't counted as a view: mail programs open mails by themselves.
+    """
     counts = post.get("count") if post and isinstance(post.get("email"), dict) else None
     clicks = counts.get("clicks") if isinstance(counts, dict) else None
     is_count = isinstance(clicks, int) and not isinstance(clicks, bool) and clicks >= 0

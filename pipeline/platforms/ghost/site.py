@@ -1,4 +1,4 @@
-"""Speaks with one Ghost site over its Admin API, and says of each failure what may be done about it.
+"""Calls one Ghost site's Admin API, and maps its failures to plug-in errors.
 
 Errors are those of docs.ghost.org/admin-api and docs.ghost.org/content-api/errors, read 2026-11-20.
 """
@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, json_object, with_colon
+from pipeline.platforms.http_calls import (
+    MAX_MESSAGE_CHARACTERS,
+    ask,
+    ask_once,
+    json_object,
+    raise_by_status,
+    with_colon,
+)
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -22,16 +29,16 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.platforms.base import Account
 
-WHAT: Final = "The Ghost site"
-PATH: Final = "/ghost/api/admin/"
-TOKEN_LASTS: Final = timedelta(minutes=5)
+SERVICE_NAME: Final = "The Ghost site"
+API_PATH: Final = "/ghost/api/admin/"
+TOKEN_LIFETIME: Final = timedelta(minutes=5)
 FIREWALL_WAIT: Final = timedelta(minutes=15)
-KEY: Final = re.compile(r"[0-9a-fA-F]{8,64}:(?:[0-9a-fA-F]{2}){16,64}")
-_WITH: Final = {"include": "email,newsletter,count.clicks", "formats": "plaintext"}
+ADMIN_KEY: Final = re.compile(r"[0-9a-fA-F]{8,64}:(?:[0-9a-fA-F]{2}){16,64}")
+_POST_QUERY: Final = {"include": "email,newsletter,count.clicks", "formats": "plaintext"}
 
 
 def clean_address(text: str) -> str:
-    """The site's address as it is kept, whatever page of it was pasted."""
+    """Return the site's address as it is stored, whatever page of it was pasted."""
     text = text.strip()
     if text and "://" not in text:
         text = f"https://{text}"
@@ -45,7 +52,7 @@ def clean_address(text: str) -> str:
 
 @dataclass(frozen=True)
 class GhostSite:
-    """A site at the root of its Admin API."""
+    """A site, called at the root of its Admin API."""
 
     root: str
     account: Account
@@ -53,60 +60,81 @@ class GhostSite:
     now: datetime
 
     def url(self, path: str, query: Mapping[str, str] | None = None) -> str:
+        """Return the address of a path of the API."""
         return f"{self.root}{path}{'?' + urlencode(query) if query else ''}"
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Response:
-        return ask(self.http, "GET", self.url(path, query), what=WHAT, headers=self._headers())
+        """Read a path of the API."""
+        return ask(self.http, "GET", self.url(path, query), service=SERVICE_NAME, headers=self._headers())
 
     def send(self, method: str, path: str, post: Mapping[str, Any], query: Mapping[str, str]) -> Response:
+        """Send a post's fields; the call may be repeated."""
         url, values = self.url(path, query), {"posts": [dict(post)]}
-        return ask(self.http, method, url, what=WHAT, headers=self._headers(), json=values)
+        return ask(self.http, method, url, service=SERVICE_NAME, headers=self._headers(), json=values)
 
     def send_once(self, path: str, post: Mapping[str, Any], query: Mapping[str, str]) -> Response:
+        """Send the fields that make a post public; the call is never repeated."""
         url, values = self.url(path, query), {"posts": [dict(post)]}
-        return ask_once(self.http, "PUT", url, what=WHAT, headers=self._headers(), json=values)
+        return ask_once(self.http, "PUT", url, service=SERVICE_NAME, headers=self._headers(), json=values)
 
     def upload(self, path: str, body: bytes, content_type: str) -> Response:
+        """Upload a file in a form."""
         headers = {**self._headers(), "Content-Type": content_type}
         seconds = http_calls.UPLOAD_SECONDS
-        return ask(self.http, "POST", self.url(path), what=WHAT, headers=headers, body=body, timeout=seconds)
+        return ask(
+            self.http,
+            "POST",
+            self.url(path),
+            service=SERVICE_NAME,
+            headers=headers,
+            body=body,
+            timeout=seconds,
+        )
 
-    def read_post(self, number: str) -> dict[str, Any] | None:
-        """The post with its email; None where the site says that there is none of this id."""
-        response = self.get(f"posts/{number}/", _WITH)
+    def read_post(self, post_id: str) -> dict[str, Any] | None:
+        """Return the post with its email; `None` where the site says that it has none of this id."""
+        response = self.get(f"posts/{post_id}/", _POST_QUERY)
         if response.status == 404 and first_error(response).get("type") == "NotFoundError":
             return None
         post = post_of(response) if response.status == 200 else None
         if post is None:
-            self.fail(response)
+            self.raise_for_response(response)
         return post
 
     def find(self, filter_: str) -> list[dict[str, Any]]:
-        """The posts that the filter names, whatever their status; raises where the answer is no list."""
-        response = self.get("posts/", {**_WITH, "filter": filter_, "limit": "50"})
+        """Return the posts that the filter names, whatever their status.
+
+        Raises where the answer is no list.
+        """
+        response = self.get("posts/", {**_POST_QUERY, "filter": filter_, "limit": "50"})
         rows = (json_object(response.body) or {}).get("posts") if response.status == 200 else None
         if not isinstance(rows, list) or not all(is_post(row) for row in rows):
-            self.fail(response)
+            self.raise_for_response(response)
         return rows
 
     def newsletters(self) -> set[str]:
-        """The slugs of the site's active newsletters. The key is needed for it, so it tells whether the key works."""
+        """Return the slugs of the site's active newsletters.
+
+        The call needs the key, so it tells whether the key works.
+        """
         response = self.get("newsletters/", {"limit": "50"})
         rows = (json_object(response.body) or {}).get("newsletters") if response.status == 200 else None
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            self.fail(response)
+            self.raise_for_response(response)
         return {str(row.get("slug", "")) for row in rows if row.get("status", "active") == "active"}
 
-    def fail(self, response: Response, *, is_commit: bool = False) -> NoReturn:
-        fail(response, now=self.now, is_commit=is_commit)
+    def raise_for_response(self, response: Response, *, is_commit: bool = False) -> NoReturn:
+        """Raise the plug-in error for a failed response; see the function of this name."""
+        raise_for_response(response, now=self.now, is_commit=is_commit)
 
     def _headers(self) -> dict[str, str]:
+        """Return the headers with a token signed by the Admin API key."""
         import jwt  # noqa: PLC0415  it brings half of cryptography, which few processes need
 
-        name, _, secret = str(self.account.credentials.get("admin_key", "")).partition(":")
-        claims = {"iat": self.now, "exp": self.now + TOKEN_LASTS, "aud": "/admin/"}
+        key_id, _, secret = str(self.account.credentials.get("admin_key", "")).partition(":")
+        claims = {"iat": self.now, "exp": self.now + TOKEN_LIFETIME, "aud": "/admin/"}
         try:
-            token = jwt.encode(claims, bytes.fromhex(secret), algorithm="HS256", headers={"kid": name})
+            token = jwt.encode(claims, bytes.fromhex(secret), algorithm="HS256", headers={"kid": key_id})
         except ValueError as error:
             message = "The Admin API key can't be read."
             raise NeedsReconnect(message) from error
@@ -115,11 +143,14 @@ class GhostSite:
 
 
 def find_site(account: Account, *, http: Client, now: datetime) -> tuple[str, dict[str, Any]]:
-    """The root of the Admin API and what the site says of itself. Asked without the key, redirects followed."""
+    """Return the root of the Admin API and the site's data.
+
+    It is called without the key, and redirects are followed.
+    """
     address = account.base_url or str(account.config.get("site", ""))
-    response = ask(http, "GET", f"{address}{PATH}site/", what=WHAT, max_redirects=3)
+    response = ask(http, "GET", f"{address}{API_PATH}site/", service=SERVICE_NAME, max_redirects=3)
     site = (json_object(response.body) or {}).get("site")
-    if response.status == 200 and isinstance(site, dict) and response.url.endswith(f"{PATH}site/"):
+    if response.status == 200 and isinstance(site, dict) and response.url.endswith(f"{API_PATH}site/"):
         root = response.url.removesuffix("site/")
         if urlsplit(address).scheme == "https" and urlsplit(root).scheme != "https":
             message = "The site leads from https to http, where the key could be read on its way."
@@ -127,56 +158,64 @@ def find_site(account: Account, *, http: Client, now: datetime) -> tuple[str, di
             raise Refused(message, code="not_encrypted", field="config.site", action=action)
         return root, site
     if response.status == 429 or response.status >= 500 or response.status == 403:
-        fail(response, now=now)
+        raise_for_response(response, now=now)
     message = "There is no Ghost Admin API at this address."
     action = "Give the API URL that the custom integration shows in Ghost."
     raise Refused(message, code="no_admin_api", field="config.site", action=action)
 
 
 def is_post(value: object) -> bool:
+    """Return whether a value is a post with the fields that are needed here."""
     return isinstance(value, dict) and all(
         isinstance(value.get(name), str) and value[name] for name in ("id", "status", "updated_at")
     )
 
 
 def post_of(response: Response) -> dict[str, Any] | None:
+    """Return the post that the response holds; `None` where it holds none."""
     posts = (json_object(response.body) or {}).get("posts")
     if not isinstance(posts, list) or not posts or not is_post(posts[0]):
         return None
-    found: dict[str, Any] = posts[0]
-    return found
+    post: dict[str, Any] = posts[0]
+    return post
 
 
 def first_error(response: Response) -> dict[str, Any]:
+    """Return the first error of the response; empty where it holds none."""
     errors = (json_object(response.body) or {}).get("errors")
-    there = errors[0] if isinstance(errors, list) and errors else None
-    return there if isinstance(there, dict) else {}
+    error = errors[0] if isinstance(errors, list) and errors else None
+    return error if isinstance(error, dict) else {}
 
 
 def is_collision(response: Response) -> bool:
-    """The post isn't any more what it was at the `updated_at` that the call named: nothing was changed."""
+    """Return whether the post has changed since the `updated_at` that the call named.
+
+    Then the call changed nothing.
+    """
     return response.status == 409 and first_error(response).get("type") == "UpdateCollisionError"
 
 
-def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    """What an answer other than the one that was hoped for means."""
+def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
     status, error = response.status, first_error(response)
-    kind, code = str(error.get("type") or error.get("errorType") or ""), str(error.get("code") or "")
-    words = ": ".join(str(error[name]).rstrip(".") for name in ("message", "context") if error.get(name))[
-        :WORDS
-    ]
+    error_type, code = str(error.get("type") or error.get("errorType") or ""), str(error.get("code") or "")
+    platform_message = ": ".join(
+        str(error[name]).rstrip(".") for name in ("message", "context") if error.get(name)
+    )[:MAX_MESSAGE_CHARACTERS]
     if status == 401 and code == "INVALID_JWT":
-        message = f"The site doesn't take the token{with_colon(words)}."
+        message = f"The site doesn't take the token{with_colon(platform_message)}."
         action = "See that the key belongs to this site and that both servers' clocks are right, then connect again."
-        raise NeedsReconnect(message, action=action, platform_status=status, platform_message=words)
+        raise NeedsReconnect(
+            message, action=action, platform_status=status, platform_message=platform_message
+        )
     if status in {406, 426}:
-        message = f"The site's version of Ghost doesn't speak this version of the API{with_colon(words)}."
+        message = f"The site's version of Ghost doesn't speak this version of the API{with_colon(platform_message)}."
         raise NeedsReconnect(
             message,
             code="version_not_spoken",
             action="Update Ghost, or connect the outlet again so that its version is asked.",
             platform_status=status,
-            platform_message=words,
+            platform_message=platform_message,
         )
     if status == 403 and not error:
         message = "A firewall before the site turned the call away."
@@ -191,20 +230,28 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
             action=action,
             platform_status=status,
         )
-    if status == 403 and kind == "HostLimitError":
-        message = f"The site's plan doesn't allow it{with_colon(words)}."
+    if status == 403 and error_type == "HostLimitError":
+        message = f"The site's plan doesn't allow it{with_colon(platform_message)}."
         action = "Change the plan at the host of the site, then retry."
         raise Refused(
-            message, code="plan_limit", action=action, platform_status=status, platform_message=words
+            message,
+            code="plan_limit",
+            action=action,
+            platform_status=status,
+            platform_message=platform_message,
         )
-    if status == 403 and kind == "NoPermissionError":
-        message = f"The key may not do this{with_colon(words)}."
+    if status == 403 and error_type == "NoPermissionError":
+        message = f"The key may not do this{with_colon(platform_message)}."
         action = "Use the Admin API key of a custom integration, or of a user who may publish."
         raise NeedsReconnect(
-            message, code="missing_right", action=action, platform_status=status, platform_message=words
+            message,
+            code="missing_right",
+            action=action,
+            platform_status=status,
+            platform_message=platform_message,
         )
     if status in {413, 415}:
-        message = f"The site doesn't take a file{with_colon(words)}."
+        message = f"The site doesn't take a file{with_colon(platform_message)}."
         action = "Use a smaller file or another type, then retry."
         raise Refused(
             message,
@@ -212,9 +259,9 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
             field="assets",
             action=action,
             platform_status=status,
-            platform_message=words,
+            platform_message=platform_message,
         )
-    if status == 404 and kind == "NotFoundError":
+    if status == 404 and error_type == "NotFoundError":
         message = "The draft was deleted on the site; it is made again."
         raise TryLater(message, code="draft_gone", after=timedelta(0), platform_status=status)
     if is_collision(response):
@@ -224,4 +271,6 @@ def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoRet
         message = "The site has moved to another address."
         action = "Connect the outlet again with the API URL that Ghost shows now."
         raise NeedsReconnect(message, code="moved", action=action, platform_status=status)
-    fail_plainly(response, what=WHAT, words=words, now=now, is_commit=is_commit)
+    raise_by_status(
+        response, service=SERVICE_NAME, platform_message=platform_message, now=now, is_commit=is_commit
+    )

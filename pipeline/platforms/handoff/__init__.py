@@ -1,4 +1,4 @@
-"""A place without an interface for programs: at the due time a person is handed the post, and says what became of it."""
+"""Hands a post to a person at its due time, for places without an API; the person reports the outcome."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms.base import Account, AccountInfo, CannotTell, Platform, Setting
-from pipeline.platforms.fitting import PARTS_BETWEEN
+from pipeline.platforms.fitting import PART_SEPARATOR
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.plugins import Evidence, Problem
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
 
-INSTRUCTIONS_MAX = 2000
+MAX_INSTRUCTIONS_CHARACTERS = 2000
 
 
 class Handoff(Platform):
@@ -41,7 +41,7 @@ class Handoff(Platform):
             "Instructions",
             "What whoever posts it should mind: one step in a line.",
             is_required=False,
-            max_length=INSTRUCTIONS_MAX,
+            max_length=MAX_INSTRUCTIONS_CHARACTERS,
         ),
     )
 
@@ -52,9 +52,9 @@ class Handoff(Platform):
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
         del account
-        given = payload.content.get("parts")
-        parts = tuple(str(one) for one in given) if isinstance(given, list | tuple) else ()
-        is_same = bool(parts) and PARTS_BETWEEN.join(parts) == payload.body
+        content_parts = payload.content.get("parts")
+        parts = tuple(str(part) for part in content_parts) if isinstance(content_parts, list | tuple) else ()
+        is_same = bool(parts) and PART_SEPARATOR.join(parts) == payload.body
         return Adapted(payload, parts if is_same else (payload.body,))
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:

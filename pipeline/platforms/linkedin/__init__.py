@@ -1,4 +1,4 @@
-"""LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026.
+"""Publishes on LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026.
 
 The escaping of `commentary` is that of MS Learn's "Little Text Format", read on the same day.
 """
@@ -26,10 +26,10 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.linkedin import media
-from pipeline.platforms.linkedin.errors import URN, duplicate_of, fail, request_headers
+from pipeline.platforms.linkedin.errors import URN, duplicate_of, raise_for_response, request_headers
 from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
@@ -42,43 +42,50 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
 
-SCOPE: Final = "r_member_postAnalytics"
-LATE: Final = timedelta(days=2)
-TYPES: Final = {
+ANALYTICS_SCOPE: Final = "r_member_postAnalytics"
+METRICS_DELAY: Final = timedelta(days=2)
+QUERY_TYPES: Final = {
     "impressions": "IMPRESSION",
     "likes": "REACTION",
     "comments": "COMMENT",
     "shares": "RESHARE",
     "clicks": "LINK_CLICKS",
 }
-_RESERVED: Final = re.compile(r"[\\|{}\[\]()<>@#*_~]")
+_RESERVED_CHARACTERS: Final = re.compile(r"[\\|{}\[\]()<>@#*_~]")
 _HASHTAG: Final = re.compile(r"(?<![\w&/#])#(?=\w*[^\W\d_])(\w+)")
-# In an address these have a spelling that means the same; the others it takes as they are.
-_IN_ADDRESS: Final = {sign: f"%{ord(sign):02X}" for sign in "\\|{}[]()<>*"}
-TEXT_LIMIT: Final = 3_000
-SMALLEST_VIDEO: Final = 75 * 1024
+# In an address these can be percent-encoded without changing its meaning; others are sent as they are.
+_ADDRESS_ESCAPES: Final = {character: f"%{ord(character):02X}" for character in "\\|{}[]()<>*"}
+MAX_TEXT_CHARACTERS: Final = 3_000
+MIN_VIDEO_BYTES: Final = 75 * 1024
 
-# Pixels are LinkedIn's limit; it names none of bytes, and this one is ours: a picture goes up in one call.
-IMAGES: Final = MediaRule(
+# The pixels are LinkedIn's limit. The bytes are ours, because a picture is uploaded in one call.
+IMAGES_RULE: Final = MediaRule(
     ("image/jpeg", "image/png", "image/gif"), most=20, max_bytes=20 * MEBIBYTE, max_pixels=36_152_320
 )
-VIDEO: Final = MediaRule(("video/mp4",), most=1, max_bytes=500 * MEBIBYTE, min_seconds=3, max_seconds=30 * 60)
+VIDEO_RULE: Final = MediaRule(
+    ("video/mp4",), most=1, max_bytes=500 * MEBIBYTE, min_seconds=3, max_seconds=30 * 60
+)
 
 
 def samples_in(
     account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
 ) -> tuple[tuple[Sample, ...], ...]:
-    may_read = SCOPE in scopes_of(account)
+    """Return a tuple of samples for each publication, in the same order."""
+    may_read = ANALYTICS_SCOPE in scopes_of(account)
     return tuple(
-        tuple(_sample(account, metric, one, at, may_read=may_read, http=http, now=now) for metric in METRICS)
-        for one, at in sent
+        tuple(
+            _load_sample(account, metric, post, at, may_read=may_read, http=http, now=now)
+            for metric in METRICS
+        )
+        for post, at in sent
     )
 
 
-def _sample(
+def _load_sample(
     account: Account, metric: str, sent: Sent, at: datetime, *, may_read: bool, http: Client, now: datetime
 ) -> Sample:
-    if metric not in TYPES:
+    """Load one metric of one post."""
+    if metric not in QUERY_TYPES:
         return Sample(metric, None, "unsupported")
     if not may_read:
         return Sample(metric, None, "unavailable")
@@ -86,59 +93,73 @@ def _sample(
     entity = f"({kind}:{quote(sent.external_id, safe='')})"
     url = (
         f"{account.base_url}/rest/memberCreatorPostAnalytics?q=entity&entity={entity}"
-        f"&queryType={TYPES[metric]}&aggregation=TOTAL"
+        f"&queryType={QUERY_TYPES[metric]}&aggregation=TOTAL"
     )
-    response = ask(http, "GET", url, what="LinkedIn", headers=request_headers(account))
+    response = ask(http, "GET", url, service="LinkedIn", headers=request_headers(account))
     answer = json_object(response.body)
     if response.status in {400, 403, 404, 422} and answer is not None:
-        # One metric that is refused, as ended ones are, takes no other along.
+        # LinkedIn may refuse one metric, such as a retired one; the others are still read.
         return Sample(metric, None, "unavailable")
     if response.status != 200 or answer is None:
-        fail(response, account=account, now=now, is_commit=False)
-    value = _count(answer.get("elements"))
+        raise_for_response(response, account=account, now=now, is_commit=False)
+    value = _count_in(answer.get("elements"))
     if value is not None:
         return Sample(metric, value)
-    return Sample(metric, None, "delayed" if now - at < LATE else "unavailable")
+    return Sample(metric, None, "delayed" if now - at < METRICS_DELAY else "unavailable")
 
 
-def _count(elements: Any) -> int | None:
+def _count_in(elements: Any) -> int | None:
+    """Return the count in the first element; `None` where there is none."""
     first = elements[0] if isinstance(elements, list) and elements else None
     value = first.get("count") if isinstance(first, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def little_text(text: str) -> str:
-    """The text as `commentary` takes it; addresses stay links, hashtags become what people can follow."""
-    out, position = [], 0
+    """Return the text as `commentary` takes it: addresses stay links, hashtags can be followed."""
+    pieces, position = [], 0
     for link in find_links(text):
         if link.has_scheme:
-            out += [_words(text[position : link.start]), _address(text[link.start : link.end])]
+            pieces += [
+                _escape_text(text[position : link.start]),
+                _escape_address(text[link.start : link.end]),
+            ]
             position = link.end
-    return "".join([*out, _words(text[position:])])
+    return "".join([*pieces, _escape_text(text[position:])])
 
 
 def count_characters(text: str) -> int:
+    """Return the length of the text as LinkedIn counts it: escaped."""
     return len(little_text(text))
 
 
-def _address(url: str) -> str:
-    return "".join(_IN_ADDRESS.get(sign, sign) for sign in url)
+def _escape_address(url: str) -> str:
+    """Percent-encode the characters of an address that `commentary` reserves."""
+    return "".join(_ADDRESS_ESCAPES.get(character, character) for character in url)
 
 
-def _words(text: str) -> str:
-    out, position = [], 0
+def _escape_text(text: str) -> str:
+    """Escape a text without addresses, and mark its hashtags."""
+    pieces, position = [], 0
     for match in _HASHTAG.finditer(text):
-        out += [_escaped(text[position : match.start()]), rf"{{hashtag|\#|{_escaped(match[1])}}}"]
+        pieces += [
+            _escape_reserved(text[position : match.start()]),
+            rf"{{hashtag|\#|{_escape_reserved(match[1])}}}",
+        ]
         position = match.end()
-    return "".join([*out, _escaped(text[position:])])
+    return "".join([*pieces, _escape_reserved(text[position:])])
 
 
-def _escaped(text: str) -> str:
-    return _RESERVED.sub(lambda match: f"\\{match[0]}", text)
+def _escape_reserved(text: str) -> str:
+    """Put a backslash before each reserved character."""
+    return _RESERVED_CHARACTERS.sub(lambda match: f"\\{match[0]}", text)
 
 
-def _rule(**changes: Any) -> BucketRule:
-    return BucketRule(TEXT_LIMIT, count=count_characters, images=IMAGES, video=VIDEO, **changes)
+def _bucket_rule(**changes: Any) -> BucketRule:
+    """Return the rule of a bucket with LinkedIn's limits and these changes."""
+    return BucketRule(
+        MAX_TEXT_CHARACTERS, count=count_characters, images=IMAGES_RULE, video=VIDEO_RULE, **changes
+    )
 
 
 class LinkedIn(TokenPlatform):
@@ -151,7 +172,7 @@ class LinkedIn(TokenPlatform):
     can_remove = True
     metrics_given = ("impressions", "likes", "comments", "shares", "clicks")
     settings: ClassVar[tuple[Setting, ...]] = (
-        next(one for one in FITTING if one.name == "too_long"),
+        next(setting for setting in FITTING_SETTINGS if setting.name == "too_long"),
         Setting(
             "link",
             "Link to the source",
@@ -188,9 +209,9 @@ class LinkedIn(TokenPlatform):
     # LinkedIn shows its limits in the developer portal only; 100 to 150 posts a day are commonly quoted.
     pace: ClassVar[Pace] = Pace(per_day=100)
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {
-        "text": _rule(),
-        "image": _rule(needs_text=False, needs="image"),
-        "video": _rule(needs_text=False, needs="video"),
+        "text": _bucket_rule(),
+        "image": _bucket_rule(needs_text=False, needs="image"),
+        "video": _bucket_rule(needs_text=False, needs="video"),
     }
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
@@ -202,22 +223,22 @@ class LinkedIn(TokenPlatform):
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = list(super().validate(account, post))
         files = media.files_of(post)
-        videos = [one for one in files if one.mime_type.startswith("video/")]
+        videos = [file for file in files if file.mime_type.startswith("video/")]
         if videos and len(videos) < len(files):
             message = "LinkedIn takes pictures or a video in one post, not both."
             problems.append(Problem("assets", "mixed_media", message))
-        if any(0 < one.bytes < SMALLEST_VIDEO for one in videos):
-            message = f"A video has at least {SMALLEST_VIDEO:,} bytes at LinkedIn."
+        if any(0 < video.bytes < MIN_VIDEO_BYTES for video in videos):
+            message = f"A video has at least {MIN_VIDEO_BYTES:,} bytes at LinkedIn."
             problems.append(Problem("assets", "file_too_small", message))
         return tuple(problems)
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         response = ask(
-            http, "GET", f"{account.base_url}/v2/userinfo", what="LinkedIn", headers=bearer_header(account)
+            http, "GET", f"{account.base_url}/v2/userinfo", service="LinkedIn", headers=bearer_header(account)
         )
         user = json_object(response.body) if response.status == 200 else None
         if user is None or not isinstance(user.get("sub"), str) or not user["sub"]:
-            fail(response, account=account, now=now, is_commit=False)
+            raise_for_response(response, account=account, now=now, is_commit=False)
         missing = {"w_member_social": "The right to post wasn't granted; connect it again."}
         return AccountInfo(
             external_id=user["sub"],
@@ -261,7 +282,7 @@ class LinkedIn(TokenPlatform):
             http,
             "POST",
             f"{account.base_url}/rest/posts",
-            what="LinkedIn",
+            service="LinkedIn",
             json=body_of(account, post, state),
             headers=request_headers(account),
         )
@@ -270,11 +291,11 @@ class LinkedIn(TokenPlatform):
             return sent_of(urn)
         duplicate = duplicate_of(response)
         if duplicate is None:
-            fail(response, account=account, now=now, is_commit=True)
+            raise_for_response(response, account=account, now=now, is_commit=True)
         if not duplicate:
             message = "LinkedIn says that it has this post already, and not where."
             raise OutcomeUnknown(message, code="duplicate_content", platform_status=response.status)
-        # The words are on the account already: of an earlier call, whose answer was lost, or by another task.
+        # The account has this text already, from an earlier call whose answer was lost, or by another task.
         return replace(sent_of(duplicate), details={"was_there_before": True})
 
     def reconcile(
@@ -287,15 +308,18 @@ class LinkedIn(TokenPlatform):
         key: str,
         now: datetime,
     ) -> CannotTell:
-        """To post doesn't include to read. Sent again, the same words would show the first post, or make a second."""
+        """Return that nobody can tell: the permission to post doesn't include reading.
+
+        Sent again, the same text would show the first post, or make a second.
+        """
         del account, post, state, http, key, now
         return CannotTell("LinkedIn doesn't let this connection read the member's posts.")
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         url = f"{account.base_url}/rest/posts/{quote(sent.external_id, safe='')}"
-        response = ask(http, "DELETE", url, what="LinkedIn", headers=request_headers(account))
+        response = ask(http, "DELETE", url, service="LinkedIn", headers=request_headers(account))
         if response.status not in {200, 204, 404}:
-            fail(response, account=account, now=now, is_commit=False)
+            raise_for_response(response, account=account, now=now, is_commit=False)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
@@ -304,10 +328,12 @@ class LinkedIn(TokenPlatform):
 
 
 def sent_of(urn: str) -> Sent:
+    """Return a post's URN as `Sent`."""
     return Sent(urn, f"https://www.linkedin.com/feed/update/{urn}")
 
 
 def body_of(account: Account, post: Adapted, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the post as the Posts API takes it."""
     body: dict[str, Any] = {
         "author": media.owner_of(account),
         "commentary": little_text(post.payload.body),
@@ -320,15 +346,16 @@ def body_of(account: Account, post: Adapted, state: Mapping[str, Any]) -> dict[s
         "lifecycleState": "PUBLISHED",
         "isReshareDisabledByAuthor": False,
     }
-    content = _content(account, post, [one["urn"] for one in state.get("files", [])])
+    content = _build_content(account, post, [file["urn"] for file in state.get("files", [])])
     return {**body, "content": content} if content else body
 
 
-def _content(account: Account, post: Adapted, urns: Sequence[str]) -> dict[str, Any]:
+def _build_content(account: Account, post: Adapted, urns: Sequence[str]) -> dict[str, Any]:
+    """Return the post's files or link card; empty where it has neither."""
     payload = post.payload
     files = [
-        {"id": urn, **({"altText": one.alt_text} if one.alt_text else {})}
-        for urn, one in zip(urns, media.files_of(post), strict=True)
+        {"id": urn, **({"altText": file.alt_text} if file.alt_text else {})}
+        for urn, file in zip(urns, media.files_of(post), strict=True)
     ]
     if len(files) > 1:
         return {"multiImage": {"images": files}}

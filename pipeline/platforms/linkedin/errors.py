@@ -1,4 +1,7 @@
-"""What LinkedIn's failures mean; MS Learn, "Error handling", and answers seen, read on 20 November 2026."""
+"""Maps LinkedIn's failures to plug-in errors.
+
+MS Learn, "Error handling", and answers seen, read on 20 November 2026.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,13 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from pipeline.platforms.http_calls import fail_plainly, json_object, wait_until_reset, with_colon, words_of
+from pipeline.platforms.http_calls import (
+    json_object,
+    platform_message_of,
+    raise_by_status,
+    wait_until_reset,
+    with_colon,
+)
 from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
@@ -19,56 +28,78 @@ if TYPE_CHECKING:
 FIREWALL_WAIT: Final = timedelta(minutes=15)
 LIMIT_WAIT: Final = timedelta(hours=1)
 URN: Final = re.compile(r"urn:li:(?:share|ugcPost|activity):[0-9]+")
-_SETTLING: Final = ("unable to obtain activity", "resource is forbidden")
+_NOT_READY_MESSAGES: Final = ("unable to obtain activity", "resource is forbidden")
 
 
-def request_headers(account: Account, **more: str) -> dict[str, str]:
+def request_headers(account: Account, **extra_headers: str) -> dict[str, str]:
+    """Return the headers of a call: token, version of the API, and further ones."""
     return bearer_header(
-        account, **{"LinkedIn-Version": account.api_version, "X-Restli-Protocol-Version": "2.0.0", **more}
+        account,
+        **{"LinkedIn-Version": account.api_version, "X-Restli-Protocol-Version": "2.0.0", **extra_headers},
     )
 
 
 def duplicate_of(response: Response) -> str | None:
-    """The post that LinkedIn says this one repeats; empty where it names none, None where it isn't that."""
+    """Return the post that LinkedIn says this one repeats; empty where it names none.
+
+    `None` where the response isn't about a duplicate.
+    """
     answer: dict[str, Any] = json_object(response.body) or {}
-    words = str(answer.get("message") or "")
-    is_one = answer.get("code") == "DUPLICATE_POST" or "is a duplicate of" in words
-    if response.status not in {400, 409, 422} or not is_one:
+    message = str(answer.get("message") or "")
+    is_duplicate = answer.get("code") == "DUPLICATE_POST" or "is a duplicate of" in message
+    if response.status not in {400, 409, 422} or not is_duplicate:
         return None
-    match = URN.search(words)
+    match = URN.search(message)
     return match[0] if match else ""
 
 
-def fail(response: Response, *, account: Account, now: datetime, is_commit: bool) -> NoReturn:
+def raise_for_response(response: Response, *, account: Account, now: datetime, is_commit: bool) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
     status, answer = response.status, json_object(response.body)
-    words = words_of(response, "message").rstrip(".")
+    platform_message = platform_message_of(response, "message").rstrip(".")
     if status == 426 or (answer or {}).get("code") == "NONEXISTENT_VERSION":
         message = f"LinkedIn has ended version {account.api_version or '(none)'} of its interface."
         action = "The operator sets a newer version in PLATFORM_VERSIONS (linkedin=YYYYMM); then retry."
         raise Refused(
-            message, code="version_retired", action=action, platform_status=status, platform_message=words
+            message,
+            code="version_retired",
+            action=action,
+            platform_status=status,
+            platform_message=platform_message,
         )
     if status == 403 and answer is None:
         message = "Something before LinkedIn answered 403, as a firewall does."
         raise TryLater(message, code="blocked", after=FIREWALL_WAIT, platform_status=status)
-    if status in {400, 403, 404, 422} and words.lower().startswith(_SETTLING):
-        message = f"LinkedIn couldn't find something that was just made{with_colon(words)}."
+    if status in {400, 403, 404, 422} and platform_message.lower().startswith(_NOT_READY_MESSAGES):
+        message = f"LinkedIn couldn't find something that was just made{with_colon(platform_message)}."
         if is_commit:
-            raise OutcomeUnknown(message, platform_status=status, platform_message=words)
-        raise TryLater(message, platform_status=status, platform_message=words)
+            raise OutcomeUnknown(message, platform_status=status, platform_message=platform_message)
+        raise TryLater(message, platform_status=status, platform_message=platform_message)
     if status == 403:
-        message = f"LinkedIn says that the connection lacks a right{with_colon(words)}."
+        message = f"LinkedIn says that the connection lacks a right{with_colon(platform_message)}."
         action = "Connect the outlet again and grant everything that is asked for."
         raise NeedsReconnect(
-            message, code="missing_right", action=action, platform_status=status, platform_message=words
+            message,
+            code="missing_right",
+            action=action,
+            platform_status=status,
+            platform_message=platform_message,
         )
-    fail_plainly(
-        response, what="LinkedIn", words=words, now=now, is_commit=is_commit, after=_wait(response, now)
+    raise_by_status(
+        response,
+        service="LinkedIn",
+        platform_message=platform_message,
+        now=now,
+        is_commit=is_commit,
+        after=_wait_for_limit(response, now),
     )
 
 
-def _wait(response: Response, now: datetime) -> timedelta:
-    """LinkedIn promises no header; its limits are a day's and end at midnight UTC."""
-    named = wait_until_reset(response.headers, now=now)
+def _wait_for_limit(response: Response, now: datetime) -> timedelta:
+    """Return the wait after a 429.
+
+    LinkedIn promises no header; its limits are a day's and end at midnight UTC.
+    """
+    named_wait = wait_until_reset(response.headers, now=now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return named if named is not None else min(LIMIT_WAIT, midnight - now)
+    return named_wait if named_wait is not None else min(LIMIT_WAIT, midnight - now)

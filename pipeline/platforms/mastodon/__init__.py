@@ -1,8 +1,9 @@
-"""Posts, threads, pictures and videos on Mastodon and servers that speak its interface.
+"""Publishes posts, threads, pictures and videos on Mastodon and servers that speak its API.
 
-The parts of a thread are posted one after another, each with a key of its own. Where one isn't taken for good, those
-before it are taken back; where nobody knows, the thread is looked up and goes on after the last part that is there.
-Interface: docs.joinmastodon.org, methods statuses, media, accounts, instance (read 2026-11-20).
+The parts of a thread are posted one after another, each with a key of its own. Where one isn't taken for
+good, those before it are taken back; where nobody knows, the thread is looked up and goes on after the last
+part that is there. Interface: docs.joinmastodon.org, methods statuses, media, accounts, instance (read
+2026-11-20).
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.account import account_info
 from pipeline.platforms.mastodon.calls import call, read_object
 from pipeline.platforms.mastodon.history import (
-    PAGE,
+    PAGE_SIZE,
     as_sent,
     chain_of,
     compare_similar,
@@ -70,9 +71,9 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted, Payload
     from pipeline.platforms.rules import BucketRule
 
-KEEPS_UPLOADS: Final = timedelta(hours=20)
+UPLOAD_LIFETIME: Final = timedelta(hours=20)
 """A file that no post has is deleted after about a day."""
-LOOK_AT_FILE: Final = timedelta(seconds=5)
+FILE_POLL_INTERVAL: Final = timedelta(seconds=5)
 
 
 class Mastodon(Platform):
@@ -125,13 +126,13 @@ class Mastodon(Platform):
             is_required=False,
             max_length=10,
         ),
-        *FITTING,
+        *FITTING_SETTINGS,
     )
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         server = config.get("server")
         if isinstance(server, str) and server.strip() and "://" not in server:
-            # People know their server by its name.
+            # People enter their server's name without a scheme.
             config = {**config, "server": f"https://{server.strip()}"}
         return super().clean_config(config)
 
@@ -156,38 +157,38 @@ class Mastodon(Platform):
         key: str,
         now: datetime,
     ) -> Prepared:
-        """Note the account's newest post, upload the files, and look for what an earlier try left of a thread."""
+        """Note the account's newest post, upload the files, and look for earlier parts of a thread."""
         files = files_of(post)
         if "after" not in state:
-            kept = read_before_posting(account, post, http=http, key=key, now=now)
-            return Prepared(kept, is_done=not files or bool(kept["sent"]))
-        kept = dict(state)
-        uploads = list(kept["uploads"])
-        is_stale = any(datetime.fromisoformat(one["at"]) + KEEPS_UPLOADS <= now for one in uploads)
+            new_state = read_before_posting(account, post, http=http, key=key, now=now)
+            return Prepared(new_state, is_done=not files or bool(new_state["sent"]))
+        new_state = dict(state)
+        uploads = list(new_state["uploads"])
+        is_stale = any(datetime.fromisoformat(upload["at"]) + UPLOAD_LIFETIME <= now for upload in uploads)
         if len(post.parts) > 1 and (is_stale or len(uploads) == len(files)):
-            kept["sent"] = sent_of(find_posted_chain(account, post, kept, http=http, now=now))
-        if kept["sent"]:
-            # The files are at the first post already.
-            return Prepared(kept)
+            new_state["sent"] = sent_of(find_posted_chain(account, post, new_state, http=http, now=now))
+        if new_state["sent"]:
+            # The first post, which is public, has the files already.
+            return Prepared(new_state)
         uploads = [] if is_stale else uploads
         if len(uploads) < len(files):
             uploads.append(upload_file(account, files[len(uploads)], len(uploads), http=http, now=now))
-        kept["uploads"] = uploads
-        return Prepared(kept, is_done=len(uploads) == len(files))
+        new_state["uploads"] = uploads
+        return Prepared(new_state, is_done=len(uploads) == len(files))
 
     def poll(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Pending | Ready:
         del post
-        for one in [] if state["sent"] else state["uploads"]:
-            if one["is_ready"]:
+        for upload in [] if state["sent"] else state["uploads"]:
+            if upload["is_ready"]:
                 continue
-            response = call(account, "GET", f"/api/v1/media/{quote(one['id'], safe='')}", http=http)
+            response = call(account, "GET", f"/api/v1/media/{quote(upload['id'], safe='')}", http=http)
             answer = json_object(response.body)
             if response.status == 206 or (
                 response.status == 200 and answer is not None and not answer.get("url")
             ):
-                return Pending(LOOK_AT_FILE)
+                return Pending(FILE_POLL_INTERVAL)
             read_object(response, now=now)
         return Ready()
 
@@ -202,11 +203,11 @@ class Mastodon(Platform):
         now: datetime,
     ) -> Sent:
         sent: list[dict[str, str]] = list(state["sent"])
-        # A hand's lease is longer than two calls: what is left of a thread then goes out with the next try.
-        ends = monotonic() + 2 * http_calls.SECONDS
+        # A worker's lease is longer than two calls; the rest of a long thread goes out with the next try.
+        deadline = monotonic() + 2 * http_calls.TIMEOUT_SECONDS
         for part in range(len(sent), len(post.parts)):
-            left = ends - monotonic()
-            if sent and left < http_calls.SECONDS / 4:
+            left = deadline - monotonic()
+            if sent and left < http_calls.TIMEOUT_SECONDS / 4:
                 raise unfinished_thread(
                     len(sent), len(post.parts), "The rest takes longer than one call may."
                 )
@@ -220,7 +221,7 @@ class Mastodon(Platform):
                     is_commit=True,
                     json=form,
                     headers={"Idempotency-Key": key_of(key, part, post.parts[part])},
-                    timeout=min(http_calls.SECONDS, left),
+                    timeout=min(http_calls.TIMEOUT_SECONDS, left),
                 )
                 sent.append(read_accepted(response, now, is_first=not sent))
             except Refused as error:
@@ -242,7 +243,10 @@ class Mastodon(Platform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """A thread of which only the beginning is there counts as absent: the next try goes on after it."""
+        """Look for the posts among the account's newest ones.
+
+        A thread of which only the beginning is there counts as absent: the next try goes on after it.
+        """
         try:
             if "after" in state:
                 statuses = posts_after(account, state["after"], http=http, now=now)
@@ -252,10 +256,12 @@ class Mastodon(Platform):
             return CannotTell(error.message)
         if "after" not in state and not post.parts[0].strip():
             return CannotTell("Without words it isn't recognized among the account's posts.")
-        is_whole = len(statuses) < PAGE
+        is_complete = len(statuses) < PAGE_SIZE
         if "after" not in state:
             earliest = earliest_post_at(key, now)
-            is_whole = is_whole or any(one.made_at and one.made_at < earliest for one in statuses)
+            is_complete = is_complete or any(
+                status.made_at and status.made_at < earliest for status in statuses
+            )
             statuses = read_since(statuses, earliest)
         files = file_ids(state)
         chain = chain_of(statuses, post.parts, files)
@@ -263,10 +269,10 @@ class Mastodon(Platform):
             return Found(as_sent(sent_of(chain)))
         if chain and "after" not in state:
             return CannotTell(f"{len(chain)} of {len(post.parts)} posts of this thread are there.")
-        looked_at = None if chain else compare_similar(account, post, statuses, files, http=http)
-        if looked_at is not None:
-            return looked_at
-        if not chain and not is_whole:
+        comparison = None if chain else compare_similar(account, post, statuses, files, http=http)
+        if comparison is not None:
+            return comparison
+        if not chain and not is_complete:
             return CannotTell("The account has posted so much since then that it can't be looked through.")
         return Absent(len(chain), len(post.parts)) if chain else Absent()
 
@@ -274,14 +280,14 @@ class Mastodon(Platform):
         if not sent.external_id:
             message = "Which post it is isn't known here."
             raise Refused(message, code="post_not_known", action="Delete the post on the server.")
-        # From the last to the first: what is left after a failure is still a thread.
+        # From the last to the first, so that what is left after a failure is still a thread.
         for status_id in reversed(sent.details.get("ids") or [sent.external_id]):
             delete_status(account, status_id, http=http, now=now)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return tuple(samples_of(counts_of(account, one.external_id, http=http, now=now)) for one, _ in sent)
+        return tuple(samples_of(counts_of(account, post.external_id, http=http, now=now)) for post, _ in sent)
 
 
 PLUGIN = Mastodon()

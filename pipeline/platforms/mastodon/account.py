@@ -1,4 +1,4 @@
-"""Whose account it is on a Mastodon server, what the server takes, and what a person should know of both."""
+"""Reads who owns an account on a Mastodon server, the server's limits, and hints for the person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pipeline.platforms.base import Account, AccountInfo
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.mastodon.calls import call, fail, read_object, server_of, text_of
+from pipeline.platforms.mastodon.calls import call, raise_for_response, read_object, server_of, text_of
 from pipeline.platforms.mastodon.rules import limits_in
 from pipeline.plugins import Refused
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client
 
-_SOFTWARE: Final = re.compile(r"compatible; (?P<name>[\w.-]+) (?P<version>[^\s)]+)")
-HONOURS_KEYS: Final = frozenset({"mastodon", "pleroma", "akkoma"})
+_SOFTWARE_IN_VERSION: Final = re.compile(r"compatible; (?P<name>[\w.-]+) (?P<version>[^\s)]+)")
+IDEMPOTENT_SOFTWARE: Final = frozenset({"mastodon", "pleroma", "akkoma"})
 """Software that answers a repeated Idempotency-Key with the first post."""
-_RIGHTS: Final = (
+_SCOPE_PURPOSES: Final = (
     ("write:statuses", "post"),
     ("write:media", "upload pictures and videos"),
     ("read:statuses", "see whether a post arrived"),
@@ -30,22 +30,23 @@ _RIGHTS: Final = (
 
 
 def account_info(account: Account, *, http: Client, now: datetime) -> AccountInfo:
-    person = _person(account, http=http, now=now)
-    instance = _instance(account, http=http, now=now)
-    software, version = _software(instance)
+    """Return the account's data, with the server's limits and software."""
+    person = _load_person(account, http=http, now=now)
+    instance = _load_instance(account, http=http, now=now)
+    software, version = _software_of(instance)
     limits = {**limits_in(instance), "software": software, "version": version}
-    scopes = _scopes(account, http=http)
+    scopes = _load_scopes(account, http=http)
     host = text_of(instance, "domain") or urlsplit(text_of(person, "url")).hostname or ""
     notes = [
-        f"The access token lacks the right {right}, which is needed to {what}."
-        for right, what in _RIGHTS
-        if scopes and not _has(scopes, right)
+        f"The access token lacks the right {scope}, which is needed to {purpose}."
+        for scope, purpose in _SCOPE_PURPOSES
+        if scopes and not _has_scope(scopes, scope)
     ]
     if person.get("bot") is not True:
         notes.append(
             "The profile isn't marked as automated (Preferences, Profile); many servers ask that of accounts like this."
         )
-    if software not in HONOURS_KEYS:
+    if software not in IDEMPOTENT_SOFTWARE:
         notes.append(
             f"{software.capitalize()} isn't known to recognize repeated posts; after a lost answer the account's "
             "posts are looked through."
@@ -61,7 +62,8 @@ def account_info(account: Account, *, http: Client, now: datetime) -> AccountInf
     )
 
 
-def _person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+def _load_person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+    """Return the account's own data. Raises `Refused` where the address has no Mastodon server."""
     response = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
     if response.status == 404 and json_object(response.body) is None:
         message = f"There is no Mastodon server at {urlsplit(server_of(account)).hostname}."
@@ -71,23 +73,25 @@ def _person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
         )
     person = read_object(response, now=now)
     if not text_of(person, "id"):
-        fail(response, now=now)
+        raise_for_response(response, now=now)
     return person
 
 
-def _instance(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+def _load_instance(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+    """Return the server's description of itself."""
     response = call(account, "GET", "/api/v2/instance", http=http)
     if 400 <= response.status < 500 and response.status != 429:
-        # An older server, or one that speaks only the older interface.
+        # An older server, or other software that has only version 1 of the API.
         response = call(account, "GET", "/api/v1/instance", http=http)
     return read_object(response, now=now)
 
 
-def _software(instance: Mapping[str, Any]) -> tuple[str, str]:
+def _software_of(instance: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the server's software and version."""
     version = text_of(instance, "version")
-    named = _SOFTWARE.search(version)
-    if named:
-        return named["name"].lower(), named["version"]
+    match = _SOFTWARE_IN_VERSION.search(version)
+    if match:
+        return match["name"].lower(), match["version"]
     source = text_of(instance, "source_url").lower()
     for name in ("gotosocial", "takahe", "pixelfed", "friendica", "sharkey", "iceshrimp"):
         if name in source or name in version.lower():
@@ -95,17 +99,18 @@ def _software(instance: Mapping[str, Any]) -> tuple[str, str]:
     return "mastodon", version
 
 
-def _scopes(account: Account, *, http: Client) -> tuple[str, ...]:
-    """The rights of the application behind the token; servers before 4.3 don't tell them."""
+def _load_scopes(account: Account, *, http: Client) -> tuple[str, ...]:
+    """Return the scopes of the application behind the token; servers before 4.3 don't tell them."""
     response = call(account, "GET", "/api/v1/apps/verify_credentials", http=http)
     answer = json_object(response.body) if response.status == 200 else None
     scopes = (answer or {}).get("scopes")
-    return tuple(one for one in scopes if isinstance(one, str)) if isinstance(scopes, list) else ()
+    return tuple(scope for scope in scopes if isinstance(scope, str)) if isinstance(scopes, list) else ()
 
 
-def _has(scopes: tuple[str, ...], right: str) -> bool:
+def _has_scope(scopes: tuple[str, ...], scope: str) -> bool:
+    """Return whether the scopes include this one, by itself or in a wider one."""
     return (
-        right in scopes
-        or right.split(":", maxsplit=1)[0] in scopes
-        or (right == "read:accounts" and "profile" in scopes)
+        scope in scopes
+        or scope.split(":", maxsplit=1)[0] in scopes
+        or (scope == "read:accounts" and "profile" in scopes)
     )

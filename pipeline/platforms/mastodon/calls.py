@@ -1,6 +1,7 @@
-"""Calls to a Mastodon server, and what their failures mean.
+"""Calls a Mastodon server, and maps its failures to plug-in errors.
 
-Statuses and errors: docs.joinmastodon.org/methods/statuses, /methods/media, /api/rate-limits (read 2026-11-20).
+Statuses and errors: docs.joinmastodon.org/methods/statuses, /methods/media, /api/rate-limits (read
+2026-11-20).
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Unpack
 from pipeline.platforms.http_calls import (
     ask,
     ask_once,
-    fail_plainly,
     json_object,
+    platform_message_of,
+    raise_by_status,
     wait_until_reset,
     with_colon,
-    words_of,
 )
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from config.core.http_client.messages import Options
     from pipeline.platforms.base import Account
 
-WHAT: Final = "The Mastodon server"
-STILL_WORKING: Final = timedelta(seconds=10)
+SERVICE_NAME: Final = "The Mastodon server"
+PROCESSING_WAIT: Final = timedelta(seconds=10)
 
 
 def server_of(account: Account) -> str:
+    """Return the address of the account's server."""
     return str(account.config.get("server") or account.base_url).rstrip("/")
 
 
@@ -44,81 +46,90 @@ def call(
     is_commit: bool = False,
     **options: Unpack[Options],
 ) -> Response:
+    """Call the account's server with its token."""
     token = account.credentials["access_token"]
     headers = {**(options.get("headers") or {}), "Authorization": f"Bearer {token}"}
-    sent: Options = {**options, "headers": headers}
+    all_options: Options = {**options, "headers": headers}
     send = ask_once if is_commit else ask
-    return send(http, method, f"{server_of(account)}{path}", what=WHAT, **sent)
+    return send(http, method, f"{server_of(account)}{path}", service=SERVICE_NAME, **all_options)
 
 
 def read_object(response: Response, *, now: datetime) -> dict[str, Any]:
-    """The object that a read answered with; raises what any other answer means."""
+    """Return the object that a read answered with. Raises the plug-in error for any other answer."""
     answer = json_object(response.body)
     if response.status != 200 or answer is None:
-        fail(response, now=now)
+        raise_for_response(response, now=now)
     return answer
 
 
 def read_list(response: Response, *, now: datetime) -> list[dict[str, Any]]:
+    """Return the objects of a list that a read answered with. Raises for any other answer."""
     try:
         answer = json.loads(response.body)
     except (ValueError, RecursionError):
         answer = None
     if response.status != 200 or not isinstance(answer, list):
-        fail(response, now=now)
-    return [one for one in answer if isinstance(one, dict)]
+        raise_for_response(response, now=now)
+    return [each for each in answer if isinstance(each, dict)]
 
 
 def text_of(answer: object, name: str) -> str:
+    """Return a field of the answer that is a text; else ""."""
     value = answer.get(name) if isinstance(answer, dict) else None
     return value if isinstance(value, str) else ""
 
 
-def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
+def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
     status = response.status
-    words = words_of(response, "error_description", "error")
-    lower = words.lower()
+    platform_message = platform_message_of(response, "error_description", "error")
+    lower = platform_message.lower()
     if 400 <= status < 500 and status not in {401, 408, 429} and json_object(response.body) is None:
-        # A firewall or a proxy in front of the server: it says nothing of the post or the account.
+        # A firewall or proxy in front of the server answered: that tells nothing of the post or the account.
         message = f"Something in front of the Mastodon server turned the call away (status {status})."
         raise TryLater(message, code="blocked", platform_status=status)
     if status == 403:
-        _fail_forbidden(words, lower)
+        _raise_forbidden(platform_message, lower)
     if status == 422 and "not finished processing" in lower:
-        message = f"{WHAT} is still working on a file{with_colon(words)}."
+        message = f"{SERVICE_NAME} is still working on a file{with_colon(platform_message)}."
         raise TryLater(
             message,
             code="still_processing",
-            after=STILL_WORKING,
+            after=PROCESSING_WAIT,
             platform_status=status,
-            platform_message=words,
+            platform_message=platform_message,
         )
     if status == 422:
         field = "body" if "text" in lower or "character" in lower else None
         if "media" in lower or "file" in lower or "attach" in lower:
             field = "assets"
-        message = f"{WHAT} refused it{with_colon(words)}."
-        raise Refused(message, field=field, platform_status=status, platform_message=words)
-    fail_plainly(
+        message = f"{SERVICE_NAME} refused it{with_colon(platform_message)}."
+        raise Refused(message, field=field, platform_status=status, platform_message=platform_message)
+    raise_by_status(
         response,
-        what=WHAT,
-        words=words,
+        service=SERVICE_NAME,
+        platform_message=platform_message,
         now=now,
         is_commit=is_commit,
         after=wait_until_reset(response.headers, "X-RateLimit-Reset", now=now),
     )
 
 
-def _fail_forbidden(words: str, lower: str) -> NoReturn:
+def _raise_forbidden(platform_message: str, lower: str) -> NoReturn:
+    """Raise `NeedsReconnect` for a 403, by what its message says."""
     if "scope" in lower:
-        message = f"The access token lacks a right{with_colon(words)}."
+        message = f"The access token lacks a right{with_colon(platform_message)}."
         code = "missing_right"
         action = "Make an access token with the rights read and write, and connect the outlet again with it."
-    elif any(sign in lower for sign in ("disabled", "suspended", "frozen", "confirm", "pending", "moved")):
-        message = f"{WHAT} doesn't let this account post{with_colon(words)}."
+    elif any(
+        keyword in lower for keyword in ("disabled", "suspended", "frozen", "confirm", "pending", "moved")
+    ):
+        message = f"{SERVICE_NAME} doesn't let this account post{with_colon(platform_message)}."
         code = "account_suspended"
         action = "Sign in on the server and settle it there, then check the outlet."
     else:
-        message = f"{WHAT} doesn't allow this account to do that{with_colon(words)}."
+        message = f"{SERVICE_NAME} doesn't allow this account to do that{with_colon(platform_message)}."
         code, action = "needs_reconnect", ""
-    raise NeedsReconnect(message, code=code, action=action, platform_status=403, platform_message=words)
+    raise NeedsReconnect(
+        message, code=code, action=action, platform_status=403, platform_message=platform_message
+    )

@@ -1,7 +1,8 @@
-"""Asks a server for an account's newest posts, to find what an earlier call left there.
+"""Reads an account's newest posts, to find the posts that an earlier call made.
 
-A server shows words as HTML, with links shortened for the eye and mentions without their server; some read the words
-as Markdown. So letters and digits alone are compared, and what is merely alike proves nothing either way.
+A server shows a post's text as HTML, with links shortened for the eye and mentions without their server; some
+read the text as Markdown. So letters and digits alone are compared, and what is merely alike proves nothing
+either way.
 """
 
 from __future__ import annotations
@@ -29,101 +30,115 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
     from pipeline.platforms.payload_types import Adapted
 
-PAGE: Final = 40
+PAGE_SIZE: Final = 40
 """The most posts that a server lists at once."""
-_ALIKE: Final = 0.9
-_TAG: Final = re.compile(r"<[^<>]*>")
-CLOCKS_DIFFER: Final = timedelta(minutes=5)
+_MIN_SIMILARITY: Final = 0.9
+_HTML_TAG: Final = re.compile(r"<[^<>]*>")
+CLOCK_TOLERANCE: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
 class Status:
+    """A post as its server lists it. `words` has its letters and digits only."""
+
     id: str
     url: str
     words: str
     answers: str
-    """The id of the post that it answers; empty for none."""
+    """The id of the post that it replies to; empty for none."""
     files: frozenset[str]
     made_at: datetime | None
 
 
 def read_statuses(answer: Sequence[dict[str, Any]]) -> list[Status]:
-    """Oldest first; boosts are left out."""
-    found = [
+    """Return the listed posts, oldest first, without boosts."""
+    statuses = [
         Status(
-            id=one["id"],
-            url=text_of(one, "url") or text_of(one, "uri"),
-            words=_letters(html.unescape(_TAG.sub(" ", text_of(one, "content")))),
-            answers=text_of(one, "in_reply_to_id"),
-            files=frozenset(text_of(file, "id") for file in one.get("media_attachments") or []),
-            made_at=_moment(text_of(one, "created_at")),
+            id=entry["id"],
+            url=text_of(entry, "url") or text_of(entry, "uri"),
+            words=_comparable_text(html.unescape(_HTML_TAG.sub(" ", text_of(entry, "content")))),
+            answers=text_of(entry, "in_reply_to_id"),
+            files=frozenset(text_of(file, "id") for file in entry.get("media_attachments") or []),
+            made_at=_parse_datetime(text_of(entry, "created_at")),
         )
-        for one in answer
-        if text_of(one, "id") and not one.get("reblog")
+        for entry in answer
+        if text_of(entry, "id") and not entry.get("reblog")
     ]
-    return sorted(found, key=lambda one: sort_key(one.id))
+    return sorted(statuses, key=lambda status: sort_key(status.id))
 
 
 def sort_key(status_id: str) -> tuple[int, str]:
-    """Later posts have greater ids, on every kind of server: numbers, or letters of a fixed length."""
+    """Return a key that orders posts by time.
+
+    Later posts have greater ids on every kind of server: numbers, or letters of a fixed length.
+    """
     return len(status_id), status_id
 
 
 def read_since(statuses: Sequence[Status], moment: datetime) -> list[Status]:
-    return [one for one in statuses if one.made_at is not None and one.made_at >= moment]
+    """Return the posts made at that moment or later."""
+    return [status for status in statuses if status.made_at is not None and status.made_at >= moment]
 
 
 def chain_of(
     statuses: Sequence[Status], parts: Sequence[str], files: frozenset[str], *, is_alone: bool = False
 ) -> list[Status]:
-    """The posts that are there of a thread of these parts: as many as follow on one another, from the first.
+    """Return the posts that are there of a thread: as many as follow each other from the first part.
 
-    With `is_alone` a post whose own answers are other words doesn't count: it began another thread by the same words.
+    With `is_alone` a post whose own replies are other texts doesn't count: it began another thread with the
+    same text.
     """
     best: list[Status] = []
     for first in statuses:
-        if first.answers or not _is(first, parts[0], files):
+        if first.answers or not _is_part(first, parts[0], files):
             continue
         chain = [first]
-        is_ours = True
-        while is_ours and len(chain) < len(parts):
-            answers = [one for one in statuses if one.answers == chain[-1].id]
-            following = [one for one in answers if _is(one, parts[len(chain)], frozenset())]
-            is_ours = bool(following) or not answers or not is_alone
+        is_match = True
+        while is_match and len(chain) < len(parts):
+            replies = [status for status in statuses if status.answers == chain[-1].id]
+            following = [reply for reply in replies if _is_part(reply, parts[len(chain)], frozenset())]
+            is_match = bool(following) or not replies or not is_alone
             if not following:
                 break
             chain.append(following[0])
-        if is_ours and len(chain) > len(best):
+        if is_match and len(chain) > len(best):
             best = chain
     return best
 
 
 def similar_statuses(statuses: Sequence[Status], part: str, files: frozenset[str]) -> list[Status]:
-    """Those that may be this post, changed by the server on its way."""
+    """Return the posts that may be this one, changed by the server."""
     if files:
         return []
-    words = _letters(part)
-    found = []
-    for one in statuses:
-        matcher = SequenceMatcher(None, words, one.words, autojunk=False)
-        if not one.answers and matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE:
-            found.append(one)
-    return found
+    text = _comparable_text(part)
+    similar = []
+    for status in statuses:
+        matcher = SequenceMatcher(None, text, status.words, autojunk=False)
+        if (
+            not status.answers
+            and matcher.quick_ratio() >= _MIN_SIMILARITY
+            and matcher.ratio() >= _MIN_SIMILARITY
+        ):
+            similar.append(status)
+    return similar
 
 
-def _is(status: Status, part: str, files: frozenset[str]) -> bool:
+def _is_part(status: Status, part: str, files: frozenset[str]) -> bool:
+    """Return whether a post is this part: by its files, or by its text where it has none."""
     if files:
         return bool(status.files & files)
-    return status.words == _letters(part)
+    return status.words == _comparable_text(part)
 
 
-def _letters(words: str) -> str:
-    folded = unicodedata.normalize("NFKC", without_domains(words)).casefold()
-    # Emoji alone are words, too.
-    return "".join(sign for sign in folded if sign.isalnum()) or "".join(folded.split())
+def _comparable_text(text: str) -> str:
+    """Return the letters and digits of a text, for comparison."""
+    folded = unicodedata.normalize("NFKC", without_domains(text)).casefold()
+    # A post of nothing but emoji is compared by these.
+    return "".join(character for character in folded if character.isalnum()) or "".join(folded.split())
 
 
-def _moment(value: str) -> datetime | None:
+def _parse_datetime(value: str) -> datetime | None:
+    """Return an ISO 8601 moment; `None` for another text."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -132,16 +147,18 @@ def _moment(value: str) -> datetime | None:
 
 
 def earliest_post_at(key: str, now: datetime) -> datetime:
-    """No earlier than this can a publication have been posted."""
-    made = ids.decode("pub", key)
-    asked = datetime.fromtimestamp((made.int >> 80) / 1000, now.tzinfo) if made else now
-    return asked - CLOCKS_DIFFER
+    """Return the earliest moment at which the publication can have been posted."""
+    publication_id = ids.decode("pub", key)
+    requested_at = (
+        datetime.fromtimestamp((publication_id.int >> 80) / 1000, now.tzinfo) if publication_id else now
+    )
+    return requested_at - CLOCK_TOLERANCE
 
 
 def read_before_posting(
     account: Account, post: Adapted, *, http: Client, key: str, now: datetime
 ) -> dict[str, Any]:
-    """What is there before anything is posted; and what an earlier round of tries left of a thread."""
+    """Return the state before posting: the newest post, and parts of the thread from earlier tries."""
     newest = newest_of(account, http=http, now=now)
     sent: list[Status] = []
     if len(post.parts) > 1:
@@ -149,41 +166,45 @@ def read_before_posting(
         sent = chain_of(recent, post.parts, frozenset(), is_alone=True)
         if sent and len(sent[0].files) != len(files_of(post)):
             sent = []
-    before = [one for one in newest if not sent or sort_key(one.id) < sort_key(sent[0].id)]
+    before = [status for status in newest if not sent or sort_key(status.id) < sort_key(sent[0].id)]
     return {"after": before[-1].id if before else "", "uploads": [], "sent": sent_of(sent)}
 
 
 def newest_of(account: Account, *, http: Client, now: datetime) -> list[Status]:
-    response = call(account, "GET", f"{_statuses_of(account)}?limit={PAGE}&exclude_reblogs=true", http=http)
+    """Return the account's newest posts, one page."""
+    response = call(
+        account, "GET", f"{_statuses_path(account)}?limit={PAGE_SIZE}&exclude_reblogs=true", http=http
+    )
     return read_statuses(read_list(response, now=now))
 
 
 def posts_after(account: Account, after: str, *, http: Client, now: datetime) -> list[Status]:
-    """The account's posts that followed this one; the ones next to it where there are many."""
+    """Return the account's posts that followed this one, one page of those next to it."""
     if not after:
         return newest_of(account, http=http, now=now)
-    query = f"?limit={PAGE}&exclude_reblogs=true&min_id={quote(after, safe='')}"
-    response = call(account, "GET", f"{_statuses_of(account)}{query}", http=http)
-    # Not every server knows that parameter.
-    return [one for one in read_statuses(read_list(response, now=now)) if sort_key(one.id) > sort_key(after)]
+    query = f"?limit={PAGE_SIZE}&exclude_reblogs=true&min_id={quote(after, safe='')}"
+    response = call(account, "GET", f"{_statuses_path(account)}{query}", http=http)
+    # Not every server obeys `min_id`.
+    statuses = read_statuses(read_list(response, now=now))
+    return [status for status in statuses if sort_key(status.id) > sort_key(after)]
 
 
 def compare_similar(
     account: Account, post: Adapted, statuses: Sequence[Status], files: frozenset[str], *, http: Client
 ) -> Found | CannotTell | None:
-    """What posts with nearly the same words say of this one; None where they are others."""
-    words = post.parts[0].strip()
-    for one in similar_statuses(statuses, words, files):
-        written = _words_given(account, one, http=http)
-        if written == words and len(post.parts) == 1:
-            return Found(as_sent(sent_of([one])))
-        if written is None or written == words:
+    """Return what posts with nearly the same text prove about this one; `None` where there are none."""
+    text = post.parts[0].strip()
+    for status in similar_statuses(statuses, text, files):
+        source_text = _load_source_text(account, status, http=http)
+        if source_text == text and len(post.parts) == 1:
+            return Found(as_sent(sent_of([status])))
+        if source_text is None or source_text == text:
             return CannotTell("A post with nearly the same words is there.")
     return None
 
 
-def _words_given(account: Account, status: Status, *, http: Client) -> str | None:
-    """The words of a post as they were given to the server; None where it doesn't say."""
+def _load_source_text(account: Account, status: Status, *, http: Client) -> str | None:
+    """Return a post's text as the server was given it; `None` where it doesn't say."""
     try:
         response = call(account, "GET", f"/api/v1/statuses/{quote(status.id, safe='')}/source", http=http)
     except TryLater:
@@ -192,20 +213,24 @@ def _words_given(account: Account, status: Status, *, http: Client) -> str | Non
     return text_of(answer, "text").strip() or None
 
 
-def _statuses_of(account: Account) -> str:
+def _statuses_path(account: Account) -> str:
+    """Return the path of the account's posts."""
     return f"/api/v1/accounts/{quote(str(account.profile.get('external_id', '')), safe='')}/statuses"
 
 
 def find_posted_chain(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> list[Status]:
+    """Return the posts of the thread that were made since `state["after"]`."""
     statuses = posts_after(account, state["after"], http=http, now=now)
     return chain_of(statuses, post.parts, file_ids(state))
 
 
 def sent_of(chain: Sequence[Status]) -> list[dict[str, str]]:
-    return [{"id": one.id, "url": one.url} for one in chain]
+    """Return the ids and addresses of posts, as `state["sent"]` keeps them."""
+    return [{"id": status.id, "url": status.url} for status in chain]
 
 
 def as_sent(sent: Sequence[Mapping[str, str]]) -> Sent:
-    return Sent(sent[0]["id"], sent[0]["url"], {"ids": [one["id"] for one in sent]})
+    """Return the posts of a thread as `Sent`."""
+    return Sent(sent[0]["id"], sent[0]["url"], {"ids": [post["id"] for post in sent]})

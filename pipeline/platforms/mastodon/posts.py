@@ -1,4 +1,4 @@
-"""What a post on Mastodon is made of: its files, its fields; and what becomes of a thread that can't go on."""
+"""Builds a Mastodon post's files and fields, and removes a thread that can't go on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pipeline.platforms import http_calls
 from pipeline.platforms.base import METRICS, Account, Sample
 from pipeline.platforms.http_calls import json_object
-from pipeline.platforms.mastodon.calls import call, fail, read_object, text_of
+from pipeline.platforms.mastodon.calls import call, raise_for_response, read_object, text_of
 from pipeline.platforms.rules import images_of
 from pipeline.platforms.upload_bodies import build_multipart, file_of
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
@@ -23,28 +23,32 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
-REMEMBERS_KEYS: Final = timedelta(hours=1)
+KEY_MEMORY: Final = timedelta(hours=1)
+"""How long a server remembers an Idempotency-Key."""
 
 
 def warning_of(account: Account) -> str:
+    """Return the outlet's content warning; empty without one."""
     return str(account.config.get("content_warning") or "")
 
 
 def files_of(post: Adapted) -> list[PayloadAsset]:
-    """A post has pictures or one video: a server takes no mixture."""
+    """Return the post's pictures, or its one video: a server takes no mixture."""
     assets = post.payload.assets
     if post.payload.bucket == "video":
-        return [one for one in assets if one.mime_type.startswith("video/")]
+        return [asset for asset in assets if asset.mime_type.startswith("video/")]
     return images_of(assets)
 
 
 def file_ids(state: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(one["id"] for one in state.get("uploads", []))
+    """Return the ids of the uploaded files."""
+    return frozenset(upload["id"] for upload in state.get("uploads", []))
 
 
 def upload_file(
     account: Account, asset: PayloadAsset, index: int, *, http: Client, now: datetime
 ) -> dict[str, Any]:
+    """Upload a file and return what the state keeps of it."""
     fields = {"description": asset.alt_text} if asset.alt_text else {}
     body, content_type = build_multipart(fields, [file_of("file", asset, index)])
     response = call(
@@ -58,7 +62,7 @@ def upload_file(
     )
     answer = json_object(response.body)
     if response.status not in {200, 202} or not text_of(answer, "id"):
-        fail(response, now=now)
+        raise_for_response(response, now=now)
     is_ready = response.status == 200 and bool(text_of(answer, "url"))
     return {"id": text_of(answer, "id"), "is_ready": is_ready, "at": now.isoformat()}
 
@@ -66,6 +70,7 @@ def upload_file(
 def form_of(
     account: Account, post: Adapted, state: Mapping[str, Any], part: int, answers: str
 ) -> dict[str, Any]:
+    """Return the fields of one part of the post; `answers` is the id of the post that it replies to."""
     form: dict[str, Any] = {
         "status": post.parts[part],
         "visibility": account.config.get("visibility") or "public",
@@ -77,24 +82,28 @@ def form_of(
     if language:
         form["language"] = language
     if part == 0 and state["uploads"]:
-        form["media_ids"] = [one["id"] for one in state["uploads"]]
+        form["media_ids"] = [upload["id"] for upload in state["uploads"]]
     if answers:
         form["in_reply_to_id"] = answers
     return form
 
 
-def key_of(key: str, part: int, words: str) -> str:
-    """The same for each try of a part; another once its words were changed, which makes it another post."""
-    return f"{key}-{part}-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:16]}"
+def key_of(key: str, part: int, text: str) -> str:
+    """Return the Idempotency-Key of a part: the same for each try.
+
+    A changed text gives another key, because it is another post.
+    """
+    return f"{key}-{part}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def read_accepted(response: Response, now: datetime, *, is_first: bool) -> dict[str, str]:
+    """Return the id and address of a post that was accepted. Raises for any other answer."""
     if is_first and response.status == 404 and json_object(response.body) is not None:
-        # It answers no other post, so that only the one remembered under its key can be missing.
+        # It replies to no post, so only the post remembered under its key can be what is missing.
         message = "The Mastodon server still remembers this post, which was taken back, and will for an hour."
-        raise TryLater(message, code="still_remembered", after=REMEMBERS_KEYS, platform_status=404)
+        raise TryLater(message, code="still_remembered", after=KEY_MEMORY, platform_status=404)
     if response.status != 200:
-        fail(response, now=now, is_commit=True)
+        raise_for_response(response, now=now, is_commit=True)
     answer = json_object(response.body)
     if not text_of(answer, "id"):
         message = "The Mastodon server answered with something that can't be read."
@@ -102,21 +111,25 @@ def read_accepted(response: Response, now: datetime, *, is_first: bool) -> dict[
     return {"id": text_of(answer, "id"), "url": text_of(answer, "url") or text_of(answer, "uri")}
 
 
-def unfinished_thread(there: int, parts: int, why: str) -> OutcomeUnknown:
-    message = f"{there} of {parts} posts of the thread are public; it goes on after them. {why}"
+def unfinished_thread(public_parts: int, parts: int, reason: str) -> OutcomeUnknown:
+    """Return the error for a thread of which `public_parts` of `parts` posts are public."""
+    message = f"{public_parts} of {parts} posts of the thread are public; it goes on after them. {reason}"
     return OutcomeUnknown(message, code="thread_unfinished")
 
 
 def remove_thread(
     account: Account, sent: Sequence[Mapping[str, str]], refused: Refused, *, http: Client, now: datetime
 ) -> None:
-    """A thread is there as a whole or not at all. Raises `OutcomeUnknown` where a part of it stays."""
-    for number, one in enumerate(reversed(sent)):
+    """Delete the posts of a thread that can't go on.
+
+    A thread must be there as a whole or not at all. Raises `OutcomeUnknown` where a part of it stays.
+    """
+    for deleted, post in enumerate(reversed(sent)):
         try:
-            delete_status(account, one["id"], http=http, now=now)
+            delete_status(account, post["id"], http=http, now=now)
         except PluginError as error:
             message = (
-                f"{refused.message} {counted(len(sent) - number, 'post of the thread is', 'posts of the thread are')} "
+                f"{refused.message} {counted(len(sent) - deleted, 'post of the thread is', 'posts of the thread are')} "
                 f"public and couldn't be taken back. "
                 f"{error.message}"
             )
@@ -124,17 +137,17 @@ def remove_thread(
 
 
 def delete_status(account: Account, status_id: str, *, http: Client, now: datetime) -> None:
-    """Take one post back; one that is gone already is as good. Raises what any other answer means."""
+    """Delete a post, which may be gone already. Raises the plug-in error for a failure."""
     response = call(account, "DELETE", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
     if response.status != 200 and not is_gone(account, response, http=http):
-        fail(response, now=now)
+        raise_for_response(response, now=now)
 
 
 def is_gone(account: Account, response: Response, *, http: Client) -> bool:
-    """Whether a 404 says that the post isn't there.
+    """Return whether a 404 says that the post isn't there.
 
-    Mastodon says so in JSON. A 404 without it may be Takahē's page for a removed post, or that of a proxy which lets
-    nothing through: a call that needs the account then tells which.
+    Mastodon says so in JSON. A 404 without it may be Takahē's page for a removed post, or that of a proxy
+    which lets nothing through: a call that needs the account then tells which.
     """
     if response.status != 404:
         return False
@@ -145,6 +158,7 @@ def is_gone(account: Account, response: Response, *, http: Client) -> bool:
 
 
 def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) -> Mapping[str, Any]:
+    """Return the post with its counts; empty where it is gone."""
     if not status_id:
         return {}
     response = call(account, "GET", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
@@ -154,20 +168,24 @@ def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) 
 
 
 def samples_of(counts: Mapping[str, Any]) -> tuple[Sample, ...]:
+    """Return the samples of a post's counts."""
+
     def count(*names: str) -> int | None:
-        # An older server doesn't count quotes; without the first there is nothing to tell.
+        # An older server doesn't count quotes; without the first count there is no value.
         values = [counts.get(name) for name in names]
-        numbers = [one for one in values if isinstance(one, int) and not isinstance(one, bool) and one >= 0]
+        numbers = [n for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         return sum(numbers) if values[0] in numbers else None
 
-    given = {
+    values_by_metric = {
         "likes": count("favourites_count"),
         "comments": count("replies_count"),
         "shares": count("reblogs_count", "quotes_count"),
     }
     return tuple(
         Sample(metric, None, "unsupported")
-        if metric not in given
-        else Sample(metric, given[metric], "ok" if given[metric] is not None else "unavailable")
+        if metric not in values_by_metric
+        else Sample(
+            metric, values_by_metric[metric], "ok" if values_by_metric[metric] is not None else "unavailable"
+        )
         for metric in METRICS
     )

@@ -1,7 +1,7 @@
-"""What a Mastodon server takes of one post, and how it counts.
+"""Defines what a Mastodon server accepts in one post, and how it counts.
 
 Usual limits: docs.joinmastodon.org/entities/Instance and /user/posting; how it counts: app/validators of
-mastodon/mastodon (read 2026-11-20). What a server says of itself takes their place.
+mastodon/mastodon (read 2026-11-20). The limits that a server states itself replace them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Bucket
 
-CHARACTERS: Final = 500
-CHARACTERS_OF_A_LINK: Final = 23
-MOST_PARTS: Final = 50
-"""Of a thread; the server names no limit, but takes 300 calls in five minutes."""
+DEFAULT_MAX_CHARACTERS: Final = 500
+DEFAULT_LINK_CHARACTERS: Final = 23
+MAX_THREAD_POSTS: Final = 50
+"""The server names no limit of a thread, but takes 300 calls in five minutes."""
 
-_IMAGES: Final = MediaRule(
+_IMAGES_RULE: Final = MediaRule(
     ("image/jpeg", "image/png", "image/gif", "image/webp"),
     most=4,
     max_bytes=16_777_216,
     max_pixels=33_177_600,
     alt_max=1500,
 )
-_VIDEO: Final = MediaRule(
+_VIDEO_RULE: Final = MediaRule(
     ("video/mp4", "video/webm", "video/quicktime"),
     most=1,
     max_bytes=103_809_024,
@@ -41,86 +41,90 @@ _VIDEO: Final = MediaRule(
 
 
 @cache
-def _mention() -> regex.Pattern[str]:
+def _mention_pattern() -> regex.Pattern[str]:
     return regex.compile(r"(?<![=/:\w])@(\w+(?:[\w.-]+\w+)?)@\w+(?:[.-]+\w+)*")
 
 
 def without_domains(text: str) -> str:
-    """The text with `@name` for `@name@elsewhere.example`, as it is counted and shown."""
-    return _mention().sub(r"@\1", text)
+    """Return the text with `@name` for `@name@elsewhere.example`, as it is counted and shown."""
+    return _mention_pattern().sub(r"@\1", text)
 
 
-def counter(of_a_link: int, warning: str) -> Callable[[str], int]:
-    """A content warning counts with each post that it stands before."""
-    of_warning = graphemes(warning)
+def counter(link_characters: int, warning: str) -> Callable[[str], int]:
+    """Return a function that counts a post's characters; the content warning counts with each post."""
+    warning_length = graphemes(warning)
 
-    def plain(text: str) -> int:
+    def count_plain(text: str) -> int:
         return graphemes(without_domains(text))
 
-    with_links = with_links_at(of_a_link, plain)
-    return lambda text: with_links(text) + of_warning
+    count_with_links = with_links_at(link_characters, count_plain)
+    return lambda text: count_with_links(text) + warning_length
 
 
-_TEXT: Final = BucketRule(
-    CHARACTERS, count=counter(CHARACTERS_OF_A_LINK, ""), parts_most=MOST_PARTS, images=_IMAGES
+_TEXT_RULE: Final = BucketRule(
+    DEFAULT_MAX_CHARACTERS,
+    count=counter(DEFAULT_LINK_CHARACTERS, ""),
+    parts_most=MAX_THREAD_POSTS,
+    images=_IMAGES_RULE,
 )
 RULES: Final[Mapping[Bucket, BucketRule]] = {
-    "text": _TEXT,
-    "image": replace(_TEXT, needs_text=False, needs="image"),
-    "video": replace(_TEXT, needs_text=False, needs="video", images=None, video=_VIDEO),
+    "text": _TEXT_RULE,
+    "image": replace(_TEXT_RULE, needs_text=False, needs="image"),
+    "video": replace(_TEXT_RULE, needs_text=False, needs="video", images=None, video=_VIDEO_RULE),
 }
 
 
 def rule_of(bucket: Bucket, limits: Mapping[str, Any], warning: str) -> BucketRule | None:
-    """The usual rule with what the account's own server says of itself, as far as it does."""
+    """Return the usual rule with the limits that the account's own server states."""
     rule = RULES.get(bucket)
     if rule is None:
         return None
 
-    def number(name: str, usual: int) -> int:
+    def limit_or(name: str, default: int) -> int:
         value = limits.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else usual
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
 
     return replace(
         rule,
-        text_max=number("max_characters", CHARACTERS),
-        count=counter(number("characters_reserved_per_url", CHARACTERS_OF_A_LINK), warning),
-        images=rule.images and _media(rule.images, "image", limits, number),
-        video=rule.video and _media(rule.video, "video", limits, number),
+        text_max=limit_or("max_characters", DEFAULT_MAX_CHARACTERS),
+        count=counter(limit_or("characters_reserved_per_url", DEFAULT_LINK_CHARACTERS), warning),
+        images=rule.images and _media_rule(rule.images, "image", limits, limit_or),
+        video=rule.video and _media_rule(rule.video, "video", limits, limit_or),
     )
 
 
-def _media(
-    rule: MediaRule, kind: str, limits: Mapping[str, Any], number: Callable[[str, int], int]
+def _media_rule(
+    rule: MediaRule, kind: str, limits: Mapping[str, Any], limit_or: Callable[[str, int], int]
 ) -> MediaRule:
+    """Return the rule for one kind of file with the server's own limits."""
     types = limits.get("supported_mime_types")
-    named = (
-        tuple(one for one in types if isinstance(one, str) and one.startswith(f"{kind}/"))
+    stated_types = (
+        tuple(name for name in types if isinstance(name, str) and name.startswith(f"{kind}/"))
         if isinstance(types, list)
         else ()
     )
-    most = rule.most if kind == "video" else number("max_media_attachments", rule.most)
+    max_files = rule.most if kind == "video" else limit_or("max_media_attachments", rule.most)
     return replace(
         rule,
-        mime_types=named or rule.mime_types,
-        most=most,
-        max_bytes=number(f"{kind}_size_limit", rule.max_bytes),
-        max_pixels=number(f"{kind}_matrix_limit", rule.max_pixels or 0),
-        alt_max=number("description_limit", rule.alt_max or 0),
+        mime_types=stated_types or rule.mime_types,
+        most=max_files,
+        max_bytes=limit_or(f"{kind}_size_limit", rule.max_bytes),
+        max_pixels=limit_or(f"{kind}_matrix_limit", rule.max_pixels or 0),
+        alt_max=limit_or("description_limit", rule.alt_max or 0),
     )
 
 
 def limits_in(instance: Mapping[str, Any]) -> dict[str, Any]:
-    """The limits in an instance's description, of either version, in the server's own names."""
-    found: dict[str, Any] = {}
+    """Return the limits in an instance's description of either version, under the server's own names."""
+    limits: dict[str, Any] = {}
     configuration = instance.get("configuration")
     for group in ("statuses", "media_attachments"):
         values = configuration.get(group) if isinstance(configuration, dict) else None
         for name, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, int | list):
-                found[str(name)] = value
-    # Pleroma and older servers say it beside.
-    most = instance.get("max_toot_chars")
-    if isinstance(most, int):
-        found.setdefault("max_characters", most)
-    return found
+                limits[str(name)] = value
+    # Pleroma and older servers state this limit at the top level.
+    max_characters = instance.get("max_toot_chars")
+    if isinstance(max_characters, int):
+        limits.setdefault("max_characters", max_characters)
+    return limits

@@ -1,7 +1,8 @@
-"""Any receiver of one's own: a signed POST of the post as JSON (Standard Webhooks, https://www.standardwebhooks.com).
+"""Sends posts as signed JSON to a workspace's own receiver.
 
-What a receiver has to do stands in pipeline/platforms/README.md. `webhook-id` is the publication's key, the same for
-every try; a receiver that takes an id once can be sent the same post any number of times.
+The signature is that of Standard Webhooks (https://www.standardwebhooks.com). What a receiver has to do
+stands in pipeline/platforms/README.md. `webhook-id` is the publication's key, the same for every try; a
+receiver that accepts each id only once can be sent the same post any number of times.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from standardwebhooks import Webhook
 from pipeline.engines.base import BUCKETS
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.base import Absent, Account, AccountInfo, CannotTell, Found, Platform, Sent, Setting
-from pipeline.platforms.failures import Failure, fail
-from pipeline.platforms.fitting import PARTS_BETWEEN
-from pipeline.platforms.http_calls import ask, ask_once, json_object, retry_after, words_of
+from pipeline.platforms.failures import Failure, raise_from_table
+from pipeline.platforms.fitting import PART_SEPARATOR
+from pipeline.platforms.http_calls import ask, ask_once, json_object, platform_message_of, retry_after
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, PluginError, Problem
 from pipeline.text import article
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client, Response
 
-WHAT = "The receiver"
-ANSWER_BYTES = 64 * 1024
-PREFIX = "whsec_"
-LEAST_KEY, MOST_KEY = 24, 64
+SERVICE_NAME = "The receiver"
+MAX_ANSWER_BYTES = 64 * 1024
+SECRET_PREFIX = "whsec_"
+MIN_KEY_BYTES, MAX_KEY_BYTES = 24, 64
 """Bytes of a secret, as Standard Webhooks has them."""
-MADE_KEY = 32
-ID_MAX, URL_MAX = 300, 2048
+MADE_KEY_BYTES = 32
+MAX_ID_CHARACTERS, MAX_URL_CHARACTERS = 300, 2048
 
 _ERRORS = (
     Failure(
@@ -65,7 +66,8 @@ _ERRORS = (
 
 
 def _make_secret() -> str:
-    return PREFIX + base64.b64encode(secrets.token_bytes(MADE_KEY)).decode()
+    """Return a new random secret in the form of Standard Webhooks."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(MADE_KEY_BYTES)).decode()
 
 
 class SignedWebhook(Platform):
@@ -106,29 +108,29 @@ class SignedWebhook(Platform):
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
         clean = super().clean_credentials(credentials)
-        if not LEAST_KEY <= len(_key_of(clean["secret"])) <= MOST_KEY:
-            message = f"Give {PREFIX} and {LEAST_KEY} to {MOST_KEY} bytes in base64."
+        if not MIN_KEY_BYTES <= len(_decode_secret(clean["secret"])) <= MAX_KEY_BYTES:
+            message = f"Give {SECRET_PREFIX} and {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes in base64."
             raise ConfigInvalid([Problem("credentials.secret", "invalid", message)])
         return clean
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         del http, now
         address = str(account.config.get("address", ""))
-        if not settings_of.is_web_address(address) or not _may_be_called(account, address):
+        if not settings_of.is_web_address(address) or not _is_allowed_scheme(account, address):
             message = "The receiver's address has to begin with https://."
             raise NeedsReconnect(message, code="address_refused", action="Correct the address.")
         return AccountInfo(
-            external_id=address[:ID_MAX],
+            external_id=address[:MAX_ID_CHARACTERS],
             name=urlsplit(address).hostname or "",
             notes=("It isn't called to be checked: the first post shows that it works.",),
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
         del account
-        given = payload.content.get("parts")
-        parts = tuple(str(one) for one in given) if isinstance(given, list | tuple) else ()
-        # Parts that somebody has written over are no parts of these words any more.
-        is_same = bool(parts) and PARTS_BETWEEN.join(parts) == payload.body
+        content_parts = payload.content.get("parts")
+        parts = tuple(str(part) for part in content_parts) if isinstance(content_parts, list | tuple) else ()
+        # Once a person has edited the body, the parts no longer make it up.
+        is_same = bool(parts) and PART_SEPARATOR.join(parts) == payload.body
         disclosure = {"is_ai_generated": True} if payload.is_ai_generated else {}
         return Adapted(payload, parts if is_same else (payload.body,), disclosure=disclosure)
 
@@ -155,18 +157,18 @@ class SignedWebhook(Platform):
             http,
             "POST",
             account.config["address"],
-            what=WHAT,
+            service=SERVICE_NAME,
             body=body,
-            headers={"Content-Type": "application/json", **_signature(account, key, body, now)},
+            headers={"Content-Type": "application/json", **_signature_headers(account, key, body, now)},
             https_only=not account.config.get("allows_http"),
-            max_bytes=ANSWER_BYTES,
+            max_bytes=MAX_ANSWER_BYTES,
             truncate=True,
         )
         answer = json_object(response.body) or {}
         has_it_already = response.status == 409 and isinstance(answer.get("id"), str)
         if not 200 <= response.status < 300 and not has_it_already:
-            _fail(response, now)
-        return _sent(answer, key)
+            _raise_for_response(response, now)
+        return _to_sent(answer, key)
 
     def reconcile(
         self,
@@ -179,11 +181,11 @@ class SignedWebhook(Platform):
         now: datetime,
     ) -> Found | Absent | CannotTell:
         del post, state
-        way = account.config.get("lost_answer")
-        if way == "repeat":
-            # Its owner's word: an id is taken once, so that sending it again makes no second post.
+        policy = account.config.get("lost_answer")
+        if policy == "repeat":
+            # The owner guarantees that an id is accepted once, so sending it again makes no second post.
             return Absent()
-        if way != "ask":
+        if policy != "ask":
             return CannotTell("This receiver can't be asked.")
         address = str(account.config["address"])
         url = f"{address}{'&' if urlsplit(address).query else '?'}publication={quote(key, safe='')}"
@@ -192,25 +194,25 @@ class SignedWebhook(Platform):
                 http,
                 "GET",
                 url,
-                what=WHAT,
-                headers=_signature(account, key, b"", now),
+                service=SERVICE_NAME,
+                headers=_signature_headers(account, key, b"", now),
                 https_only=not account.config.get("allows_http"),
-                max_bytes=ANSWER_BYTES,
+                max_bytes=MAX_ANSWER_BYTES,
                 truncate=True,
             )
         except PluginError as error:
             return CannotTell(error.message)
         answer = json_object(response.body) or {}
-        found = answer.get("found") if response.status == 200 else None
-        if found is True:
-            return Found(_sent(answer, key))
-        if found is False:
+        is_found = answer.get("found") if response.status == 200 else None
+        if is_found is True:
+            return Found(_to_sent(answer, key))
+        if is_found is False:
             return Absent()
         return CannotTell(f"The receiver answered {response.status} without saying whether it has the post.")
 
 
 def build_document(post: Adapted, key: str) -> dict[str, Any]:
-    """The post as the receiver gets it."""
+    """Return the post as the receiver gets it."""
     payload = post.payload
     return {
         "type": "post",
@@ -227,34 +229,37 @@ def build_document(post: Adapted, key: str) -> dict[str, Any]:
         "is_ai_generated": payload.is_ai_generated,
         "media": [
             {
-                "url": one.url,
-                "mime_type": one.mime_type,
-                "role": one.role,
-                "alt_text": one.alt_text,
-                "bytes": one.bytes,
-                "name": one.name,
-                "width": one.width,
-                "height": one.height,
-                "duration": one.duration,
+                "url": asset.url,
+                "mime_type": asset.mime_type,
+                "role": asset.role,
+                "alt_text": asset.alt_text,
+                "bytes": asset.bytes,
+                "name": asset.name,
+                "width": asset.width,
+                "height": asset.height,
+                "duration": asset.duration,
             }
-            for one in payload.assets
+            for asset in payload.assets
         ],
         "settings": dict(payload.settings),
-        **_of_article(payload),
+        **_article_fields(payload),
     }
 
 
-def _of_article(payload: Payload) -> dict[str, Any]:
-    """What belongs to an article beside its words: its slug, its description and the like, and JSON-LD with its picture."""
+def _article_fields(payload: Payload) -> dict[str, Any]:
+    """Return an article's content, such as slug and description, and JSON-LD with its picture."""
     if payload.bucket != "blog":
         return {}
-    image = next((one.url for one in payload.assets if one.mime_type.startswith("image/")), "")
-    told = article.published_json_ld(payload.content, title=payload.title, image=image)
-    return {"content": {**payload.content, **({"json_ld": told} if told else {})}}
+    image = next((asset.url for asset in payload.assets if asset.mime_type.startswith("image/")), "")
+    json_ld = article.published_json_ld(payload.content, title=payload.title, image=image)
+    return {"content": {**payload.content, **({"json_ld": json_ld} if json_ld else {})}}
 
 
-def _signature(account: Account, key: str, body: bytes, now: datetime) -> dict[str, str]:
-    """Headers that sign `<key>.<seconds>.<body>`; the look-up has an empty body, and its address isn't signed."""
+def _signature_headers(account: Account, key: str, body: bytes, now: datetime) -> dict[str, str]:
+    """Return headers that sign `<key>.<seconds>.<body>`.
+
+    The look-up has an empty body, and its address isn't signed.
+    """
     now = now.astimezone(UTC)
     text = body.decode("utf-8")
     return {
@@ -264,36 +269,39 @@ def _signature(account: Account, key: str, body: bytes, now: datetime) -> dict[s
     }
 
 
-def _key_of(secret: str) -> bytes:
-    if not secret.startswith(PREFIX):
+def _decode_secret(secret: str) -> bytes:
+    """Return the bytes of a secret; empty where it isn't in the form of Standard Webhooks."""
+    if not secret.startswith(SECRET_PREFIX):
         return b""
     try:
-        return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError):
         return b""
 
 
-def _may_be_called(account: Account, address: str) -> bool:
+def _is_allowed_scheme(account: Account, address: str) -> bool:
+    """Return whether the address is https, or the operator lets webhooks go without TLS."""
     return address.startswith("https://") or bool(account.config.get("allows_http"))
 
 
-def _sent(answer: Mapping[str, Any], key: str) -> Sent:
-    """The receiver's own id and address of the post, where it gives them."""
-    identity, url = answer.get("id"), answer.get("url")
-    is_address = isinstance(url, str) and len(url) <= URL_MAX and settings_of.is_web_address(url)
+def _to_sent(answer: Mapping[str, Any], key: str) -> Sent:
+    """Return the post with the receiver's own id and address, where its answer has them."""
+    post_id, url = answer.get("id"), answer.get("url")
+    is_address = isinstance(url, str) and len(url) <= MAX_URL_CHARACTERS and settings_of.is_web_address(url)
     return Sent(
-        external_id=identity if isinstance(identity, str) and 0 < len(identity) <= ID_MAX else key,
+        external_id=post_id if isinstance(post_id, str) and 0 < len(post_id) <= MAX_ID_CHARACTERS else key,
         url=str(url) if is_address else "",
     )
 
 
-def _fail(response: Response, now: datetime) -> NoReturn:
-    fail(
+def _raise_for_response(response: Response, now: datetime) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
+    raise_from_table(
         _ERRORS,
         response,
-        what=WHAT,
+        service=SERVICE_NAME,
         code="",
-        words=words_of(response, "error.message", "error", "message", "detail"),
+        platform_message=platform_message_of(response, "error.message", "error", "message", "detail"),
         now=now,
         is_commit=True,
         after=retry_after(response.headers, now=now),

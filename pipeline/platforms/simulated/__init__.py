@@ -1,8 +1,8 @@
-"""A platform that reaches nobody, for demonstration, tests and test tokens; it speaks HTTP like a real one.
+"""Publishes to a simulated server that nobody reads, for demonstration, tests and test tokens.
 
-The server (`https://simulated.invalid`) knows no idempotency: two equal posts make two. Requests and answers
-are JSON, and every address below is under that host. `ref` is the publication's key, the same for each of its
-tries.
+It speaks HTTP like a real platform. The server (`https://simulated.invalid`) knows no idempotency: two equal
+posts make two. Requests and answers are JSON, and every address below is under that host. `ref` is the
+publication's key, the same for each of its tries.
 
 `POST /posts` with `{"ref", "outlet", "title", "body", "bucket", "revision", "script"}`
     `script` is a list of words that tells the server how to answer. The n-th POST with the same `ref` plays
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
 
 BASE_URL = "https://simulated.invalid"
-TEXT_LIMIT = 5_000
-METRICS_PAGE = 100
-MAX_SCRIPT = 20
+MAX_TEXT_CHARACTERS = 5_000
+IDS_PER_METRICS_CALL = 100
+MAX_SCRIPT_WORDS = 20
 SCRIPT_WORDS = (
     "ok",
     "slow",
@@ -80,11 +80,11 @@ SCRIPT_WORDS = (
 
 _CREATED = 201
 _OK = 200
-_GONE = 204
-_REJECTED = frozenset({400, 422})
-_LOCKED_OUT = frozenset({401, 403})
-_BUSY = frozenset({429, 503})
-_HALF_LIFE = {
+_NO_CONTENT = 204
+_REJECTED_STATUSES = frozenset({400, 422})
+_UNAUTHORIZED_STATUSES = frozenset({401, 403})
+_BUSY_STATUSES = frozenset({429, 503})
+_HALF_LIFE_SECONDS = {
     "impressions": 6 * 3600,
     "views": 8 * 3600,
     "likes": 10 * 3600,
@@ -95,7 +95,7 @@ _HALF_LIFE = {
 
 
 def made_up_metrics(post_id: str, published_at: datetime, now: datetime) -> dict[str, int]:
-    """Cumulative counts that look lived: the same for the same arguments, never falling as `now` goes on.
+    """Return plausible cumulative counts, the same for the same arguments; none falls as `now` goes on.
 
     Each metric nears its own final value, half of which it has after some hours; likes, comments, shares and
     clicks stay below views, views below impressions.
@@ -108,11 +108,12 @@ def made_up_metrics(post_id: str, published_at: datetime, now: datetime) -> dict
     finals["comments"] = finals["likes"] * (5 + digest[4] % 20) // 100
     finals["shares"] = finals["likes"] * (5 + digest[5] % 30) // 100
     finals["clicks"] = finals["views"] * (1 + digest[6] % 6) // 100
-    # Whole numbers throughout: rounding can then never take back what was counted.
-    return {metric: finals[metric] * seconds // (seconds + _HALF_LIFE[metric]) for metric in METRICS}
+    # Integer arithmetic, so that rounding never lowers a count.
+    return {metric: finals[metric] * seconds // (seconds + _HALF_LIFE_SECONDS[metric]) for metric in METRICS}
 
 
 def _script_problems(script: object, field: str) -> list[Problem]:
+    """Return the problems of a script given in the settings or with a payload."""
     if not isinstance(script, list | tuple):
         return [Problem(field, "invalid", "The script has to be a list of words.")]
     problems = [
@@ -120,18 +121,19 @@ def _script_problems(script: object, field: str) -> list[Problem]:
         for word in script
         if word not in SCRIPT_WORDS
     ]
-    if len(script) > MAX_SCRIPT:
-        problems.append(Problem(field, "too_long", f"The script has more than {MAX_SCRIPT} words."))
+    if len(script) > MAX_SCRIPT_WORDS:
+        problems.append(Problem(field, "too_long", f"The script has more than {MAX_SCRIPT_WORDS} words."))
     return problems
 
 
 def _settings_script(payload: Payload) -> object:
-    """The script that this one payload brings; a single word needs no list. None where it brings none."""
+    """Return the script of this one payload; a single word needs no list. `None` without one."""
     script = payload.settings.get("script")
     return [script] if isinstance(script, str) else script
 
 
-def _script(account: Account, payload: Payload) -> list[str]:
+def _script_of(account: Account, payload: Payload) -> list[str]:
+    """Return the script that the server is to play: the payload's own, else the account's."""
     own = _settings_script(payload)
     script = own if isinstance(own, list | tuple) else account.config.get("script", ())
     return [str(word) for word in script]
@@ -147,10 +149,10 @@ class Simulated(Platform):
     is_connectable = False
     can_reconcile = True
     settles = timedelta(0)
-    """Its server ends with the call, and lists what it stored at once."""
+    """The server ends with the call, and lists what it stored at once."""
     can_remove = True
     metrics_given = METRICS
-    text_limit = TEXT_LIMIT
+    text_limit = MAX_TEXT_CHARACTERS
     config_schema: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
@@ -158,7 +160,7 @@ class Simulated(Platform):
                 "type": "array",
                 "title": "How it answers, try by try",
                 "items": {"enum": list(SCRIPT_WORDS)},
-                "maxItems": MAX_SCRIPT,
+                "maxItems": MAX_SCRIPT_WORDS,
                 "default": [],
             }
         },
@@ -179,13 +181,13 @@ class Simulated(Platform):
 
     def length(self, account: Account, post: Adapted) -> Length:
         del account
-        return Length(len(post.payload.body), TEXT_LIMIT, self.text_unit)
+        return Length(len(post.payload.body), MAX_TEXT_CHARACTERS, self.text_unit)
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems: list[Problem] = []
         length = self.length(account, post)
-        if length.count > TEXT_LIMIT:
-            message = f"The text has {length.count} characters; {TEXT_LIMIT} are the most."
+        if length.count > MAX_TEXT_CHARACTERS:
+            message = f"The text has {length.count} characters; {MAX_TEXT_CHARACTERS} are the most."
             problems.append(Problem("body", "too_long", message))
         script = _settings_script(post.payload)
         if script is not None:
@@ -211,7 +213,7 @@ class Simulated(Platform):
             "body": payload.body,
             "bucket": payload.bucket,
             "revision": payload.revision,
-            "script": _script(account, payload),
+            "script": _script_of(account, payload),
         }
         try:
             response = http.request("POST", f"{BASE_URL}/posts", json=body)
@@ -222,7 +224,7 @@ class Simulated(Platform):
             message = f"The platform couldn't be reached: {error}"
             raise TryLater(message) from error
         sent = _read_post(json_object(response.body)) if response.status == _CREATED else None
-        return sent if sent is not None else _fail(response, now)
+        return sent if sent is not None else _raise_for_response(response, now)
 
     def reconcile(
         self,
@@ -234,7 +236,7 @@ class Simulated(Platform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """Never raises an anticipated failure: whatever isn't a proof is `CannotTell`."""
+        """Look the key up; whatever isn't a proof is `CannotTell`, so no anticipated failure is raised."""
         del account, post, state, now
         try:
             response = http.request("GET", f"{BASE_URL}/posts?ref={quote(key, safe='')}")
@@ -248,7 +250,7 @@ class Simulated(Platform):
             return CannotTell("The platform's list of posts couldn't be read.")
         if not posts:
             return Absent()
-        # More than one would be a post that was sent twice: the first is the one that people have seen.
+        # More than one means that the post was sent twice: the first is the one that people have seen.
         sent = _read_post(posts[0])
         if sent is None:
             return CannotTell("The platform's list of posts couldn't be read.")
@@ -261,23 +263,27 @@ class Simulated(Platform):
         except OutboundError as error:
             message = f"The platform couldn't be reached: {error}."
             raise TryLater(message) from error
-        if response.status != _GONE:
+        if response.status != _NO_CONTENT:
             message = f"The platform answered {response.status} when it was asked to take the post back."
             raise TryLater(message, platform_status=response.status)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        """Raises `TryLater` or `NeedsReconnect`; a post that the platform doesn't know is `unavailable`."""
+        """Return the counts; a post that the platform doesn't know is `unavailable`.
+
+        Raises `TryLater` or `NeedsReconnect`.
+        """
         del account
         counts: dict[str, Any] = {}
-        ids = list(dict.fromkeys(one.external_id for one, _ in sent))
-        for start in range(0, len(ids), METRICS_PAGE):
-            counts.update(_read_metrics(ids[start : start + METRICS_PAGE], http, now))
-        return tuple(_samples(counts.get(one.external_id)) for one, _ in sent)
+        ids = list(dict.fromkeys(post.external_id for post, _ in sent))
+        for start in range(0, len(ids), IDS_PER_METRICS_CALL):
+            counts.update(_read_metrics(ids[start : start + IDS_PER_METRICS_CALL], http, now))
+        return tuple(_samples_of(counts.get(post.external_id)) for post, _ in sent)
 
 
 def _read_post(answer: object) -> Sent | None:
+    """Return a post that the server answered; `None` where it can't be read."""
     if not isinstance(answer, dict):
         return None
     external_id, url = answer.get("id"), answer.get("url")
@@ -286,28 +292,35 @@ def _read_post(answer: object) -> Sent | None:
     return Sent(external_id=external_id, url=url)
 
 
-def _said(response: Response) -> tuple[str, str | None]:
-    """The platform's own words for what is wrong, and the field that it names."""
+def _error_of(response: Response) -> tuple[str, str | None]:
+    """Return the server's error message, and the field that it names."""
     answer = json_object(response.body) or {}
     error, field = answer.get("error"), answer.get("field")
-    words = error if isinstance(error, str) and error else "no reason given"
-    return words, field if isinstance(field, str) and field else None
+    platform_message = error if isinstance(error, str) and error else "no reason given"
+    return platform_message, field if isinstance(field, str) and field else None
 
 
-def _fail(response: Response, now: datetime) -> NoReturn:
-    """Only the statuses for which the protocol says that nothing was stored are proof of that."""
+def _raise_for_response(response: Response, now: datetime) -> NoReturn:
+    """Raise the plug-in error for a failed commit.
+
+    Only the statuses for which the protocol says that nothing was stored are proof of that.
+    """
     status = response.status
-    words, field = _said(response)
-    if status in _BUSY:
-        message = f"The platform asks to wait: {words}"
+    platform_message, field = _error_of(response)
+    if status in _BUSY_STATUSES:
+        message = f"The platform asks to wait: {platform_message}"
         after = retry_after(response.headers, now=now)
         raise TryLater(
-            message, code="rate_limited", after=after, platform_status=status, platform_message=words
+            message,
+            code="rate_limited",
+            after=after,
+            platform_status=status,
+            platform_message=platform_message,
         )
-    if status in _REJECTED:
-        message = f"The platform refused the post: {words}"
-        raise Refused(message, field=field, platform_status=status, platform_message=words)
-    if status in _LOCKED_OUT:
+    if status in _REJECTED_STATUSES:
+        message = f"The platform refused the post: {platform_message}"
+        raise Refused(message, field=field, platform_status=status, platform_message=platform_message)
+    if status in _UNAUTHORIZED_STATUSES:
         message = "The platform no longer accepts this account's credentials; connect it again."
         raise NeedsReconnect(message, platform_status=status)
     message = f"The platform answered {status}, which doesn't tell whether it took the post."
@@ -315,13 +328,14 @@ def _fail(response: Response, now: datetime) -> NoReturn:
 
 
 def _read_metrics(ids: Sequence[str], http: Client, now: datetime) -> dict[str, Any]:
-    query = ",".join(quote(one, safe="") for one in ids)
+    """Return the counts of these posts by id."""
+    query = ",".join(quote(post_id, safe="") for post_id in ids)
     try:
         response = http.request("GET", f"{BASE_URL}/metrics?ids={query}")
     except OutboundError as error:
         message = f"The platform couldn't be asked for its counts: {error}"
         raise TryLater(message) from error
-    if response.status in _LOCKED_OUT:
+    if response.status in _UNAUTHORIZED_STATUSES:
         message = "The platform no longer accepts this account's credentials; connect it again."
         raise NeedsReconnect(message, platform_status=response.status)
     answer = json_object(response.body) if response.status == _OK else None
@@ -333,13 +347,15 @@ def _read_metrics(ids: Sequence[str], http: Client, now: datetime) -> dict[str, 
     return counts
 
 
-def _samples(counts: object) -> tuple[Sample, ...]:
-    given = counts if isinstance(counts, dict) else {}
-    return tuple(_sample(metric, given.get(metric)) for metric in METRICS)
+def _samples_of(counts: object) -> tuple[Sample, ...]:
+    """Return the samples of one post's counts."""
+    values = counts if isinstance(counts, dict) else {}
+    return tuple(_to_sample(metric, values.get(metric)) for metric in METRICS)
 
 
-def _sample(metric: str, value: object) -> Sample:
-    # A bool is an int to Python, and no count.
+def _to_sample(metric: str, value: object) -> Sample:
+    """Return one metric's sample; `unavailable` where the value is no count."""
+    # In Python a bool is an int, but it is no count.
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Sample(metric, value)
     return Sample(metric, None, "unavailable")

@@ -1,7 +1,8 @@
-"""A Slack channel, written to by an app's bot or by an incoming webhook.
+"""Publishes to a Slack channel, as an app's bot or through an incoming webhook.
 
-Limits and errors: docs.slack.dev and python-slack-sdk 3.43.0, read on 2026-11-20. A bot's message carries the key of
-its publication in its metadata, so that a bot that may read the channel finds it again; a webhook can read nothing.
+Limits and errors: docs.slack.dev and python-slack-sdk 3.43.0, read on 2026-11-20. A bot's message carries the
+key of its publication in its metadata, so that a bot that may read the channel finds it again; a webhook can
+read nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, images_of, utf16_units
-from pipeline.platforms.slack.errors import WHAT, fail_by
+from pipeline.platforms.slack.errors import SERVICE_NAME, raise_for_response
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,
@@ -45,26 +46,26 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
     from pipeline.platforms.payload_types import Adapted, Length, Payload
 
-TEXT_MAX = 4000
-"""Slack takes up to 40 000 and cuts them, and advises this."""
-SECTION_MAX = 3000
-IMAGES_MOST = 49
-"""Blocks of a message are 50, of which the words take one."""
-ALT_MAX = 2000
+MAX_TEXT_UNITS = 4000
+"""Slack's advice; it accepts up to 40 000 and cuts longer texts."""
+MAX_SECTION_UNITS = 3000
+MAX_IMAGES = 49
+"""A message has up to 50 blocks, of which the text takes one."""
+MAX_ALT_CHARACTERS = 2000
 EVENT_TYPE = "publication"
-PAGE, PAGES = 200, 5
+MESSAGES_PER_PAGE, MAX_PAGES = 200, 5
 """Messages that a look-up reads at once, and how often."""
-CLOCKS = timedelta(minutes=10)
+CLOCK_TOLERANCE = timedelta(minutes=10)
 """By how much our clock and Slack's may differ."""
 
 _UNIT = "UTF-16 units"
-_BOT = re.compile(r"xoxb-[A-Za-z0-9-]{10,300}")
-_WEBHOOK = re.compile(
+_BOT_TOKEN = re.compile(r"xoxb-[A-Za-z0-9-]{10,300}")
+_WEBHOOK_URL = re.compile(
     r"https://hooks\.slack(?:-gov)?\.com/(?:services|workflows)/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/[A-Za-z0-9/]{8,100}"
 )
-_CHANNEL = re.compile(r"[CGD][A-Z0-9]{6,20}")
-_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,8}")
-_READS = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
+_CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{6,20}")
+_TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,8}")
+_HISTORY_SCOPES = {"C": "channels:history", "G": "groups:history", "D": "im:history"}
 
 
 class Slack(Platform):
@@ -81,14 +82,17 @@ class Slack(Platform):
     # One message a second in one channel.
     pace = Pace(gap=timedelta(seconds=1))
     rules: ClassVar = {
-        "text": BucketRule(TEXT_MAX, utf16_units, _UNIT),
+        "text": BucketRule(MAX_TEXT_UNITS, utf16_units, _UNIT),
         "image": BucketRule(
-            SECTION_MAX,
+            MAX_SECTION_UNITS,
             utf16_units,
             _UNIT,
             needs_text=False,
             images=MediaRule(
-                ("image/jpeg", "image/png", "image/gif"), IMAGES_MOST, 50 * MEBIBYTE, alt_max=ALT_MAX
+                ("image/jpeg", "image/png", "image/gif"),
+                MAX_IMAGES,
+                50 * MEBIBYTE,
+                alt_max=MAX_ALT_CHARACTERS,
             ),
             needs="image",
         ),
@@ -111,19 +115,19 @@ class Slack(Platform):
             max_length=30,
         ),
         Setting("link_preview", "Show a preview of links", kind="flag", default=True, is_required=False),
-        *FITTING,
+        *FITTING_SETTINGS,
     )
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         clean = super().clean_config(config)
-        if "channel" in clean and not _CHANNEL.fullmatch(clean["channel"]):
+        if "channel" in clean and not _CHANNEL_ID.fullmatch(clean["channel"]):
             message = "Give the channel's number, such as C0123456789."
             raise ConfigInvalid([Problem("config.channel", "invalid", message)])
         return clean
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
         clean = super().clean_credentials(credentials)
-        if not _BOT.fullmatch(clean["token"]) and not _WEBHOOK.fullmatch(clean["token"]):
+        if not _BOT_TOKEN.fullmatch(clean["token"]) and not _WEBHOOK_URL.fullmatch(clean["token"]):
             message = (
                 "Give a bot token (xoxb-…), or a webhook's address (https://hooks.slack.com/services/…)."
             )
@@ -132,22 +136,21 @@ class Slack(Platform):
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         if _is_webhook(account):
-            found = re.search(r"/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/", account.credentials["token"])
+            match = re.search(r"/(T[A-Z0-9]+)/([AB][A-Z0-9]+)/", account.credentials["token"])
             return AccountInfo(
-                external_id="/".join(found.groups()) if found else account.outlet,
+                external_id="/".join(match.groups()) if match else account.outlet,
                 notes=("Slack has no way to try a webhook unseen: the first post shows that it works.",),
             )
         if not account.config.get("channel"):
             message = "A bot needs a channel to post in."
             raise Refused(message, code="channel_missing", field="config.channel", action=_SET_CHANNEL)
-        response = ask(
-            http, "POST", f"{account.base_url}/auth.test", what=WHAT, form={}, headers=_headers(account)
-        )
+        url = f"{account.base_url}/auth.test"
+        response = ask(http, "POST", url, service=SERVICE_NAME, form={}, headers=_auth_headers(account))
         answer = json_object(response.body) or {}
         if answer.get("ok") is not True:
-            fail_by(response, now, is_commit=False)
+            raise_for_response(response, now, is_commit=False)
         scopes = tuple(
-            one.strip() for one in response.headers.get("x-oauth-scopes", "").split(",") if one.strip()
+            scope.strip() for scope in response.headers.get("x-oauth-scopes", "").split(",") if scope.strip()
         )
         if scopes and "chat:write" not in scopes:
             message = "The Slack app lacks the scope chat:write."
@@ -160,23 +163,23 @@ class Slack(Platform):
             url=str(answer.get("url") or ""),
             scopes=scopes,
             limits={name: str(answer.get(name) or "") for name in ("bot_id", "user_id", "url")},
-            notes=_notes(account, scopes),
+            notes=_scope_notes(account, scopes),
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
-        return fit_text(payload, replace(self.rules[payload.bucket], count=_count), account.config)
+        return fit_text(payload, replace(self.rules[payload.bucket], count=_count_escaped), account.config)
 
     def length(self, account: Account, post: Adapted) -> Length:
-        return super().length(account, _as_written(post))
+        return super().length(account, _with_escaped_parts(post))
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
-        problems = list(super().validate(account, _as_written(post)))
+        problems = list(super().validate(account, _with_escaped_parts(post)))
         if post.payload.bucket == "image":
             message = "Slack fetches pictures: this one has no address that begins with https://."
             problems += [
                 Problem(f"assets[{index}]", "no_public_address", message)
-                for index, one in enumerate(images_of(post.payload.assets))
-                if not one.url.startswith("https://")
+                for index, image in enumerate(images_of(post.payload.assets))
+                if not image.url.startswith("https://")
             ]
         return tuple(problems)
 
@@ -191,8 +194,8 @@ class Slack(Platform):
         now: datetime,
     ) -> Prepared:
         del account, post, http, key
-        # A look-up reads from here on.
-        return Prepared({**state, "began": state.get("began") or int((now - CLOCKS).timestamp())})
+        # A look-up reads the channel's messages from this time on.
+        return Prepared({**state, "began": state.get("began") or int((now - CLOCK_TOLERANCE).timestamp())})
 
     def commit(
         self,
@@ -205,26 +208,30 @@ class Slack(Platform):
         now: datetime,
     ) -> Sent:
         del state
-        message = _message(account, post)
+        message = _build_message(account, post)
         if _is_webhook(account):
-            response = ask_once(http, "POST", account.credentials["token"], what=WHAT, json=message)
+            response = ask_once(
+                http, "POST", account.credentials["token"], service=SERVICE_NAME, json=message
+            )
             if response.status != 200 or response.body.strip() != b"ok":
-                fail_by(response, now, is_commit=True)
+                raise_for_response(response, now, is_commit=True)
             return Sent(external_id="")
         channel = account.config.get("channel")
         if not channel:
-            words = "A bot needs a channel to post in."
-            raise NeedsReconnect(words, code="channel_missing", action=_SET_CHANNEL)
+            no_channel = "A bot needs a channel to post in."
+            raise NeedsReconnect(no_channel, code="channel_missing", action=_SET_CHANNEL)
         message |= {
             "channel": channel,
             "metadata": {"event_type": EVENT_TYPE, "event_payload": {"key": key}},
         }
         url = f"{account.base_url}/chat.postMessage"
-        response = ask_once(http, "POST", url, what=WHAT, json=message, headers=_headers(account))
+        response = ask_once(
+            http, "POST", url, service=SERVICE_NAME, json=message, headers=_auth_headers(account)
+        )
         answer = json_object(response.body) or {}
         if response.status != 200 or answer.get("ok") is not True:
-            fail_by(response, now, is_commit=True)
-        return _sent(account, answer.get("channel"), answer.get("ts"))
+            raise_for_response(response, now, is_commit=True)
+        return _to_sent(account, answer.get("channel"), answer.get("ts"))
 
     def reconcile(
         self,
@@ -238,25 +245,25 @@ class Slack(Platform):
     ) -> Found | Absent | CannotTell:
         if _is_webhook(account):
             return CannotTell("A Slack webhook can't read what stands in a channel.")
-        asked = {
+        query = {
             "channel": account.config.get("channel", ""),
-            "limit": str(PAGE),
+            "limit": str(MESSAGES_PER_PAGE),
             "include_all_metadata": "true",
             **({"oldest": str(state["began"])} if state.get("began") else {}),
         }
         text = _escape(post.payload.body)
         try:
-            for _ in range(PAGES):
-                answer = _read(account, "conversations.history", asked, http=http, now=now)
-                found = _look(account, answer.get("messages"), key, text)
+            for _ in range(MAX_PAGES):
+                answer = _call_method(account, "conversations.history", query, http=http, now=now)
+                found = _find_in_messages(account, answer.get("messages"), key, text)
                 if found is not None:
                     return found
                 if answer.get("has_more") is not True:
                     return Absent()
-                asked["cursor"] = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+                query["cursor"] = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
         except PluginError as error:
             return CannotTell(error.message)
-        return CannotTell(f"The channel has more than {PAGE * PAGES} messages since.")
+        return CannotTell(f"The channel has more than {MESSAGES_PER_PAGE * MAX_PAGES} messages since.")
 
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
@@ -264,8 +271,8 @@ class Slack(Platform):
         del post
         if _is_webhook(account) or not sent.external_id:
             return None
-        asked = {"channel": str(sent.details.get("channel", "")), "message_ts": sent.external_id}
-        answer = _read(account, "chat.getPermalink", asked, http=http, now=now)
+        query = {"channel": str(sent.details.get("channel", "")), "message_ts": sent.external_id}
+        answer = _call_method(account, "chat.getPermalink", query, http=http, now=now)
         link = answer.get("permalink")
         return {"url": link} if isinstance(link, str) and link.startswith("https://") else None
 
@@ -275,69 +282,76 @@ class Slack(Platform):
             raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
         body = {"channel": sent.details.get("channel", account.config.get("channel")), "ts": sent.external_id}
         url = f"{account.base_url}/chat.delete"
-        response = ask(http, "POST", url, what=WHAT, json=body, headers=_headers(account))
+        response = ask(http, "POST", url, service=SERVICE_NAME, json=body, headers=_auth_headers(account))
         answer = json_object(response.body) or {}
         if answer.get("ok") is True or answer.get("error") == "message_not_found":
             return
         if answer.get("error") in {"cant_delete_message", "compliance_exports_prevent_deletion"}:
             message = "Slack doesn't let the app delete this message."
             raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
-        fail_by(response, now, is_commit=False)
+        raise_for_response(response, now, is_commit=False)
 
 
 _SET_CHANNEL = "Set the channel in the outlet's settings."
 
 
 def _is_webhook(account: Account) -> bool:
+    """Return whether the account writes through a webhook, not as a bot."""
     return not str(account.credentials.get("token", "")).startswith("xoxb-")
 
 
-def _headers(account: Account) -> dict[str, str]:
+def _auth_headers(account: Account) -> dict[str, str]:
     return {"Authorization": f"Bearer {account.credentials['token']}"}
 
 
-def _notes(account: Account, scopes: tuple[str, ...]) -> tuple[str, ...]:
-    needed = _READS.get(str(account.config.get("channel", ""))[:1], "channels:history")
+def _scope_notes(account: Account, scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a note where the bot may not read the channel."""
+    needed = _HISTORY_SCOPES.get(str(account.config.get("channel", ""))[:1], "channels:history")
     if not scopes or needed in scopes:
         return ()
     return (f"With the scope {needed} a post whose answer was lost is found again by itself.",)
 
 
 def _escape(text: str) -> str:
+    """Escape the text's `&`, `<` and `>`, which are Slack's markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _count(text: str) -> int:
+def _count_escaped(text: str) -> int:
+    """Return the length of a text once it is escaped."""
     return utf16_units(_escape(text))
 
 
-def _as_written(post: Adapted) -> Adapted:
+def _with_escaped_parts(post: Adapted) -> Adapted:
+    """Return the post with its parts escaped, as it is sent."""
     return replace(post, parts=tuple(_escape(part) for part in post.parts))
 
 
-def _message(account: Account, post: Adapted) -> dict[str, Any]:
-    words, shows_links = _escape(post.payload.body), bool(account.config.get("link_preview", True))
-    # Without Slack's marks, so that a star stays a star.
+def _build_message(account: Account, post: Adapted) -> dict[str, Any]:
+    """Return the message as Slack's API takes it."""
+    text, shows_links = _escape(post.payload.body), bool(account.config.get("link_preview", True))
+    # Slack's formatting is off, so that a star stays a star.
     message: dict[str, Any] = {
-        "text": words,
+        "text": text,
         "mrkdwn": False,
         "unfurl_links": shows_links,
         "unfurl_media": shows_links,
     }
     if post.payload.bucket == "image":
         blocks: list[dict[str, Any]] = []
-        if words:
-            blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": words, "verbatim": True}})
+        if text:
+            blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}})
         blocks += [
-            {"type": "image", "image_url": one.url, "alt_text": one.alt_text or post.payload.title or "–"}
-            for one in images_of(post.payload.assets)
+            {"type": "image", "image_url": image.url, "alt_text": image.alt_text or post.payload.title or "–"}
+            for image in images_of(post.payload.assets)
         ]
         message["blocks"] = blocks
     return message
 
 
-def _sent(account: Account, channel: object, ts: object) -> Sent:
-    if not isinstance(channel, str) or not isinstance(ts, str) or not _TS.fullmatch(ts):
+def _to_sent(account: Account, channel: object, ts: object) -> Sent:
+    """Return the message that Slack answered as `Sent`. Raises `OutcomeUnknown` where it names none."""
+    if not isinstance(channel, str) or not isinstance(ts, str) or not _TIMESTAMP.fullmatch(ts):
         message = "Slack said yes without saying to what."
         raise OutcomeUnknown(message, platform_status=200)
     site = str(account.profile.get("limits", {}).get("url", ""))
@@ -345,36 +359,37 @@ def _sent(account: Account, channel: object, ts: object) -> Sent:
     return Sent(external_id=ts, url=link, details={"channel": channel})
 
 
-def _read(
-    account: Account, method: str, asked: Mapping[str, str], *, http: Client, now: datetime
+def _call_method(
+    account: Account, method: str, query: Mapping[str, str], *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    url = f"{account.base_url}/{method}?{urlencode(asked)}"
-    response = ask(http, "GET", url, what=WHAT, headers=_headers(account))
+    """Call a method that only reads, and return its answer. Raises the plug-in error for a refusal."""
+    url = f"{account.base_url}/{method}?{urlencode(query)}"
+    response = ask(http, "GET", url, service=SERVICE_NAME, headers=_auth_headers(account))
     answer = json_object(response.body)
     if answer is None or answer.get("ok") is not True:
-        fail_by(response, now, is_commit=False)
+        raise_for_response(response, now, is_commit=False)
     return answer
 
 
-def _look(account: Account, messages: object, key: str, text: str) -> Found | CannotTell | None:
-    """None where none of these messages is ours, as far as that can be told."""
+def _find_in_messages(account: Account, messages: object, key: str, text: str) -> Found | CannotTell | None:
+    """Return the message with the key; `None` where none is ours, `CannotTell` where one may be."""
     if not isinstance(messages, list):
         return CannotTell("Slack's list of messages couldn't be read.")
-    unsure = False
+    is_unsure = False
     bot = account.profile.get("limits", {}).get("bot_id")
-    for one in messages:
-        if not isinstance(one, dict):
+    for message in messages:
+        if not isinstance(message, dict):
             return CannotTell("Slack's list of messages couldn't be read.")
-        metadata = one.get("metadata")
+        metadata = message.get("metadata")
         payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
         if isinstance(payload, dict) and payload.get("key") == key:
-            return Found(_sent(account, account.config.get("channel"), one.get("ts")))
-        # A message of ours whose key isn't shown could be the one.
-        is_ours = bool(one.get("bot_id")) and bot in {None, "", one.get("bot_id")}
-        unsure = unsure or (not payload and (is_ours or one.get("text") == text))
+            return Found(_to_sent(account, account.config.get("channel"), message.get("ts")))
+        # A message of our app whose metadata isn't shown could be this post.
+        is_ours = bool(message.get("bot_id")) and bot in {None, "", message.get("bot_id")}
+        is_unsure = is_unsure or (not payload and (is_ours or message.get("text") == text))
     return (
         CannotTell("The channel has messages of this app whose origin Slack doesn't show.")
-        if unsure
+        if is_unsure
         else None
     )
 

@@ -1,5 +1,6 @@
-"""What Slack's answers mean, of its Web API and of its webhooks: docs.slack.dev and python-slack-sdk 3.43.0, read on
-2026-11-20.
+"""Lists what the error answers of Slack's Web API and webhooks mean.
+
+Read in docs.slack.dev and python-slack-sdk 3.43.0, on 2026-11-20.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipeline.platforms.failures import Failure, fail
+from pipeline.platforms.failures import Failure, raise_from_table
 from pipeline.platforms.http_calls import json_object, retry_after
 from pipeline.plugins import (
     NeedsReconnect,
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Response
 
-UNSETTLED: Final = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
-"""Errors of Slack's own, which don't say whether the message was taken."""
+SLACK_OWN_ERRORS: Final = frozenset(
+    {"fatal_error", "internal_error", "request_timeout", "service_unavailable"}
+)
+"""Slack's internal errors, which don't tell whether the message was taken."""
 
 ERRORS: Final = (
     Failure(TryLater, "rate_limited", "Slack asks to wait.", status=429),
@@ -109,24 +112,28 @@ ERRORS: Final = (
     Failure(NeedsReconnect, "token_refused", "Slack no longer takes this token or webhook.", status=404),
     Failure(NeedsReconnect, "token_refused", "Slack no longer takes this token or webhook.", status=410),
 )
-WHAT = "Slack"
-_CODE = re.compile(r"[a-z_]{2,60}")
+SERVICE_NAME = "Slack"
+_ERROR_CODE = re.compile(r"[a-z_]{2,60}")
 
 
-def _code_of(response: Response) -> str:
-    """The error that Slack names; of a webhook it is the whole text, which proves nothing unless the status does."""
+def _error_code_of(response: Response) -> str:
+    """Return the error that Slack names; empty where it names none.
+
+    A webhook's whole text is the error, which proves nothing unless the status does.
+    """
     answer = json_object(response.body)
     code: object = ""
     if answer is not None:
         code = answer.get("error") if answer.get("ok") is False else ""
     elif response.status >= 400:
         code = response.body[:100].decode("ascii", "replace").strip()
-    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+    return code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else ""
 
 
-def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
-    code = _code_of(response)
-    if code in UNSETTLED:
+def raise_for_response(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
+    code = _error_code_of(response)
+    if code in SLACK_OWN_ERRORS:
         message = f"Slack had an error of its own: {code}."
         kind = OutcomeUnknown if is_commit else TryLater
         raise kind(message, platform_status=response.status, platform_message=code)
@@ -135,4 +142,13 @@ def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
         message = f"Slack refused it: {code}."
         raise Refused(message, platform_status=response.status, platform_message=code)
     after = retry_after(response.headers, now=now)
-    fail(ERRORS, response, what=WHAT, code=code, words=code, now=now, is_commit=is_commit, after=after)
+    raise_from_table(
+        ERRORS,
+        response,
+        service=SERVICE_NAME,
+        code=code,
+        platform_message=code,
+        now=now,
+        is_commit=is_commit,
+        after=after,
+    )

@@ -1,4 +1,4 @@
-"""What Telegram's answers mean; core.telegram.org/bots/api, and answers of the server."""
+"""Lists what Telegram's error answers mean; core.telegram.org/bots/api, and answers of the server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.failures import Failure, fail
+from pipeline.platforms.failures import Failure, raise_from_table
 from pipeline.platforms.http_calls import LONGEST_WAIT, json_object
 from pipeline.plugins import (
     NeedsReconnect,
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from config.core.http_client import Response
 
 
-WHAT = "Telegram"
-RIGHTS = "Make the bot an administrator of the chat who may post messages, then check the outlet."
+SERVICE_NAME = "Telegram"
+GIVE_RIGHT_TO_POST = "Make the bot an administrator of the chat who may post messages, then check the outlet."
 _ERRORS = (
     Failure(TryLater, "rate_limited", "Telegram asks to wait.", status=429),
     Failure(
@@ -38,7 +38,9 @@ _ERRORS = (
         "Get the token from @BotFather and connect the outlet again.",
         status=404,
     ),
-    Failure(NeedsReconnect, "no_right_to_post", "The bot may not post there.", RIGHTS, status=403),
+    Failure(
+        NeedsReconnect, "no_right_to_post", "The bot may not post there.", GIVE_RIGHT_TO_POST, status=403
+    ),
     Failure(
         NeedsReconnect,
         "chat_not_found",
@@ -51,7 +53,7 @@ _ERRORS = (
         NeedsReconnect,
         "no_right_to_post",
         "The bot may not post there.",
-        RIGHTS,
+        GIVE_RIGHT_TO_POST,
         status=400,
         words=(
             "not enough rights",
@@ -98,32 +100,36 @@ _ERRORS = (
 
 
 class ChatMoved(Exception):
+    """Raised where Telegram refused a call because the chat has another id now, which is `chat`."""
+
     def __init__(self, chat: str) -> None:
         super().__init__("The chat has another number now.")
         self.chat = chat
 
 
 def description_of(answer: Mapping[str, Any]) -> str:
-    words = answer.get("description")
-    return words[: http_calls.WORDS] if isinstance(words, str) else ""
+    """Return Telegram's error message; empty where the answer has none."""
+    description = answer.get("description")
+    return description[: http_calls.MAX_MESSAGE_CHARACTERS] if isinstance(description, str) else ""
 
 
-def fail_by(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+def raise_for_response(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
+    """Raise the plug-in error for a failed response; `ChatMoved` where the chat has another id now."""
     answer = json_object(response.body) or {}
     parameters = answer.get("parameters")
     parameters = parameters if isinstance(parameters, dict) else {}
-    moved, wait = parameters.get("migrate_to_chat_id"), parameters.get("retry_after")
-    if response.status == 400 and isinstance(moved, int):
-        raise ChatMoved(str(moved))
+    new_chat_id, wait = parameters.get("migrate_to_chat_id"), parameters.get("retry_after")
+    if response.status == 400 and isinstance(new_chat_id, int):
+        raise ChatMoved(str(new_chat_id))
     after = None
     if isinstance(wait, int) and not isinstance(wait, bool) and wait >= 0:
         after = min(timedelta(seconds=min(wait, 10**6)), LONGEST_WAIT)
-    fail(
+    raise_from_table(
         _ERRORS,
         response,
-        what=WHAT,
+        service=SERVICE_NAME,
         code="",
-        words=description_of(answer),
+        platform_message=description_of(answer),
         now=now,
         is_commit=is_commit,
         after=after,

@@ -1,7 +1,8 @@
-"""WordPress: an article as a draft, whose slug is the publication's key until one call makes it public.
+"""Publishes articles on WordPress: as a draft first, which one call makes public.
 
-Until then the draft is found by that slug. The call gives the article its own slug, so afterwards it is found by its
-id or by the key that its last block carries. Making it public twice changes nothing.
+Until then the draft is found by its slug, the publication's key. The call gives the article its own slug, so
+afterwards it is found by its id or by the key that its last block carries. Making it public twice changes
+nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipeline.platforms.article_html import ADDED, as_html, problem_without_words
+from pipeline.platforms.article_html import ARTICLE_SETTINGS, as_html, empty_article_problems
 from pipeline.platforms.base import (
     METRICS,
     Absent,
@@ -57,7 +58,7 @@ class WordPress(Platform):
     can_remove = True
     idempotency = "draft_flip"
     metrics_given = ("comments",)
-    # The site's own address is asked.
+    # No base address: each account's own site is called.
     api = Api(base_url="", version="wp/v2", reviewed_on=date(2026, 11, 20))
     settings: ClassVar[tuple[Setting, ...]] = (
         Setting("site", "Site address", "Such as https://blog.example.com.", kind="url"),
@@ -89,11 +90,11 @@ class WordPress(Platform):
             is_required=False,
             max_length=200,
         ),
-        *ADDED,
+        *ARTICLE_SETTINGS,
     )
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {
-        # WordPress limits neither words nor files (post_content is a LONGTEXT). Its types are those of
-        # wp_get_mime_types() in 6.1, read 2026-11-20; how large a file may be is each site's PHP's to say.
+        # WordPress limits neither text nor files (post_content is a LONGTEXT). Its types are those of
+        # wp_get_mime_types() in 6.1, read 2026-11-20; each site's PHP sets the size limit of a file.
         "blog": BucketRule(
             text_max=None,
             images=MediaRule(
@@ -104,19 +105,19 @@ class WordPress(Platform):
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
         site = config.get("site")
-        kept = super().clean_config(
+        clean = super().clean_config(
             {**config, "site": clean_address(site)} if isinstance(site, str) else config
         )
-        if ":" in kept["username"]:
+        if ":" in clean["username"]:
             message = "A user name has no colon."
             raise ConfigInvalid([Problem("config.username", "invalid", message)])
-        return kept
+        return clean
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         root, index = find_root(account, http=http, now=now)
         site = WordPressSite(root, account, http, now)
-        offered = index.get("authentication")
-        has_passwords = isinstance(offered, dict) and "application-passwords" in offered
+        authentication = index.get("authentication")
+        has_passwords = isinstance(authentication, dict) and "application-passwords" in authentication
         response = site.get("users/me", {"context": "edit"})
         if response.status == 401 and not has_passwords:
             message = "The site has application passwords switched off."
@@ -125,9 +126,9 @@ class WordPress(Platform):
             )
         user = read_object(response)
         if response.status != 200 or not is_id(user.get("id")):
-            site.fail(response)
-        may = user.get("capabilities")
-        may = may if isinstance(may, dict) else {}
+            site.raise_for_response(response)
+        capabilities = user.get("capabilities")
+        capabilities = capabilities if isinstance(capabilities, dict) else {}
         return AccountInfo(
             external_id=f"{root}#{user['id']}",
             handle=str(user.get("username") or user.get("slug") or account.config.get("username", "")),
@@ -135,7 +136,7 @@ class WordPress(Platform):
             url=str(index.get("home") or account.config.get("site", "")),
             scopes=tuple(str(role) for role in user.get("roles") or ()),
             config={"rest_root": root},
-            notes=_notes(account, may, root),
+            notes=_capability_notes(account, capabilities, root),
         )
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
@@ -147,7 +148,7 @@ class WordPress(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = super().validate(account, post)
-        return (*problems, *problem_without_words(post, problems))
+        return (*problems, *empty_article_problems(post, problems))
 
     def prepare(
         self,
@@ -177,22 +178,22 @@ class WordPress(Platform):
     ) -> Sent:
         del key
         site = WordPressSite(str(state["root"]), account, http, now)
-        wanted = str(account.config.get("status") or "publish")
+        wanted_status = str(account.config.get("status") or "publish")
         # Without a slug WordPress makes one of the title, by its own rules for the site's language.
-        values = {"status": wanted, "slug": str(post.payload.content.get("slug") or "")}
+        values = {"status": wanted_status, "slug": str(post.payload.content.get("slug") or "")}
         response = site.post_once(f"posts/{state['post']}", values)
         answer = read_object(response) if response.status == 200 else {}
         if not is_id(answer.get("id")):
-            site.fail(response, is_commit=True)
+            site.raise_for_response(response, is_commit=True)
         status = answer.get("status")
         if not isinstance(status, str) or not status:
             message = "The site's answer doesn't say what became of the article."
             raise OutcomeUnknown(message, platform_status=response.status)
-        if status == "draft" and wanted != "draft":
+        if status == "draft" and wanted_status != "draft":
             message = "The site kept the article as a draft."
             action = "Look for a plugin on the site that holds articles back, then retry."
             raise Refused(message, code="kept_as_draft", action=action, platform_status=response.status)
-        return _sent(site, answer)
+        return _to_sent(site, answer)
 
     def reconcile(
         self,
@@ -210,75 +211,83 @@ class WordPress(Platform):
             if not root:
                 root, _ = find_root(account, http=http, now=now)
             site = WordPressSite(str(root), account, http, now)
-            found = read_post(site, state["post"]) if "post" in state else find_post(site, key)
+            article = read_post(site, state["post"]) if "post" in state else find_post(site, key)
         except PluginError as error:
             return CannotTell(error.message)
-        if found is None:
+        if article is None:
             return Absent()
-        if found.get("status") == "trash":
+        if article.get("status") == "trash":
             return CannotTell(
                 "The article is in the site's trash, where nobody can tell whether it was public."
             )
-        return Absent() if _is_ours_to_publish(found, account, key) else Found(_sent(site, found))
+        return Absent() if _is_unpublished_draft(article, account, key) else Found(_to_sent(site, article))
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         site = _site_of(account, sent, http, now)
         response = site.delete(f"posts/{sent.external_id}")
         if read_object(response).get("code") == "rest_trash_not_supported":
-            # The site keeps no trash: deleting is then for good.
+            # The site has no trash, so the article is deleted for good.
             response = site.delete(f"posts/{sent.external_id}", {"force": "true"})
         if response.status != 200 and not is_gone(response):
-            site.fail(response)
+            site.raise_for_response(response)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
         return tuple(
-            _samples(_comments(_site_of(account, one, http, now), one.external_id)) for one, _ in sent
+            _samples_of(_count_comments(_site_of(account, post, http, now), post.external_id))
+            for post, _ in sent
         )
 
 
-def _notes(account: Account, may: Mapping[str, Any], root: str) -> tuple[str, ...]:
-    wanted = str(account.config.get("status") or "publish")
+def _capability_notes(account: Account, capabilities: Mapping[str, Any], root: str) -> tuple[str, ...]:
+    """Return notes on what the user may not do. Raises `NeedsReconnect` where they may not publish."""
+    wanted_status = str(account.config.get("status") or "publish")
     role = "Give the user the role Author or Editor on the site, then connect again."
-    if not may.get("edit_posts"):
+    if not capabilities.get("edit_posts"):
         message = "The user may not write articles on this site."
         raise NeedsReconnect(message, code="missing_right", action=role)
-    if wanted == "publish" and not may.get("publish_posts"):
+    if wanted_status == "publish" and not capabilities.get("publish_posts"):
         message = "The user may write articles on this site, but not publish them."
         action = "Give the user the role Author or Editor, or have articles wait for review."
         raise NeedsReconnect(message, code="missing_right", action=action)
     notes = []
-    if not may.get("upload_files"):
+    if not capabilities.get("upload_files"):
         notes.append("The user may not upload files: articles with images will be refused.")
-    if account.config.get("category") and not may.get("manage_categories"):
+    if account.config.get("category") and not capabilities.get("manage_categories"):
         notes.append("The user may not add categories: the category has to be there already.")
     if not root.startswith("https://"):
         notes.append("The site answers without https: the password travels readable.")
     return tuple(notes)
 
 
-def _is_ours_to_publish(found: Mapping[str, Any], account: Account, key: str) -> bool:
-    """Still the draft that the call would have changed. The call also takes the key out of the slug."""
-    if found.get("status") != "draft":
+def _is_unpublished_draft(article: Mapping[str, Any], account: Account, key: str) -> bool:
+    """Return whether the article is still the draft that the commit would have changed.
+
+    The commit also takes the key out of the slug, which tells where a draft is all that the outlet makes.
+    """
+    if article.get("status") != "draft":
         return False
-    return account.config.get("status") != "draft" or str(found.get("slug", "")).startswith(key)
+    return account.config.get("status") != "draft" or str(article.get("slug", "")).startswith(key)
 
 
-def _sent(site: WordPressSite, found: Mapping[str, Any]) -> Sent:
-    details = {"root": site.root, "status": str(found.get("status", ""))}
-    return Sent(external_id=str(found["id"]), url=str(found.get("link") or ""), details=details)
+def _to_sent(site: WordPressSite, article: Mapping[str, Any]) -> Sent:
+    """Return the article as `Sent`, with the root of the site's API."""
+    details = {"root": site.root, "status": str(article.get("status", ""))}
+    return Sent(external_id=str(article["id"]), url=str(article.get("link") or ""), details=details)
 
 
 def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> WordPressSite:
+    """Return the site that an article was sent to."""
     root = sent.details.get("root") or account.config.get("rest_root") or ""
     if not root:
         root, _ = find_root(account, http=http, now=now)
     return WordPressSite(str(root), account, http, now)
 
 
-def _comments(site: WordPressSite, number: str) -> int | None:
-    response = site.get("comments", {"post": number, "per_page": 1, "_fields": "id"})
+def _count_comments(site: WordPressSite, post_id: str) -> int | None:
+    """Return the number of comments; `None` where the article is gone or can't be read."""
+    response = site.get("comments", {"post": post_id, "per_page": 1, "_fields": "id"})
     total = str(response.headers.get("x-wp-total", response.headers.get("X-WP-Total", "")))
     if response.status != 200 or not total.isdecimal():
         if (
@@ -286,14 +295,16 @@ def _comments(site: WordPressSite, number: str) -> int | None:
             and read_object(response).get("code") == "rest_cannot_read_post"
         ):
             return None
-        site.fail(response)
-    # Of an article that is gone WordPress counts none, which isn't the same as an article without comments.
-    if total == "0" and read_post(site, int(number)) is None:
+        site.raise_for_response(response)
+    # WordPress answers 0 for an article that is gone, too, so 0 has to be checked.
+    if total == "0" and read_post(site, int(post_id)) is None:
         return None
     return int(total)
 
 
-def _samples(comments: int | None) -> tuple[Sample, ...]:
+def _samples_of(comments: int | None) -> tuple[Sample, ...]:
+    """Return the samples: comments are counted, the others unsupported."""
+
     def sample(metric: str) -> Sample:
         if metric != "comments":
             return Sample(metric, None, "unsupported")

@@ -1,4 +1,4 @@
-"""The way to a draft on a WordPress site, one step at a time, and how an article is found again there."""
+"""Makes a draft on a WordPress site, one step at a time, and finds an article again there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.platforms.article_html import ArticleElement, article_elements, unique_tags
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
-from pipeline.platforms.wordpress.site import GONE, WordPressSite, read_object
+from pipeline.platforms.wordpress.site import GONE_CODES, WordPressSite, read_object
 from pipeline.plugins import Refused
 
 if TYPE_CHECKING:
@@ -21,15 +21,18 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Account
     from pipeline.platforms.payload_types import Adapted, Payload
 
-SHOWN: Final = "id,status,slug,link"
-LONGEST_TERM: Final = 200
-"""Characters of a term's name (wp_terms.name, WordPress 6.1)."""
-PUBLIC: Final = frozenset({"publish", "private", "future"})
+POST_FIELDS: Final = "id,status,slug,link"
+MAX_TERM_CHARACTERS: Final = 200
+"""The longest name of a term (wp_terms.name, WordPress 6.1)."""
+PUBLIC_STATUSES: Final = frozenset({"publish", "private", "future"})
 
 
 @dataclass(frozen=True)
 class SiteImage:
-    """An image that the site has: `asset_url` is where the body names it, `url` where the site serves it."""
+    """An image that the site has.
+
+    `asset_url` is where the body refers to it, `url` where the site serves it.
+    """
 
     id: int
     url: str
@@ -38,89 +41,93 @@ class SiteImage:
 
 
 def is_named(html: str, asset_url: str) -> bool:
-    """Whether the body shows this image itself."""
+    """Return whether the body shows this image itself."""
     return f'src="{escape(asset_url)}"' in html
 
 
 def convert_to_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> str:
-    """The body in blocks, its images served by the site, those that it doesn't name at its end.
+    """Return the body in blocks, with images served by the site; those that it doesn't show are appended.
 
-    The last block carries the publication's key: WordPress keeps a block's attributes in the stored text, where its
-    search finds them, and leaves them out of the page.
+    The last block carries the publication's key: WordPress keeps a block's attributes in the stored text,
+    where its search finds them, and leaves them out of the page.
     """
-    appended = [one for one in pictures if not is_named(html, one.asset_url)]
-    for one in pictures:
-        html = html.replace(f'src="{escape(one.asset_url)}"', f'src="{escape(one.url)}"')
-    blocks = [_block_of(piece) for piece in article_elements(html)]
-    blocks += [_picture(one) for one in appended]
+    appended = [picture for picture in pictures if not is_named(html, picture.asset_url)]
+    for picture in pictures:
+        html = html.replace(f'src="{escape(picture.asset_url)}"', f'src="{escape(picture.url)}"')
+    blocks = [_block_of(element) for element in article_elements(html)]
+    blocks += [_image_block(picture) for picture in appended]
     if not blocks:
         blocks = [("html", {}, "")]
     name, attributes, inside = blocks[-1]
     blocks[-1] = (name, {**attributes, "metadata": {"name": key}}, inside)
-    return "\n\n".join(_written(*block) for block in blocks)
+    return "\n\n".join(_render_block(*block) for block in blocks)
 
 
-def _block_of(piece: ArticleElement) -> tuple[str, dict[str, Any], str]:
-    # The editor takes a paragraph or heading only as it writes them itself; the rest stays HTML.
-    if piece.is_bare and piece.tag == "p":
-        return "paragraph", {}, piece.html
-    if piece.is_bare and piece.tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
-        level = int(piece.tag[1])
-        return "heading", {} if level == 2 else {"level": level}, piece.html
-    return "html", {}, piece.html
+def _block_of(element: ArticleElement) -> tuple[str, dict[str, Any], str]:
+    """Return an element as a block: its name, attributes and HTML."""
+    # The editor accepts paragraphs and headings only as it writes them itself; the rest stays HTML.
+    if element.is_bare and element.tag == "p":
+        return "paragraph", {}, element.html
+    if element.is_bare and element.tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
+        level = int(element.tag[1])
+        return "heading", {} if level == 2 else {"level": level}, element.html
+    return "html", {}, element.html
 
 
-def _picture(one: SiteImage) -> tuple[str, dict[str, Any], str]:
-    image = f'<img src="{escape(one.url)}" alt="{escape(one.alt_text)}" class="wp-image-{one.id}"/>'
-    attributes = {"id": one.id, "sizeSlug": "full", "linkDestination": "none"}
+def _image_block(image_file: SiteImage) -> tuple[str, dict[str, Any], str]:
+    """Return an image as a block."""
+    image = f'<img src="{escape(image_file.url)}" alt="{escape(image_file.alt_text)}" class="wp-image-{image_file.id}"/>'
+    attributes = {"id": image_file.id, "sizeSlug": "full", "linkDestination": "none"}
     return "image", attributes, f'<figure class="wp-block-image size-full">{image}</figure>'
 
 
-def _written(name: str, attributes: dict[str, Any], inside: str) -> str:
-    given = f"{json.dumps(attributes, separators=(',', ':'))} " if attributes else ""
-    return f"<!-- wp:{name} {given}-->\n{inside}\n<!-- /wp:{name} -->"
+def _render_block(name: str, attributes: dict[str, Any], inside: str) -> str:
+    """Return a block as WordPress stores it, between comments."""
+    attributes_json = f"{json.dumps(attributes, separators=(',', ':'))} " if attributes else ""
+    return f"<!-- wp:{name} {attributes_json}-->\n{inside}\n<!-- /wp:{name} -->"
 
 
 def advance_draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
-    """One step towards the draft: an image, a term, the search for what is public already, the draft itself."""
-    # Ids of another site mean nothing here.
-    former = state if state.get("root") == site.root else {}
-    kept = {"media": {}, "terms": {}, **former, "root": site.root}
-    if "post" in kept:
-        return _still_there(site, kept)
+    """Take one step: an image, a term, the search for what is public already, the draft itself."""
+    # Ids of another site mean nothing on this one.
+    known_state = state if state.get("root") == site.root else {}
+    new_state = {"media": {}, "terms": {}, **known_state, "root": site.root}
+    if "post" in new_state:
+        return _reuse_draft(site, new_state)
     for asset in post.payload.assets:
-        if asset.url not in kept["media"]:
-            index = len(kept["media"])
-            media = _upload(site, file_of("file", asset, index), asset.alt_text, key)
-            return Prepared({**kept, "media": {**kept["media"], asset.url: media}}, is_done=False)
-    for taxonomy, name in _terms(site.account, post.payload):
-        if f"{taxonomy}:{name}" not in kept["terms"]:
-            terms = {**kept["terms"], f"{taxonomy}:{name}": _term(site, taxonomy, name)}
-            return Prepared({**kept, "terms": terms}, is_done=False)
-    if not kept.get("is_searched"):
-        return _search(site, kept, key)
-    return _draft(site, post, kept, key)
+        if asset.url not in new_state["media"]:
+            index = len(new_state["media"])
+            media = _upload_once(site, file_of("file", asset, index), asset.alt_text, key)
+            return Prepared({**new_state, "media": {**new_state["media"], asset.url: media}}, is_done=False)
+    for taxonomy, name in _needed_terms(site.account, post.payload):
+        if f"{taxonomy}:{name}" not in new_state["terms"]:
+            terms = {**new_state["terms"], f"{taxonomy}:{name}": _find_or_create_term(site, taxonomy, name)}
+            return Prepared({**new_state, "terms": terms}, is_done=False)
+    if not new_state.get("is_searched"):
+        return _search_public_post(site, new_state, key)
+    return _save_draft(site, post, new_state, key)
 
 
 def is_id(value: object) -> bool:
-    # A bool is an int to Python, and no id.
+    """Return whether a value is the id of something in WordPress."""
+    # In Python a bool is an int, but it is no id.
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _terms(account: Account, payload: Payload) -> list[tuple[str, str]]:
-    """The terms that the article needs, by taxonomy; each name once, however it is written."""
+def _needed_terms(account: Account, payload: Payload) -> list[tuple[str, str]]:
+    """Return the terms that the article needs as pairs of taxonomy and name; each name once."""
     category = str(account.config.get("category") or "").strip()
-    tags = [("tags", name[:LONGEST_TERM]) for name in unique_tags(payload.content.get("tags"))]
+    tags = [("tags", name[:MAX_TERM_CHARACTERS]) for name in unique_tags(payload.content.get("tags"))]
     return [("categories", category), *tags] if category else tags
 
 
-def _term(site: WordPressSite, taxonomy: str, name: str) -> int:
-    """The id of a term, which is made where the site has none of that name."""
+def _find_or_create_term(site: WordPressSite, taxonomy: str, name: str) -> int:
+    """Return the id of a term, which is created where the site has none of that name."""
     if taxonomy == "categories":
-        # Authors may not add one, but may use one that is there.
+        # Authors may not add a category, but may use one that is there.
         # Names are stored, and searched for, as HTML.
-        words = escape(name, quote=False)
-        rows = site.get_list(taxonomy, {"search": words, "per_page": 100, "_fields": "id,name"})
+        escaped_name = escape(name, quote=False)
+        rows = site.get_list(taxonomy, {"search": escaped_name, "per_page": 100, "_fields": "id,name"})
         for row in rows:
             if unescape(str(row.get("name", ""))).casefold() == name.casefold() and is_id(row.get("id")):
                 return int(row["id"])
@@ -129,116 +136,126 @@ def _term(site: WordPressSite, taxonomy: str, name: str) -> int:
     if response.status in {200, 201} and is_id(answer.get("id")):
         return int(answer["id"])
     data = answer.get("data")
-    there = data.get("term_id") if isinstance(data, dict) and answer.get("code") == "term_exists" else None
+    existing_id = (
+        data.get("term_id") if isinstance(data, dict) and answer.get("code") == "term_exists" else None
+    )
     if response.status == 403 and answer.get("code") == "rest_cannot_create":
-        kind = "category" if taxonomy == "categories" else "tag"
-        message = f"The site has no {kind} “{name}”, and the user may not add it."
-        action = f"Add the {kind} on the site, or give the user the role Editor, then retry."
+        term_type = "category" if taxonomy == "categories" else "tag"
+        message = f"The site has no {term_type} “{name}”, and the user may not add it."
+        action = f"Add the {term_type} on the site, or give the user the role Editor, then retry."
         raise Refused(message, code="no_such_term", action=action, platform_status=403)
-    if not is_id(there):
-        site.fail(response)
-    return int(str(there))
+    if not is_id(existing_id):
+        site.raise_for_response(response)
+    return int(str(existing_id))
 
 
-def _upload(site: WordPressSite, file: UploadFile, alt_text: str, key: str) -> dict[str, Any]:
-    """Upload a file once: its slug follows from the key and from what is in it."""
+def _upload_once(site: WordPressSite, file: UploadFile, alt_text: str, key: str) -> dict[str, Any]:
+    """Upload a file unless the site has it: its slug follows from the key and its content."""
     slug = f"{key}-{hashlib.sha256(file.content).hexdigest()[:12]}"
-    there = site.get_list("media", {"slug": slug, "_fields": "id,source_url"})
-    if there and is_id(there[0].get("id")) and there[0].get("source_url"):
-        return {"id": there[0]["id"], "url": str(there[0]["source_url"])}
+    existing = site.get_list("media", {"slug": slug, "_fields": "id,source_url"})
+    if existing and is_id(existing[0].get("id")) and existing[0].get("source_url"):
+        return {"id": existing[0]["id"], "url": str(existing[0]["source_url"])}
     fields = {"slug": slug, "title": alt_text[:100] or file.name, "alt_text": alt_text}
     response = site.upload("media", *build_multipart(fields, [file]))
     answer = read_object(response)
     if response.status not in {200, 201} or not is_id(answer.get("id")) or not answer.get("source_url"):
-        site.fail(response)
+        site.raise_for_response(response)
     return {"id": answer["id"], "url": str(answer["source_url"])}
 
 
-def _still_there(site: WordPressSite, state: Mapping[str, Any]) -> Prepared:
-    """A retry goes on with its draft; where somebody threw that away, the article is prepared anew."""
-    found = read_post(site, state["post"])
-    if found is None or found.get("status") == "trash":
+def _reuse_draft(site: WordPressSite, state: Mapping[str, Any]) -> Prepared:
+    """Go on with the draft; prepare the article again where a person deleted the draft."""
+    draft = read_post(site, state["post"])
+    if draft is None or draft.get("status") == "trash":
         return Prepared({name: state[name] for name in ("root", "media", "terms")}, is_done=False)
     return Prepared(dict(state))
 
 
-def _search(site: WordPressSite, state: Mapping[str, Any], key: str) -> Prepared:
-    """An article that is public already, from a call whose trace is lost, is never made again."""
-    found = _marked(site, key)
-    if found is None or found.get("slug") == key:
+def _search_public_post(site: WordPressSite, state: Mapping[str, Any], key: str) -> Prepared:
+    """Find an article that an earlier call made public, whose trace is lost, so that it isn't made again."""
+    article = _find_by_key_in_text(site, key)
+    if article is None or article.get("slug") == key:
         return Prepared({**state, "is_searched": True}, is_done=False)
-    return Prepared({**state, "is_searched": True, "post": found["id"]})
+    return Prepared({**state, "is_searched": True, "post": article["id"]})
 
 
-def _draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
-    """Make the draft, or bring the one that is there already to the newest words."""
-    found = _with_slug(site, key)
-    if found is not None and found.get("status") != "draft":
-        return Prepared({**state, "post": found["id"]})
-    values = _values(post, state, key)
-    response = site.post(f"posts/{found['id']}" if found else "posts", values)
+def _save_draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
+    """Create the draft, or update the one that is there already."""
+    existing = _find_by_slug(site, key)
+    if existing is not None and existing.get("status") != "draft":
+        return Prepared({**state, "post": existing["id"]})
+    values = _post_fields(post, state, key)
+    response = site.post(f"posts/{existing['id']}" if existing else "posts", values)
     answer = read_object(response)
     if response.status not in {200, 201} or not is_id(answer.get("id")):
-        site.fail(response)
+        site.raise_for_response(response)
     return Prepared({**state, "post": answer["id"]})
 
 
-def _values(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _post_fields(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the article's fields as the API takes them."""
     payload, media, terms = post.payload, state["media"], state["terms"]
     html = post.parts[0]
     pictures = [
-        SiteImage(media[one.url]["id"], media[one.url]["url"], one.url, one.alt_text)
-        for one in payload.assets
+        SiteImage(media[asset.url]["id"], media[asset.url]["url"], asset.url, asset.alt_text)
+        for asset in payload.assets
     ]
-    first = pictures[0] if pictures and not is_named(html, pictures[0].asset_url) else None
+    featured = pictures[0] if pictures and not is_named(html, pictures[0].asset_url) else None
     by_taxonomy: dict[str, list[int]] = {"categories": [], "tags": []}
-    for name, number in terms.items():
-        by_taxonomy[name.partition(":")[0]].append(number)
+    for name, term_id in terms.items():
+        by_taxonomy[name.partition(":")[0]].append(term_id)
     return {
         "status": "draft",
         "slug": key,
-        # Both are HTML to WordPress, which would take words in angle brackets for elements.
+        # Title and excerpt are HTML to WordPress, which would take words in angle brackets for elements.
         "title": escape(payload.title, quote=False),
-        "content": convert_to_blocks(html, [one for one in pictures if one is not first], key=key),
+        "content": convert_to_blocks(html, [image for image in pictures if image is not featured], key=key),
         "excerpt": escape(str(payload.content.get("meta_description") or ""), quote=False),
-        "featured_media": first.id if first else 0,
+        "featured_media": featured.id if featured else 0,
         "tags": by_taxonomy["tags"],
         **({"categories": by_taxonomy["categories"]} if by_taxonomy["categories"] else {}),
     }
 
 
-def read_post(site: WordPressSite, number: int) -> dict[str, Any] | None:
-    """The article as its editors see it; None where the site says that there is none of this id."""
-    response = site.get(f"posts/{number}", {"context": "edit", "_fields": SHOWN})
+def read_post(site: WordPressSite, post_id: int) -> dict[str, Any] | None:
+    """Return the article as its editors see it; `None` where the site has none of this id."""
+    response = site.get(f"posts/{post_id}", {"context": "edit", "_fields": POST_FIELDS})
     if is_gone(response):
         return None
     answer = read_object(response) if response.status == 200 else {}
     if not is_id(answer.get("id")) or not answer.get("status"):
-        site.fail(response)
+        site.raise_for_response(response)
     return answer
 
 
 def find_post(site: WordPressSite, key: str) -> dict[str, Any] | None:
-    return _with_slug(site, key) or _marked(site, key)
+    """Return the article by its slug or the key in its text; `None` where there is none."""
+    return _find_by_slug(site, key) or _find_by_key_in_text(site, key)
 
 
-def _with_slug(site: WordPressSite, key: str) -> dict[str, Any] | None:
-    rows = site.get_list("posts", {"slug": key, "status": "any", "context": "edit", "_fields": SHOWN})
+def _find_by_slug(site: WordPressSite, key: str) -> dict[str, Any] | None:
+    """Return the article whose slug is the key; `None` where there is none."""
+    rows = site.get_list("posts", {"slug": key, "status": "any", "context": "edit", "_fields": POST_FIELDS})
     return rows[0] if rows else None
 
 
-def _marked(site: WordPressSite, key: str) -> dict[str, Any] | None:
-    """The article whose text carries the key, published first; others that only speak of it are passed over."""
-    query = {"search": key, "status": "any", "context": "edit", "_fields": f"{SHOWN},content"}
-    rows = [row for row in site.get_list("posts", query) if f'"name":"{key}"' in _raw(row)]
-    rows.sort(key=lambda row: row.get("status") not in PUBLIC)
+def _find_by_key_in_text(site: WordPressSite, key: str) -> dict[str, Any] | None:
+    """Return the article whose text carries the key, a public one first.
+
+    Articles that merely mention the key are skipped.
+    """
+    query = {"search": key, "status": "any", "context": "edit", "_fields": f"{POST_FIELDS},content"}
+    rows = [row for row in site.get_list("posts", query) if f'"name":"{key}"' in _raw_content(row)]
+    rows.sort(key=lambda row: row.get("status") not in PUBLIC_STATUSES)
     return rows[0] if rows else None
 
 
-def _raw(row: Mapping[str, Any]) -> str:
+def _raw_content(row: Mapping[str, Any]) -> str:
+    """Return the stored text of an article."""
     content = row.get("content")
     return str(content.get("raw", "")) if isinstance(content, dict) else ""
 
 
 def is_gone(response: Response) -> bool:
-    return response.status in {404, 410} and read_object(response).get("code") in GONE
+    """Return whether the response says that the article is gone or in the trash."""
+    return response.status in {404, 410} and read_object(response).get("code") in GONE_CODES

@@ -1,6 +1,7 @@
-"""Speaks with one WordPress site over its REST API, and says of each failure what may be done about it.
+"""Calls one WordPress site's REST API, and maps its failures to plug-in errors.
 
-Error codes are WordPress's own (developer.wordpress.org/rest-api, and `wp-includes/rest-api` of 6.1; read 2026-11-20).
+Error codes are WordPress's own (developer.wordpress.org/rest-api, and `wp-includes/rest-api` of 6.1; read
+2026-11-20).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypedDict
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.http_calls import WORDS, ask, ask_once, fail_plainly, with_colon
+from pipeline.platforms.http_calls import MAX_MESSAGE_CHARACTERS, ask, ask_once, raise_by_status, with_colon
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -25,20 +26,20 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.platforms.base import Account
 
-WHAT: Final = "The WordPress site"
-VERSION: Final = "wp/v2"
+SERVICE_NAME: Final = "The WordPress site"
+API_VERSION: Final = "wp/v2"
 FIREWALL_WAIT: Final = timedelta(minutes=15)
-GONE: Final = frozenset({"rest_post_invalid_id", "rest_already_trashed"})
+GONE_CODES: Final = frozenset({"rest_post_invalid_id", "rest_already_trashed"})
 
-_TAG: Final = re.compile(r"<[^>]*>")
-_NOTICE_END: Final = re.compile(r"(?:^|(?<=[\n>]))\s*(?=[{\[])")
-_WRONG_PASSWORD: Final = frozenset(
+_HTML_TAG: Final = re.compile(r"<[^>]*>")
+_NOTICES_END: Final = re.compile(r"(?:^|(?<=[\n>]))\s*(?=[{\[])")
+_WRONG_PASSWORD_CODES: Final = frozenset(
     {"incorrect_password", "invalid_username", "invalid_email", "invalid_application_password"}
 )
-_PASSWORDS_OFF: Final = frozenset(
+_PASSWORDS_OFF_CODES: Final = frozenset(
     {"application_passwords_disabled", "application_passwords_disabled_for_user"}
 )
-_NO_RIGHT: Final = frozenset(
+_NO_PERMISSION_CODES: Final = frozenset(
     {
         "rest_cannot_publish",
         "rest_cannot_create",
@@ -53,7 +54,7 @@ _NO_RIGHT: Final = frozenset(
         "rest_user_cannot_delete_post",
     }
 )
-_FILE: Final = frozenset(
+_FILE_CODES: Final = frozenset(
     {
         "rest_upload_unknown_error",
         "rest_upload_no_data",
@@ -64,7 +65,7 @@ _FILE: Final = frozenset(
         "rest_invalid_image",
     }
 )
-_ROLE: Final = "Give the user the role Author or Editor on the site, then connect the outlet again."
+_GIVE_ROLE: Final = "Give the user the role Author or Editor on the site, then connect the outlet again."
 _NEW_PASSWORD: Final = (
     "Connect the outlet again with a new application password. If that doesn't help, the site's server drops the "
     "Authorization header: have it hand that on to PHP."
@@ -76,7 +77,7 @@ SWITCH_ON: Final = (
 
 
 def clean_address(text: str) -> str:
-    """The site's address as it is kept, whatever page of it was pasted."""
+    """Return the site's address as it is stored, whatever page of it was pasted."""
     text = text.strip()
     if text and "://" not in text:
         text = f"https://{text}"
@@ -91,36 +92,45 @@ def clean_address(text: str) -> str:
 
 
 def read_json(response: Response) -> Any:
-    """The JSON of an answer, also behind a byte order mark or the notices that PHP prints before it; None without any."""
+    """Return the JSON of an answer; `None` without any.
+
+    It is read behind a byte order mark, too, and behind the notices that PHP may print before it.
+    """
     text = response.body.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     starts = [0]
     if not text.startswith(("{", "[")):
-        starts = [match.end() for match in _NOTICE_END.finditer(text[:100_000])][:20]
+        starts = [match.end() for match in _NOTICES_END.finditer(text[:100_000])][:20]
     for start in starts:
         try:
             value, end = json.JSONDecoder().raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
         rest = text[end:].strip()
-        # Notices may follow too; JSON in the middle of a page is no answer.
+        # Notices may follow as well; but JSON in the middle of a page is no answer.
         if not rest or rest.startswith(("<br", "<!--")):
             return value
     return None
 
 
 def read_object(response: Response) -> dict[str, Any]:
+    """Return the JSON object of an answer; empty where it is none."""
     value = read_json(response)
     return value if isinstance(value, dict) else {}
 
 
-class _Told(TypedDict):
+class _ErrorDetails(TypedDict):
+    """The platform's status and message, as every plug-in error takes them."""
+
     platform_status: int
     platform_message: str
 
 
 @dataclass(frozen=True)
 class WordPressSite:
-    """A site at the root of its REST API: `https://…/wp-json/`, or `https://…/?rest_route=/` without pretty links."""
+    """A site, called at the root of its REST API.
+
+    The root is `https://…/wp-json/`, or `https://…/?rest_route=/` without pretty links.
+    """
 
     root: str
     account: Account
@@ -128,58 +138,87 @@ class WordPressSite:
     now: datetime
 
     def url(self, path: str, query: Mapping[str, str | int] | None = None) -> str:
-        address = f"{self.root}{VERSION}/{path}"
+        """Return the address of a path of the API."""
+        address = f"{self.root}{API_VERSION}/{path}"
         if not query:
             return address
         return f"{address}{'&' if '?' in self.root else '?'}{urlencode(query)}"
 
     def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Response:
-        return ask(self.http, "GET", self.url(path, query), what=WHAT, headers=self._headers())
+        """Read a path of the API."""
+        return ask(self.http, "GET", self.url(path, query), service=SERVICE_NAME, headers=self._headers())
 
     def get_list(self, path: str, query: Mapping[str, str | int]) -> list[dict[str, Any]]:
-        """Raises where the answer is no list: an answer that can't be read proves nothing."""
+        """Return the rows of a list. Raises where the answer is none: what can't be read proves nothing."""
         response = self.get(path, query)
         rows = read_json(response) if response.status == 200 else None
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            self.fail(response)
+            self.raise_for_response(response)
         return rows
 
     def post(self, path: str, values: Mapping[str, Any]) -> Response:
-        return ask(self.http, "POST", self.url(path), what=WHAT, headers=self._headers(), json=dict(values))
+        """Send values; the call may be repeated."""
+        return ask(
+            self.http,
+            "POST",
+            self.url(path),
+            service=SERVICE_NAME,
+            headers=self._headers(),
+            json=dict(values),
+        )
 
     def post_once(self, path: str, values: Mapping[str, Any]) -> Response:
+        """Send the values that make an article public; the call is never repeated."""
         return ask_once(
-            self.http, "POST", self.url(path), what=WHAT, headers=self._headers(), json=dict(values)
+            self.http,
+            "POST",
+            self.url(path),
+            service=SERVICE_NAME,
+            headers=self._headers(),
+            json=dict(values),
         )
 
     def upload(self, path: str, body: bytes, content_type: str) -> Response:
+        """Upload a file in a form."""
         headers = {**self._headers(), "Content-Type": content_type}
         seconds = http_calls.UPLOAD_SECONDS
-        return ask(self.http, "POST", self.url(path), what=WHAT, headers=headers, body=body, timeout=seconds)
+        return ask(
+            self.http,
+            "POST",
+            self.url(path),
+            service=SERVICE_NAME,
+            headers=headers,
+            body=body,
+            timeout=seconds,
+        )
 
     def delete(self, path: str, query: Mapping[str, str | int] | None = None) -> Response:
-        return ask(self.http, "DELETE", self.url(path, query), what=WHAT, headers=self._headers())
+        """Delete what is at a path."""
+        return ask(self.http, "DELETE", self.url(path, query), service=SERVICE_NAME, headers=self._headers())
 
-    def fail(self, response: Response, *, is_commit: bool = False) -> NoReturn:
-        fail(response, now=self.now, is_commit=is_commit)
+    def raise_for_response(self, response: Response, *, is_commit: bool = False) -> NoReturn:
+        """Raise the plug-in error for a failed response; see the function of this name."""
+        raise_for_response(response, now=self.now, is_commit=is_commit)
 
     def _headers(self) -> dict[str, str]:
+        """Return the headers with the application password."""
         password = str(self.account.credentials.get("application_password", ""))
         pair = f"{self.account.config.get('username', '')}:{password}".encode()
         return {"Authorization": f"Basic {b64encode(pair).decode('ascii')}", "Accept": "application/json"}
 
 
 def find_root(account: Account, *, http: Client, now: datetime) -> tuple[str, dict[str, Any]]:
-    """The root of the site's REST API and what stands there. Asked without the password, redirects followed.
+    """Return the root of the site's REST API and its index.
 
-    Raises `Refused` where there is no WordPress, `TryLater` where the site can't be asked.
+    It is called without the password, and redirects are followed. Raises `Refused` where there is no
+    WordPress, `TryLater` where the site can't be reached.
     """
     site = account.base_url or str(account.config.get("site", ""))
     blocked: Response | None = None
     for address in (f"{site}/wp-json/", f"{site}/?rest_route=/"):
-        response = ask(http, "GET", address, what=WHAT, max_redirects=3)
+        response = ask(http, "GET", address, service=SERVICE_NAME, max_redirects=3)
         index = read_object(response)
-        if response.status == 200 and VERSION in (index.get("namespaces") or ()):
+        if response.status == 200 and API_VERSION in (index.get("namespaces") or ()):
             root = response.url if response.url.endswith("/") else f"{response.url}/"
             if urlsplit(site).scheme == "https" and urlsplit(root).scheme != "https":
                 message = "The site leads from https to http, where the password would travel readable."
@@ -190,60 +229,65 @@ def find_root(account: Account, *, http: Client, now: datetime) -> tuple[str, di
         if response.status == 429 or response.status >= 500 or (response.status == 403 and not index):
             blocked = blocked or response
         elif str(index.get("code", "")) not in {"", "rest_no_route"}:
-            fail(response, now=now)
+            raise_for_response(response, now=now)
     if blocked is not None:
-        fail(blocked, now=now)
+        raise_for_response(blocked, now=now)
     message = "There is no WordPress REST API at this address."
     action = "Check the site's address, and that no plugin has switched the REST API off."
     raise Refused(message, code="no_rest_api", field="config.site", action=action)
 
 
-def fail(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    """What an answer other than the one that was hoped for means."""
+def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
     status, answer = response.status, read_object(response)
     code = str(answer.get("code") or "")
-    words = _plain(answer.get("message")).rstrip(".")
-    told: _Told = {"platform_status": status, "platform_message": words}
-    if code in _WRONG_PASSWORD:
-        message = f"The site doesn't take the user name and application password{with_colon(words)}."
-        raise NeedsReconnect(message, **told)
-    if code in _PASSWORDS_OFF:
+    platform_message = _plain_message(answer.get("message")).rstrip(".")
+    details: _ErrorDetails = {"platform_status": status, "platform_message": platform_message}
+    if code in _WRONG_PASSWORD_CODES:
+        message = (
+            f"The site doesn't take the user name and application password{with_colon(platform_message)}."
+        )
+        raise NeedsReconnect(message, **details)
+    if code in _PASSWORDS_OFF_CODES:
         message = "The site has application passwords switched off."
-        raise NeedsReconnect(message, code="application_passwords_off", action=SWITCH_ON, **told)
+        raise NeedsReconnect(message, code="application_passwords_off", action=SWITCH_ON, **details)
     if status == 401 and code.startswith("rest_"):
-        # To those whom it knows WordPress answers 403; a wrong password and one that never came look the same.
+        # A known user gets a 403; a 401 is either a wrong password or a header that the server dropped.
         message = "The site answers as to a stranger: the user name or the application password is wrong."
-        raise NeedsReconnect(message, action=_NEW_PASSWORD, **told)
-    if code in _NO_RIGHT and status in {400, 403}:
-        message = f"The user may not do this on the site{with_colon(words)}."
-        raise NeedsReconnect(message, code="missing_right", action=_ROLE, **told)
-    if status == 413 or code in _FILE:
-        message = f"The site doesn't take a file{with_colon(words)}."
+        raise NeedsReconnect(message, action=_NEW_PASSWORD, **details)
+    if code in _NO_PERMISSION_CODES and status in {400, 403}:
+        message = f"The user may not do this on the site{with_colon(platform_message)}."
+        raise NeedsReconnect(message, code="missing_right", action=_GIVE_ROLE, **details)
+    if status == 413 or code in _FILE_CODES:
+        message = f"The site doesn't take a file{with_colon(platform_message)}."
         action = "Use a smaller file or another type, or raise the site's limit for uploads, then retry."
-        raise Refused(message, code="file_not_taken", field="assets", action=action, **told)
-    if code in GONE and status in {404, 410}:
+        raise Refused(message, code="file_not_taken", field="assets", action=action, **details)
+    if code in GONE_CODES and status in {404, 410}:
         message = "The draft was deleted on the site; it is made again."
-        raise TryLater(message, code="draft_gone", after=timedelta(0), **told)
+        raise TryLater(message, code="draft_gone", after=timedelta(0), **details)
     if status == 404 and code in {"", "rest_no_route"}:
         message = "The site's REST API isn't at its address any more."
         action = "See that no plugin has switched the REST API off, then connect the outlet again."
-        raise NeedsReconnect(message, code="no_rest_api", action=action, **told)
+        raise NeedsReconnect(message, code="no_rest_api", action=action, **details)
     if status == 403 and not answer:
         message = "A firewall before the site turned the call away."
         action = "It is tried again by itself; if it stays so, let the service's calls to /wp-json/ through."
         raise TryLater(
-            message, code="firewall", after=FIREWALL_WAIT, is_of_account=True, action=action, **told
+            message, code="firewall", after=FIREWALL_WAIT, is_of_account=True, action=action, **details
         )
     if status in {301, 308} and not is_commit:
         host = urlsplit(response.headers.get("location", "")).hostname or "another address"
         message = f"The site has moved: it leads to {host}."
         raise NeedsReconnect(
-            message, code="moved", action="Connect the outlet again with the new address.", **told
+            message, code="moved", action="Connect the outlet again with the new address.", **details
         )
-    fail_plainly(response, what=WHAT, words=words, now=now, is_commit=is_commit)
+    raise_by_status(
+        response, service=SERVICE_NAME, platform_message=platform_message, now=now, is_commit=is_commit
+    )
 
 
-def _plain(words: object) -> str:
-    if not isinstance(words, str):
+def _plain_message(message: object) -> str:
+    """Return a message without its HTML; empty where it is no text."""
+    if not isinstance(message, str):
         return ""
-    return " ".join(unescape(_TAG.sub(" ", words)).split())[:WORDS]
+    return " ".join(unescape(_HTML_TAG.sub(" ", message)).split())[:MAX_MESSAGE_CHARACTERS]

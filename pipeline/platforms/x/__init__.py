@@ -1,4 +1,4 @@
-"""X by its API v2; limits and prices from docs.x.com, read on 20 November 2026."""
+"""Publishes on X by its API v2; limits and prices from docs.x.com, read on 20 November 2026."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
 
-PREMIUM_LIMIT: Final = 25_000
-PRICE: Final = "0.015"
-PRICE_WITH_LINK: Final = "0.20"
+MAX_PREMIUM_CHARACTERS: Final = 25_000
+PRICE_IN_DOLLARS: Final = "0.015"
+PRICE_WITH_LINK_IN_DOLLARS: Final = "0.20"
 
 # x-api/media/quickstart/best-practices
-IMAGES: Final = MediaRule(
+IMAGES_RULE: Final = MediaRule(
     ("image/jpeg", "image/png", "image/webp", "image/gif"), most=4, max_bytes=5 * MEBIBYTE, alt_max=1000
 )
-GIF: Final = MediaRule(("image/gif",), most=1, max_bytes=15 * MEBIBYTE, max_side=1280, alt_max=1000)
-VIDEO: Final = MediaRule(
+GIF_RULE: Final = MediaRule(("image/gif",), most=1, max_bytes=15 * MEBIBYTE, max_side=1280, alt_max=1000)
+VIDEO_RULE: Final = MediaRule(
     ("video/mp4", "video/quicktime"),
     most=1,
     max_bytes=512 * MEBIBYTE,
@@ -61,9 +61,15 @@ VIDEO: Final = MediaRule(
 )
 
 
-def _rule(**changes: Any) -> BucketRule:
+def _bucket_rule(**changes: Any) -> BucketRule:
+    """Return the rule of a bucket with X's limits and these changes."""
     return BucketRule(
-        LIMIT, count=weighted_length, unit="weighted characters", images=IMAGES, video=VIDEO, **changes
+        LIMIT,
+        count=weighted_length,
+        unit="weighted characters",
+        images=IMAGES_RULE,
+        video=VIDEO_RULE,
+        **changes,
     )
 
 
@@ -79,15 +85,15 @@ class X(TokenPlatform):
     can_remove = True
     metrics_given = METRICS
     settings: ClassVar[tuple[Setting, ...]] = (
-        next(one for one in FITTING if one.name == "too_long"),
+        next(setting for setting in FITTING_SETTINGS if setting.name == "too_long"),
         replace(
-            next(one for one in FITTING if one.name == "link"),
-            help=f"X charges ${PRICE_WITH_LINK} for a post that holds a link and ${PRICE} for one without.",
+            next(setting for setting in FITTING_SETTINGS if setting.name == "link"),
+            help=f"X charges ${PRICE_WITH_LINK_IN_DOLLARS} for a post that holds a link and ${PRICE_IN_DOLLARS} for one without.",
         ),
         Setting(
             "premium",
             "The account has X Premium",
-            f"Its posts may have {PREMIUM_LIMIT:,} characters.",
+            f"Its posts may have {MAX_PREMIUM_CHARACTERS:,} characters.",
             kind="flag",
             default=False,
             is_required=False,
@@ -107,16 +113,16 @@ class X(TokenPlatform):
     # 100 posts in 15 minutes for each user.
     pace: ClassVar[Pace] = Pace(gap=timedelta(seconds=9))
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {
-        "text": _rule(),
-        "image": _rule(needs_text=False, needs="image"),
-        "video": _rule(needs_text=False, needs="video"),
+        "text": _bucket_rule(),
+        "image": _bucket_rule(needs_text=False, needs="image"),
+        "video": _bucket_rule(needs_text=False, needs="video"),
     }
 
     def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
         rule = self.rules.get(bucket)
         if rule is None or account.config.get("premium") is not True:
             return rule
-        return replace(rule, text_max=PREMIUM_LIMIT)
+        return replace(rule, text_max=MAX_PREMIUM_CHARACTERS)
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
         rule = self.rules_for(account, payload.bucket)
@@ -125,7 +131,7 @@ class X(TokenPlatform):
         post = fit_text(payload, rule, account.config)
         steps = post.steps
         if find_links(post.payload.body):
-            message = f"It holds a link: X charges ${PRICE_WITH_LINK} for it instead of ${PRICE}."
+            message = f"It holds a link: X charges ${PRICE_WITH_LINK_IN_DOLLARS} for it instead of ${PRICE_IN_DOLLARS}."
             steps = (*steps, AdaptationStep("priced_link", message))
         disclosure = {"made_with_ai": True} if payload.is_ai_generated else {}
         return replace(post, steps=steps, disclosure=disclosure)
@@ -135,9 +141,9 @@ class X(TokenPlatform):
         if rule is None:
             return ()
         pictures = images_of(post.payload.assets)
-        has_gif = any(one.mime_type == "image/gif" for one in pictures)
-        problems = problems_of(replace(rule, images=GIF) if has_gif else rule, post)
-        if pictures and any(one.mime_type.startswith("video/") for one in post.payload.assets):
+        has_gif = any(picture.mime_type == "image/gif" for picture in pictures)
+        problems = problems_of(replace(rule, images=GIF_RULE) if has_gif else rule, post)
+        if pictures and any(asset.mime_type.startswith("video/") for asset in post.payload.assets):
             message = "X takes pictures or a video in one post, not both."
             problems.append(Problem("assets", "mixed_media", message))
         return tuple(problems)
@@ -147,12 +153,12 @@ class X(TokenPlatform):
             http,
             "GET",
             f"{account.base_url}/users/me?user.fields=protected",
-            what="X",
+            service="X",
             headers=bearer_header(account),
         )
         user = (json_object(response.body) or {}).get("data") if response.status == 200 else None
         if not isinstance(user, dict) or not isinstance(user.get("id"), str):
-            errors.fail(response, now=now, is_commit=False)
+            errors.raise_for_response(response, now=now, is_commit=False)
         handle = str(user.get("username") or "")
         notes = list(
             missing_notes(
@@ -187,9 +193,9 @@ class X(TokenPlatform):
         now: datetime,
     ) -> Prepared:
         del key
-        # `since` and `tried` bound what `reconcile` looks for: the first and the latest time it was made ready.
-        kept = {**state, "since": state.get("since", now.isoformat()), "tried": now.isoformat()}
-        return media.advance_uploads(account, post, kept, http=http, now=now)
+        # `since` and `tried` bound the search of `reconcile`: the first and the latest call of `prepare`.
+        new_state = {**state, "since": state.get("since", now.isoformat()), "tried": now.isoformat()}
+        return media.advance_uploads(account, post, new_state, http=http, now=now)
 
     def poll(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
@@ -211,28 +217,32 @@ class X(TokenPlatform):
         body: dict[str, Any] = {}
         if post.payload.body:
             body["text"] = post.payload.body
-        media_ids = [one["id"] for one in state.get("files", [])]
+        media_ids = [file["id"] for file in state.get("files", [])]
         if media_ids:
             body["media"] = {"media_ids": media_ids}
         body.update(post.disclosure)
         response = ask_once(
-            http, "POST", f"{account.base_url}/tweets", what="X", json=body, headers=bearer_header(account)
+            http, "POST", f"{account.base_url}/tweets", service="X", json=body, headers=bearer_header(account)
         )
         if errors.is_duplicate(response):
-            return self._sent_before(account, post, state, http=http, now=now)
+            return self._find_earlier_post(account, post, state, http=http, now=now)
         is_taken = response.status in {200, 201}
         sent = sent_of(account, (json_object(response.body) or {}).get("data")) if is_taken else None
         if sent is None:
-            errors.fail(response, now=now, is_commit=True)
+            errors.raise_for_response(response, now=now, is_commit=True)
         return sent
 
-    def _sent_before(
+    def _find_earlier_post(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Sent:
-        """X has a post with these words: an earlier call of this publication's that was thought lost, or another's."""
+        """Return the post that X calls a duplicate.
+
+        It is from an earlier call of this publication that was thought lost, or from another publication;
+        then `Refused` is raised.
+        """
         # This call made no post, and none follows an earlier one whose post the list can't hold yet: `reconcile`
         # waits that long before it lets one be sent again.
-        answer = self._look(account, post, {**state, "tried": ""}, http=http, now=now)
+        answer = self._search(account, post, {**state, "tried": ""}, http=http, now=now)
         if isinstance(answer, Found):
             return answer.sent
         if isinstance(answer, Absent):
@@ -254,11 +264,12 @@ class X(TokenPlatform):
         now: datetime,
     ) -> Found | Absent | CannotTell:
         del key
-        return self._look(account, post, state, http=http, now=now)
+        return self._search(account, post, state, http=http, now=now)
 
-    def _look(
+    def _search(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Found | Absent | CannotTell:
+        """Look for the post in the account's timeline."""
         try:
             answer = search_timeline(account, post, state, http=http, now=now)
         except PluginError as error:
@@ -273,11 +284,11 @@ class X(TokenPlatform):
             http,
             "DELETE",
             f"{account.base_url}/tweets/{sent.external_id}",
-            what="X",
+            service="X",
             headers=bearer_header(account),
         )
         if response.status not in {200, 404}:
-            errors.fail(response, now=now, is_commit=False)
+            errors.raise_for_response(response, now=now, is_commit=False)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
@@ -286,6 +297,7 @@ class X(TokenPlatform):
 
 
 def sent_of(account: Account, data: object) -> Sent | None:
+    """Return a post that X answered as `Sent`; `None` where it can't be read."""
     external_id = data.get("id") if isinstance(data, dict) else None
     if not isinstance(external_id, str) or not external_id.isascii() or not external_id.isdigit():
         return None

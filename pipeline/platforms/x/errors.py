@@ -1,11 +1,17 @@
-"""What X's failures mean; from docs.x.com, "Response codes and errors", read on 20 November 2026."""
+"""Maps X's failures to plug-in errors; docs.x.com, "Response codes and errors", read on 20 November 2026."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipeline.platforms.http_calls import WORDS, fail_plainly, json_object, wait_until_reset, with_colon
+from pipeline.platforms.http_calls import (
+    MAX_MESSAGE_CHARACTERS,
+    json_object,
+    raise_by_status,
+    wait_until_reset,
+    with_colon,
+)
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -14,15 +20,15 @@ if TYPE_CHECKING:
     from config.core.http_client import Response
 
 FIREWALL_WAIT: Final = timedelta(minutes=15)
-_PROBLEMS: Final = "/2/problems/"
+_PROBLEM_TYPE_PATH: Final = "/2/problems/"
 _ASK_OPERATOR: Final = "The operator checks the app at developer.x.com; then connect the outlet again."
-_CREDITS: Final = "The operator buys credits at developer.x.com; then check the outlet and retry."
+_BUY_CREDITS: Final = "The operator buys credits at developer.x.com; then check the outlet and retry."
 
-ACCOUNT: Final = {
+ACCOUNT_PROBLEMS: Final = {
     "usage-capped": (
         "credits_used_up",
         "X says that the app's credits or its monthly cap are used up",
-        _CREDITS,
+        _BUY_CREDITS,
     ),
     "client-forbidden": ("app_refused", "X doesn't let this service's app do that", _ASK_OPERATOR),
     "client-disconnected": ("app_refused", "X doesn't let this service's app do that", _ASK_OPERATOR),
@@ -32,15 +38,18 @@ ACCOUNT: Final = {
         "Connect the outlet again and grant everything that is asked for.",
     ),
 }
-"""Of a 403, by the problem's type: code, what happened, what to do."""
+"""For a 403, by the problem's type: error code, what happened, what to do."""
 
 
-def words_and_type(response: Response) -> tuple[str, str]:
-    """What X says, and the last word of the problem's type; also of the older form with a list of errors."""
+def message_and_type(response: Response) -> tuple[str, str]:
+    """Return X's error message, and the last part of the problem's type.
+
+    Both are also read from the older form with a list of errors.
+    """
     answer = json_object(response.body) or {}
     errors = answer.get("errors")
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}
-    words = next(
+    platform_message = next(
         (
             str(value).strip()
             for value in (
@@ -54,44 +63,66 @@ def words_and_type(response: Response) -> tuple[str, str]:
         ),
         "",
     )
-    kind = answer.get("type") or first.get("type") or ""
-    is_problem = isinstance(kind, str) and _PROBLEMS in kind
-    return words[:WORDS].rstrip("."), kind.rpartition("/")[2] if is_problem else ""
+    problem_type = answer.get("type") or first.get("type") or ""
+    is_problem = isinstance(problem_type, str) and _PROBLEM_TYPE_PATH in problem_type
+    return platform_message[:MAX_MESSAGE_CHARACTERS].rstrip("."), problem_type.rpartition("/")[
+        2
+    ] if is_problem else ""
 
 
 def is_duplicate(response: Response) -> bool:
-    """X compares the words with the account's recent posts: it may have taken an earlier call of ours."""
-    return response.status == 403 and "duplicate content" in words_and_type(response)[0].lower()
+    """Return whether X refused the post as a duplicate of a recent one.
+
+    That may be the post of an earlier call of ours.
+    """
+    return response.status == 403 and "duplicate content" in message_and_type(response)[0].lower()
 
 
-def fail(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
-    words, kind = words_and_type(response)
+def raise_for_response(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
+    """Raise the plug-in error for a failed response."""
+    platform_message, problem_type = message_and_type(response)
     status = response.status
     if status in {403, 402} and json_object(response.body) is None:
         message = f"Something before X answered {status}, as a firewall does."
         raise TryLater(message, code="blocked", after=FIREWALL_WAIT, platform_status=status)
-    if status == 402 or (status == 403 and "credits" in words.lower()):
-        kind, status = "usage-capped", 403
-    if status == 403 and kind in ACCOUNT:
-        code, message, action = ACCOUNT[kind]
-        message = f"{message}{with_colon(words)}."
+    if status == 402 or (status == 403 and "credits" in platform_message.lower()):
+        problem_type, status = "usage-capped", 403
+    if status == 403 and problem_type in ACCOUNT_PROBLEMS:
+        code, message, action = ACCOUNT_PROBLEMS[problem_type]
+        message = f"{message}{with_colon(platform_message)}."
         raise NeedsReconnect(
-            message, code=code, action=action, platform_status=response.status, platform_message=words
+            message,
+            code=code,
+            action=action,
+            platform_status=response.status,
+            platform_message=platform_message,
         )
-    if status == 403 and "locked" in words.lower():
-        message = f"X has locked the account{with_colon(words)}."
+    if status == 403 and "locked" in platform_message.lower():
+        message = f"X has locked the account{with_colon(platform_message)}."
         action = "Log in at X and unlock the account; then check the outlet and retry."
         raise NeedsReconnect(
-            message, code="account_locked", action=action, platform_status=status, platform_message=words
+            message,
+            code="account_locked",
+            action=action,
+            platform_status=status,
+            platform_message=platform_message,
         )
     if status in {400, 403}:
-        message = f"X refused it{with_colon(words)}."
-        raise Refused(message, platform_status=status, platform_message=words)
-    fail_plainly(response, what="X", words=words, now=now, is_commit=is_commit, after=_reset(response, now))
+        message = f"X refused it{with_colon(platform_message)}."
+        raise Refused(message, platform_status=status, platform_message=platform_message)
+    raise_by_status(
+        response,
+        service="X",
+        platform_message=platform_message,
+        now=now,
+        is_commit=is_commit,
+        after=_wait_for_limit(response, now),
+    )
 
 
-def _reset(response: Response, now: datetime) -> timedelta | None:
-    # The day's limit names its own end; the quarter of an hour's would ask again in vain.
+def _wait_for_limit(response: Response, now: datetime) -> timedelta | None:
+    """Return the wait that the response's rate-limit headers name."""
+    # A used-up day limit has a header of its own; the 15-minute limit would end too soon.
     is_day = str(response.headers.get("x-user-limit-24hour-remaining", "")).strip() == "0"
     names = ("x-user-limit-24hour-reset",) if is_day else ()
     return wait_until_reset(response.headers, *names, "x-rate-limit-reset", now=now)

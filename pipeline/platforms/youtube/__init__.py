@@ -1,4 +1,4 @@
-"""YouTube by its Data API v3; developers.google.com/youtube, read on 20 November 2026."""
+"""Publishes videos on YouTube by its Data API v3; developers.google.com/youtube, read on 20 November 2026."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
-from pipeline.platforms.fitting import FITTING, fit_text
+from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload, PayloadAsset
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long, utf8_bytes
 from pipeline.platforms.upload_bodies import part_of
 from pipeline.platforms.youtube import upload
-from pipeline.platforms.youtube.errors import fail
+from pipeline.platforms.youtube.errors import raise_for_response
 from pipeline.plugins import Evidence, NeedsReconnect, PluginError, Problem, TryLater
 from pipeline.text.plain_text import plain_text
 
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
     from pipeline.engines.base import Bucket
 
-TITLE_LIMIT: Final = 100
-DESCRIPTION_LIMIT: Final = 5_000
-TAGS_LIMIT: Final = 500
-THUMBNAIL_BYTES: Final = 2 * MEBIBYTE
-HOURS: Final = 12 * 3600
-UNVERIFIED: Final = 15 * 60
-"""Seconds of a video on a channel that hasn't been verified by phone."""
-PAGE: Final = 50
+MAX_TITLE_CHARACTERS: Final = 100
+MAX_DESCRIPTION_BYTES: Final = 5_000
+MAX_TAGS_CHARACTERS: Final = 500
+MAX_THUMBNAIL_BYTES: Final = 2 * MEBIBYTE
+MAX_SECONDS: Final = 12 * 3600
+MAX_UNVERIFIED_SECONDS: Final = 15 * 60
+"""The longest video on a channel that hasn't been verified by phone."""
+IDS_PER_CALL: Final = 50
 SCOPE: Final = "https://www.googleapis.com/auth/youtube"
-COUNTS: Final = {"views": "viewCount", "likes": "likeCount", "comments": "commentCount"}
+COUNT_FIELDS: Final = {"views": "viewCount", "likes": "likeCount", "comments": "commentCount"}
 _BRACKETS: Final = str.maketrans({"<": "‹", ">": "›"})
 
-VIDEO: Final = MediaRule(
+VIDEO_RULE: Final = MediaRule(
     ("video/mp4", "video/quicktime", "video/webm", "video/mpeg", "video/x-matroska", "video/x-msvideo"),
     most=1,
     max_bytes=256 * 1024 * MEBIBYTE,
-    max_seconds=HOURS,
+    max_seconds=MAX_SECONDS,
 )
 
 
@@ -69,9 +69,9 @@ class YouTube(TokenPlatform):
     can_remove = True
     has_finish = True
     idempotency = "resumable"
-    metrics_given = tuple(metric for metric in METRICS if metric in COUNTS)
+    metrics_given = tuple(metric for metric in METRICS if metric in COUNT_FIELDS)
     settings: ClassVar[tuple[Setting, ...]] = (
-        *FITTING,
+        *FITTING_SETTINGS,
         Setting(
             "privacy",
             "Who sees the videos",
@@ -116,13 +116,13 @@ class YouTube(TokenPlatform):
     api: ClassVar[Api | None] = Api("https://www.googleapis.com", "3", reviewed_on=date(2026, 11, 20))
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {
         "video": BucketRule(
-            DESCRIPTION_LIMIT,
+            MAX_DESCRIPTION_BYTES,
             count=utf8_bytes,
             unit="bytes",
             needs_text=False,
-            title_max=TITLE_LIMIT,
+            title_max=MAX_TITLE_CHARACTERS,
             needs_title=True,
-            video=VIDEO,
+            video=VIDEO_RULE,
             needs="video",
         )
     }
@@ -133,7 +133,7 @@ class YouTube(TokenPlatform):
         seconds = limits.get("max_seconds") if isinstance(limits, dict) else None
         if rule is None or not isinstance(seconds, int):
             return rule
-        return replace(rule, video=replace(VIDEO, max_seconds=seconds))
+        return replace(rule, video=replace(VIDEO_RULE, max_seconds=seconds))
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
         rule = self.rules_for(account, payload.bucket)
@@ -143,7 +143,7 @@ class YouTube(TokenPlatform):
         if payload.body_format != "text":
             body = plain_text(body, payload.body_format)
             steps.append(AdaptationStep("plain_text", f"The {payload.body_format} became plain words."))
-        # Replaced before the words are fitted, because the other signs have more bytes.
+        # Replaced before the text is fitted, because ‹ and › have more bytes than < and >.
         clean = replace(
             payload,
             title=payload.title.translate(_BRACKETS),
@@ -161,16 +161,16 @@ class YouTube(TokenPlatform):
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         problems = list(super().validate(account, post))
         length = length_of_tags(tags_of(post.payload))
-        if length > TAGS_LIMIT:
-            problems.append(too_long("content.tags", length, TAGS_LIMIT, "characters"))
+        if length > MAX_TAGS_CHARACTERS:
+            problems.append(too_long("content.tags", length, MAX_TAGS_CHARACTERS, "characters"))
         return tuple(problems)
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         url = f"{account.base_url}/youtube/v3/channels?part=snippet,status&mine=true"
-        response = ask(http, "GET", url, what="YouTube", headers=bearer_header(account))
+        response = ask(http, "GET", url, service="YouTube", headers=bearer_header(account))
         answer = json_object(response.body)
         if response.status != 200 or answer is None:
-            fail(response, now=now, is_commit=False)
+            raise_for_response(response, now=now, is_commit=False)
         items = answer.get("items")
         channel = items[0] if isinstance(items, list) and items else None
         if not isinstance(channel, dict) or not isinstance(channel.get("id"), str):
@@ -189,7 +189,7 @@ class YouTube(TokenPlatform):
             url=f"https://www.youtube.com/channel/{channel['id']}",
             scopes=scopes_of(account),
             expires_at=expiry_of(account),
-            limits={"max_seconds": UNVERIFIED} if is_short else {},
+            limits={"max_seconds": MAX_UNVERIFIED_SECONDS} if is_short else {},
             notes=notes,
         )
 
@@ -222,30 +222,30 @@ class YouTube(TokenPlatform):
         if "video" in state:
             return Sent(state["video"], f"https://www.youtube.com/watch?v={state['video']}")
         asset, sent = video_in(post), int(state["sent"])
-        # With all bytes there and no video yet, an empty part asks for it once more.
+        # Where YouTube has all bytes and made no video yet, an empty part asks for it once more.
         content = part_of(asset, sent, asset.bytes - sent) if sent < asset.bytes else b""
-        given = upload.part_headers(account, asset, sent, len(content))
+        headers = upload.part_headers(account, asset, sent, len(content))
         if not content:
-            given["Content-Range"] = f"bytes */{asset.bytes}"
+            headers["Content-Range"] = f"bytes */{asset.bytes}"
         response = ask_once(
             http,
             "PUT",
             state["session"],
-            what="YouTube",
+            service="YouTube",
             body=content,
-            headers=given,
+            headers=headers,
             timeout=http_calls.UPLOAD_SECONDS,
         )
         video = upload.video_of(response)
-        if response.status == upload.UNFINISHED:
+        if response.status == upload.RESUME_INCOMPLETE:
             message = "YouTube hasn't all of the video yet; the rest is sent."
             raise TryLater(message, code="upload_unfinished", platform_status=response.status)
-        if response.status in upload.GONE:
-            # The session was asked just before and had made nothing; gone, it took nothing either.
+        if response.status in upload.GONE_STATUSES:
+            # `prepare` has just seen that the session made nothing; gone now, it can't have taken anything.
             message = "YouTube has dropped the upload; it is begun anew."
             raise TryLater(message, code="upload_lost", platform_status=response.status)
         if video is None:
-            fail(response, now=now, is_commit=True)
+            raise_for_response(response, now=now, is_commit=True)
         return video
 
     def reconcile(
@@ -258,9 +258,10 @@ class YouTube(TokenPlatform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """The session knows: it answers with the video that it made, or with how much it has.
+        """Ask the session: it answers with the video that it made, or with how much it has.
 
-        One that is gone can't: it may have ended because it was finished, days ago, as well as because it never was.
+        A session that is gone proves nothing: it may have ended because it was finished, days ago, as well as
+        because it never was.
         """
         del key, now
         session = state.get("session")
@@ -273,14 +274,14 @@ class YouTube(TokenPlatform):
         video = upload.video_of(response)
         if video is not None:
             return Found(video)
-        if response.status == upload.UNFINISHED:
+        if response.status == upload.RESUME_INCOMPLETE:
             return Absent()
         return CannotTell(f"YouTube answered {response.status} when it was asked for the upload.")
 
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """The thumbnail, where the item has one that YouTube takes."""
+        """Set the thumbnail, where the item has one that YouTube accepts."""
         picture = thumbnail_in(post)
         if picture is None:
             return None
@@ -288,79 +289,91 @@ class YouTube(TokenPlatform):
             http,
             "POST",
             f"{account.base_url}/upload/youtube/v3/thumbnails/set?videoId={sent.external_id}&uploadType=media",
-            what="YouTube",
+            service="YouTube",
             body=picture.read(),
             headers=bearer_header(account, **{"Content-Type": picture.mime_type}),
             timeout=http_calls.UPLOAD_SECONDS,
         )
         if response.status != 200:
-            fail(response, now=now, is_commit=False)
+            raise_for_response(response, now=now, is_commit=False)
         return {"thumbnail": True}
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         url = f"{account.base_url}/youtube/v3/videos?id={sent.external_id}"
-        response = ask(http, "DELETE", url, what="YouTube", headers=bearer_header(account))
+        response = ask(http, "DELETE", url, service="YouTube", headers=bearer_header(account))
         if response.status not in {200, 204, 404}:
-            fail(response, now=now, is_commit=False)
+            raise_for_response(response, now=now, is_commit=False)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        ids = list(dict.fromkeys(one.external_id for one, _ in sent))
+        ids = list(dict.fromkeys(post.external_id for post, _ in sent))
         counts: dict[str, Any] = {}
-        for start in range(0, len(ids), PAGE):
-            joined = ",".join(ids[start : start + PAGE])
+        for start in range(0, len(ids), IDS_PER_CALL):
+            joined = ",".join(ids[start : start + IDS_PER_CALL])
             url = f"{account.base_url}/youtube/v3/videos?part=statistics&id={joined}"
-            response = ask(http, "GET", url, what="YouTube", headers=bearer_header(account))
+            response = ask(http, "GET", url, service="YouTube", headers=bearer_header(account))
             items = (json_object(response.body) or {}).get("items")
             if response.status != 200 or not isinstance(items, list):
-                fail(response, now=now, is_commit=False)
+                raise_for_response(response, now=now, is_commit=False)
             counts.update(
-                {str(one.get("id")): one.get("statistics") for one in items if isinstance(one, dict)}
+                {str(item.get("id")): item.get("statistics") for item in items if isinstance(item, dict)}
             )
         return tuple(
-            tuple(_sample(metric, counts.get(one.external_id)) for metric in METRICS) for one, _ in sent
+            tuple(_to_sample(metric, counts.get(post.external_id)) for metric in METRICS) for post, _ in sent
         )
 
 
-def _sample(metric: str, statistics: object) -> Sample:
-    if metric not in COUNTS:
+def _to_sample(metric: str, statistics: object) -> Sample:
+    """Return one metric of a video's statistics."""
+    if metric not in COUNT_FIELDS:
         return Sample(metric, None, "unsupported")
-    # Google writes counts as text; those that an owner hides are missing.
-    value = statistics.get(COUNTS[metric]) if isinstance(statistics, dict) else None
+    # Google writes counts as text; counts that the owner hides are missing.
+    value = statistics.get(COUNT_FIELDS[metric]) if isinstance(statistics, dict) else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         return Sample(metric, int(value))
     return Sample(metric, None, "unavailable")
 
 
 def video_in(post: Adapted) -> PayloadAsset:
-    return next(one for one in post.payload.assets if one.mime_type.startswith("video/"))
+    """Return the post's video."""
+    return next(asset for asset in post.payload.assets if asset.mime_type.startswith("video/"))
 
 
 def thumbnail_in(post: Adapted) -> PayloadAsset | None:
-    """The widest that it takes: beside a list of videos an upright one is a strip between two bars."""
-    taken = [
-        one
-        for one in post.payload.assets
-        if one.role == "thumbnail"
-        and one.mime_type in {"image/jpeg", "image/png"}
-        and one.bytes <= THUMBNAIL_BYTES
+    """Return the widest thumbnail that YouTube accepts; `None` without one.
+
+    In a list of videos an upright thumbnail would be a strip between two bars.
+    """
+    accepted = [
+        asset
+        for asset in post.payload.assets
+        if asset.role == "thumbnail"
+        and asset.mime_type in {"image/jpeg", "image/png"}
+        and asset.bytes <= MAX_THUMBNAIL_BYTES
     ]
-    return max(taken, key=lambda one: (one.width or 0) / (one.height or 1), default=None)
+    return max(accepted, key=lambda asset: (asset.width or 0) / (asset.height or 1), default=None)
 
 
 def tags_of(payload: Payload) -> list[str]:
-    given = payload.settings.get("tags", payload.content.get("tags"))
-    tags = [str(tag).strip().translate(_BRACKETS) for tag in given] if isinstance(given, list | tuple) else []
+    """Return the video's tags, each once: those of its settings, else those of its content."""
+    values = payload.settings.get("tags", payload.content.get("tags"))
+    tags = (
+        [str(tag).strip().translate(_BRACKETS) for tag in values] if isinstance(values, list | tuple) else []
+    )
     return [tag for tag in dict.fromkeys(tags) if tag]
 
 
 def length_of_tags(tags: Sequence[str]) -> int:
-    """As YouTube counts: with the commas between them, and quotes around each that holds a space."""
+    """Return the length of the tags as YouTube counts.
+
+    Commas between them count, and so do quotes around each tag that holds a space.
+    """
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(0, len(tags) - 1)
 
 
 def video_body(account: Account, post: Adapted) -> dict[str, Any]:
+    """Return the video's data as the Data API takes it."""
     payload, config = post.payload, account.config
     snippet: dict[str, Any] = {
         "title": payload.title.strip(),

@@ -1,7 +1,7 @@
-"""Resumable uploads: the session's address is kept in the state, and the last bytes make the video exist.
+"""Uploads videos in resumable sessions: the state keeps the session's address, the last bytes make the video.
 
-"Resumable Uploads", YouTube Data API, read on 20 November 2026. The address lets whoever has it upload: it stands in
-no message.
+"Resumable Uploads", YouTube Data API, read on 20 November 2026. Whoever has the address can upload, so it
+stands in no message.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipeline.platforms.base import Account, Prepared, Sent
 from pipeline.platforms.http_calls import ask, json_object
 from pipeline.platforms.oauth_tokens import bearer_header
 from pipeline.platforms.upload_bodies import part_of
-from pipeline.platforms.youtube.errors import fail
+from pipeline.platforms.youtube.errors import raise_for_response
 from pipeline.plugins import TryLater
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.platforms.payload_types import PayloadAsset
 
-CHUNK: Final = 8 * 1024 * 1024
-"""Bytes of one call, a multiple of 256 KiB; at most as many are left for the commit."""
-UNFINISHED: Final = 308
-GONE: Final = frozenset({404, 410})
+CHUNK_BYTES: Final = 8 * 1024 * 1024
+"""The size of one call, a multiple of 256 KiB; at most as many are left for the commit."""
+RESUME_INCOMPLETE: Final = 308
+GONE_STATUSES: Final = frozenset({404, 410})
 _RANGE: Final = re.compile(r"bytes=0-([0-9]{1,15})")
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{6,20}")
+_VIDEO_ID: Final = re.compile(r"[A-Za-z0-9_-]{6,20}")
 
 
 def advance_upload(
@@ -43,40 +43,40 @@ def advance_upload(
     http: Client,
     now: datetime,
 ) -> Prepared:
-    """Open the session, bring the bytes but the last, then ask where it stands: a former commit may have brought some.
+    """Open the session, send all bytes but the last chunk, then ask how far it is.
 
-    A session that is gone is begun anew. That is safe because a publication is prepared only while it is proven that
-    it isn't public.
+    The question comes last because an earlier commit may have sent some bytes. A session that is gone is
+    begun again. That is safe because a publication is prepared only while it is proven that it isn't public.
     """
     session = state.get("session")
     if not isinstance(session, str):
-        opened = _open(account, asset, body, query=query, http=http, now=now)
-        return Prepared({"session": opened, "sent": 0}, is_done=False)
+        new_session = _open_session(account, asset, body, query=query, http=http, now=now)
+        return Prepared({"session": new_session, "sent": 0}, is_done=False)
     sent = int(state.get("sent", 0))
-    is_probe = asset.bytes - sent <= CHUNK
+    is_last_chunk = asset.bytes - sent <= CHUNK_BYTES
     response = (
         ask_progress(account, session, asset, http=http)
-        if is_probe
-        else send_bytes(account, session, asset, sent, CHUNK, http=http)
+        if is_last_chunk
+        else send_bytes(account, session, asset, sent, CHUNK_BYTES, http=http)
     )
-    if response.status in GONE:
+    if response.status in GONE_STATUSES:
         return Prepared({}, is_done=False)
     video = video_of(response)
     if video is not None:
         return Prepared({**state, "video": video.external_id})
-    if response.status != UNFINISHED:
-        fail(response, now=now, is_commit=False)
+    if response.status != RESUME_INCOMPLETE:
+        raise_for_response(response, now=now, is_commit=False)
     sent = received_bytes(response)
-    return Prepared({**state, "sent": sent}, is_done=is_probe and asset.bytes - sent <= CHUNK)
+    return Prepared({**state, "sent": sent}, is_done=is_last_chunk and asset.bytes - sent <= CHUNK_BYTES)
 
 
 def ask_progress(account: Account, session: str, asset: PayloadAsset, *, http: Client) -> Response:
-    """Ask the session how much it has."""
+    """Ask the session how many bytes it has."""
     return ask(
         http,
         "PUT",
         session,
-        what="YouTube",
+        service="YouTube",
         headers=bearer_header(account, **{"Content-Range": f"bytes */{asset.bytes}"}),
     )
 
@@ -84,13 +84,13 @@ def ask_progress(account: Account, session: str, asset: PayloadAsset, *, http: C
 def send_bytes(
     account: Account, session: str, asset: PayloadAsset, start: int, size: int, *, http: Client
 ) -> Response:
-    """Some bytes that aren't the last, so that nothing comes of them yet."""
+    """Send bytes that aren't the last ones, so that no video is made yet."""
     content = part_of(asset, start, size)
     return ask(
         http,
         "PUT",
         session,
-        what="YouTube",
+        service="YouTube",
         body=content,
         headers=part_headers(account, asset, start, len(content)),
         timeout=http_calls.UPLOAD_SECONDS,
@@ -98,25 +98,27 @@ def send_bytes(
 
 
 def part_headers(account: Account, asset: PayloadAsset, start: int, size: int) -> dict[str, str]:
-    given = {
+    """Return the headers of a part: its type and range."""
+    headers = {
         "Content-Type": asset.mime_type,
         "Content-Range": f"bytes {start}-{start + size - 1}/{asset.bytes}",
     }
-    return bearer_header(account, **given)
+    return bearer_header(account, **headers)
 
 
 def received_bytes(response: Response) -> int:
-    """Bytes that the session has, by its own word; none without a word."""
+    """Return the number of bytes that the session says it has; 0 where it doesn't say."""
     match = _RANGE.fullmatch(response.headers.get("range", "").strip())
     return int(match[1]) + 1 if match else 0
 
 
 def video_of(response: Response) -> Sent | None:
+    """Return the video that the session made; `None` where it made none yet."""
     if response.status not in {200, 201}:
         return None
     video = json_object(response.body) or {}
     external_id = video.get("id")
-    if not isinstance(external_id, str) or _ID.fullmatch(external_id) is None:
+    if not isinstance(external_id, str) or _VIDEO_ID.fullmatch(external_id) is None:
         return None
     status = video.get("status")
     privacy = status.get("privacyStatus") if isinstance(status, dict) else None
@@ -124,14 +126,15 @@ def video_of(response: Response) -> Sent | None:
     return Sent(external_id, f"https://www.youtube.com/watch?v={external_id}", details)
 
 
-def _open(
+def _open_session(
     account: Account, asset: PayloadAsset, body: Mapping[str, Any], *, query: str, http: Client, now: datetime
 ) -> str:
+    """Open a session and return its address."""
     response = ask(
         http,
         "POST",
         f"{account.base_url}/upload/youtube/v3/videos?uploadType=resumable&part=snippet,status{query}",
-        what="YouTube",
+        service="YouTube",
         json=dict(body),
         headers=bearer_header(
             account,
@@ -139,10 +142,10 @@ def _open(
         ),
     )
     if response.status != 200:
-        fail(response, now=now, is_commit=False)
+        raise_for_response(response, now=now, is_commit=False)
     session = response.headers.get("location", "").strip()
     host = urlsplit(session).hostname or ""
-    # The token goes along with each part: to Google alone.
+    # Each part is sent with the token, which must only go to Google.
     if host != urlsplit(account.base_url).hostname and not host.endswith(".googleapis.com"):
         message = "YouTube named no address of its own for the upload."
         raise TryLater(message)

@@ -1,4 +1,7 @@
-"""The Brand Prompt Lane: no document, only the persona and a pool of topics. Its settings and its clock."""
+"""Defines the Brand Prompt Lane, a source without a document: its settings and its schedule.
+
+Items are made of the persona and a pool of topics.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_TOPICS: Final = 200
-# Thirty days: slower than that, a lane looks broken.
+# Thirty days: a lane that is slower than that looks broken.
 MAX_EVERY_HOURS: Final = 720
 # Ten a day.
 MAX_SLOTS: Final = 70
 DEFAULT_CADENCE: Final[Mapping[str, int]] = {"every_hours": 24}
-_HOURS: Final[Mapping[str, int]] = {"hourly": 1, "daily": 24, "weekly": 168}
+_HOURS_BY_WORD: Final[Mapping[str, int]] = {"hourly": 1, "daily": 24, "weekly": 168}
 WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_WEEK: Final = 7
+_DAYS_PER_WEEK: Final = 7
 
 
 @dataclass(frozen=True)
-class _Zone(Text):
+class _TimeZone(Text):
     """The name of a time zone of the IANA database."""
 
     max_length: int = 60
@@ -105,7 +108,7 @@ SETTINGS: Final = Group(
                     ),
                     maximum=MAX_SLOTS,
                 ),
-                "timezone": _Zone("a time zone of the IANA database, such as Europe/Berlin"),
+                "timezone": _TimeZone("a time zone of the IANA database, such as Europe/Berlin"),
             },
             exactly_one_of=("every_hours", "slots"),
         ),
@@ -126,45 +129,53 @@ class Brand(Source):
         return clean(SETTINGS, config)
 
     def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Topics in one text are several, and how often is said in a word too."""
-        found = super().meant(values)
-        topics, cadence = values.get("topics"), found.get("cadence")
+        """Split topics in one text, and read a cadence that is a word or a number of hours."""
+        guessed = super().meant(values)
+        topics, cadence = values.get("topics"), guessed.get("cadence")
         if isinstance(topics, str):
-            found["topics"] = [one.strip() for one in re.split(r"[,;\n]", topics) if one.strip()]
-        if isinstance(cadence, str) and cadence.strip().lower() in _HOURS:
-            found["cadence"] = {"every_hours": _HOURS[cadence.strip().lower()]}
+            guessed["topics"] = [topic.strip() for topic in re.split(r"[,;\n]", topics) if topic.strip()]
+        if isinstance(cadence, str) and cadence.strip().lower() in _HOURS_BY_WORD:
+            guessed["cadence"] = {"every_hours": _HOURS_BY_WORD[cadence.strip().lower()]}
         if isinstance(cadence, int) and not isinstance(cadence, bool):
-            found["cadence"] = {"every_hours": cadence}
-        return found
+            guessed["cadence"] = {"every_hours": cadence}
+        return guessed
 
 
 def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """The lane's own topics: for each title its notes, None where the list says none. Empty without a list."""
+    """Return the lane's own topics: each title with its notes, or `None` where it has none.
+
+    Empty where the lane has no list.
+    """
     listed = config.get("topics") or ()
     return {
-        one if isinstance(one, str) else one["title"]: None if isinstance(one, str) else one.get("notes")
-        for one in listed
+        topic if isinstance(topic, str) else topic["title"]: None
+        if isinstance(topic, str)
+        else topic.get("notes")
+        for topic in listed
     }
 
 
 def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:
-    """The lane's own time zone, else the workspace's: months, seasons and days of rest are counted in it."""
-    return ZoneInfo(_cadence(config).get("timezone") or default)
+    """Return the lane's own time zone, else the workspace's.
+
+    Months, seasons and days of rest are counted in it.
+    """
+    return ZoneInfo(_cadence_of(config).get("timezone") or default)
 
 
 def next_slot(
     config: Mapping[str, Any], *, after: datetime, previous: datetime | None, default_zone: str
 ) -> datetime:
-    """The next moment at which a piece is due, in UTC. Slots that were missed are left out.
+    """Return the next moment at which an item is due, in UTC. Missed slots are left out.
 
-    With `slots`: the first that comes after `after`. A local time that the clocks skip is as much later as they skip;
-    one that comes twice is its first coming. With `every_hours`: the first of `previous`, then every so many hours,
-    that comes after `after`; without a `previous`, `after` itself.
+    With `slots`: the first that comes after `after`. A local time that the clocks skip is as much later as
+    they skip; one that comes twice is its first coming. With `every_hours`: the first of `previous`, then
+    every so many hours, that comes after `after`; without a `previous`, `after` itself.
     """
-    cadence = _cadence(config)
+    cadence = _cadence_of(config)
     slots = cadence.get("slots")
     if slots:
-        return _next_of_week(slots, after, zone_of(config, default_zone))
+        return _next_weekly_slot(slots, after, zone_of(config, default_zone))
     if previous is None:
         return after
     step = timedelta(hours=cadence["every_hours"])
@@ -172,21 +183,26 @@ def next_slot(
     return previous + steps * step
 
 
-def _cadence(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
-    return found
+def _cadence_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the lane's cadence, or the default one."""
+    cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
+    return cadence
 
 
-def _next_of_week(slots: list[Mapping[str, str]], after: datetime, zone: ZoneInfo) -> datetime:
+def _next_weekly_slot(slots: list[Mapping[str, str]], after: datetime, zone: ZoneInfo) -> datetime:
+    """Return the first weekly slot after `after`."""
     today = after.astimezone(zone).date()
-    # From yesterday, for a time that was moved over midnight; to a week ahead, for the one slot that has just passed.
-    days = [today + timedelta(days=ahead) for ahead in range(-1, _WEEK + 2)]
+    # From yesterday, for a slot that a clock change moved over midnight; to a week ahead, for a slot just passed.
+    days = [today + timedelta(days=ahead) for ahead in range(-1, _DAYS_PER_WEEK + 2)]
     times = [(WEEKDAYS.index(slot["weekday"]), time.fromisoformat(slot["time"])) for slot in slots]
     return min(slot.moment for slot in slots_on(days, times, zone.key) if slot.moment > after)
 
 
 def is_in_season(day: str, first: str, last: str) -> bool:
-    """Whether `day` (`MM-DD`) lies in the season, ends included; one that ends before it begins spans the new year."""
+    """Return whether `day` (`MM-DD`) lies in the season, ends included.
+
+    A season that ends before it begins spans the new year; without a `first` day it is always in season.
+    """
     if not first:
         return True
     return first <= day <= last if first <= last else day >= first or day <= last

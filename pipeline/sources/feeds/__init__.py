@@ -1,1 +1,1 @@
-"""Reading feeds, for every kind of source that has one."""
+"""Reads feeds, for every kind of source that has one."""

@@ -1,4 +1,4 @@
-"""What a feed's server says beside the feed: validators, waits, permanent moves, hubs, and why there is no feed."""
+"""Reads a feed's HTTP answer beside the feed: validators, waits, redirects, hubs, failures."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from pipeline.sources.base import Hub
 if TYPE_CHECKING:
     from config.core.http_client import Response
 
-LONGEST_WAIT: Final = timedelta(hours=24)
-# Asking a server that refuses us again sooner only confirms its judgement.
+MAX_WAIT: Final = timedelta(hours=24)
+# Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
 # Validators come back in a request header, and servers cut off longer ones.
 MAX_VALIDATOR_CHARS: Final = 1024
 MAX_HUBS: Final = 3
-PERMANENT: Final = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT})
+PERMANENT_REDIRECTS: Final = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT})
 
 
 def validators_of(response: Response) -> tuple[str, str]:
+    """Return ETag and Last-Modified; empty where missing or unusable in a request header."""
     etag = response.headers.get("ETag", "").strip()
     last_modified = response.headers.get("Last-Modified", "").strip()
     usable = [value if _is_sendable(value) else "" for value in (etag, last_modified)]
@@ -35,45 +36,47 @@ def validators_of(response: Response) -> tuple[str, str]:
 
 
 def _is_sendable(value: str) -> bool:
+    """Return whether a validator can be sent back in a request header."""
     return len(value) <= MAX_VALIDATOR_CHARS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", value) is not None
 
 
-def wait_of(response: Response, asked_seconds: int, *, now: datetime) -> timedelta | None:
-    """The longest of what the document and the answer ask for, at most a day.
+def wait_of(response: Response, document_seconds: int, *, now: datetime) -> timedelta | None:
+    """Return the longest wait that the document and the answer ask for, at most a day.
 
     `Expires` counts only where there is no `max-age` (RFC 9111, 5.3), and from the server's own `Date`.
     """
     control = response.headers.get("Cache-Control", "").lower()
     max_age = re.search(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,9})", control)
     if max_age:
-        fresh = int(max_age[1])
+        header_seconds = int(max_age[1])
     else:
-        expires = _moment(response.headers.get("Expires", ""))
-        sent = _moment(response.headers.get("Date", "")) or now
-        fresh = int((expires - sent).total_seconds()) if expires else 0
-    seconds = max(asked_seconds, fresh)
-    return min(timedelta(seconds=seconds), LONGEST_WAIT) if seconds > 0 else None
+        expires = _parse_http_date(response.headers.get("Expires", ""))
+        sent = _parse_http_date(response.headers.get("Date", "")) or now
+        header_seconds = int((expires - sent).total_seconds()) if expires else 0
+    seconds = max(document_seconds, header_seconds)
+    return min(timedelta(seconds=seconds), MAX_WAIT) if seconds > 0 else None
 
 
-def _moment(written: str) -> datetime | None:
+def _parse_http_date(value: str) -> datetime | None:
+    """Return an HTTP date in UTC; `None` where it can't be read."""
     try:
-        moment = parsedate_to_datetime(written.strip())
-        # Python calls a date naive whose zone is written "-0000".
+        moment = parsedate_to_datetime(value.strip())
+        # Python returns a naive datetime for a date whose zone is written "-0000".
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
-def moved_to(response: Response, asked: str) -> str:
-    """Where permanent redirects led, or nothing: not where one of them was temporary or left https."""
-    addresses = [asked, *(url for _, url in response.redirects)]
-    if not all(status in PERMANENT for status, _ in response.redirects):
+def moved_to(response: Response, requested: str) -> str:
+    """Return where permanent redirects led; empty where one of them was temporary or left https."""
+    addresses = [requested, *(url for _, url in response.redirects)]
+    if not all(status in PERMANENT_REDIRECTS for status, _ in response.redirects):
         return ""
     is_downgrade = any(
         before.lower().startswith("https:") and not after.lower().startswith("https:")
         for before, after in pairwise(addresses)
     )
-    return "" if is_downgrade or response.url == asked or not response.redirects else response.url
+    return "" if is_downgrade or response.url == requested or not response.redirects else response.url
 
 
 _HEADER_LINK: Final = re.compile(r"<([^<>]{1,2048})>([^<>]{0,500})")
@@ -81,8 +84,8 @@ _RELATION: Final = re.compile(r"""\brel\s*=\s*(?:"([^"]*)"|([^\s";,]+))""", re.I
 
 
 def links_in_headers(response: Response) -> list[tuple[str, str, str]]:
-    """Of each link in `Link` headers (RFC 8288): address, relations and all its parameters as written."""
-    found = []
+    """Return address, relations and parameters of each link in `Link` headers (RFC 8288)."""
+    links = []
     for link in _HEADER_LINK.finditer(response.headers.get("Link", "")[:20_000]):
         relation = _RELATION.search(link[2])
         try:
@@ -90,12 +93,12 @@ def links_in_headers(response: Response) -> list[tuple[str, str, str]]:
         except ValueError:
             continue
         if relation and address.lower().startswith(("http://", "https://")):
-            found.append((address, (relation[1] or relation[2] or "").lower(), link[2]))
-    return found
+            links.append((address, (relation[1] or relation[2] or "").lower(), link[2]))
+    return links
 
 
 def hub_in_headers(response: Response) -> Hub | None:
-    """WebSub's hub by `Link` headers, which go before what the document says (W3C WebSub, 4)."""
+    """Return the WebSub hub of `Link` headers, which outrank those in the document (W3C WebSub, 4)."""
     links = links_in_headers(response)
     hubs = [address for address, relations, _ in links if "hub" in relations.split()]
     own = [address for address, relations, _ in links if "self" in relations.split()]
@@ -103,18 +106,20 @@ def hub_in_headers(response: Response) -> Hub | None:
 
 
 def _retry_after(response: Response, *, now: datetime) -> timedelta | None:
-    written = response.headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", written):
-        asked = timedelta(seconds=int(written))
+    """Return the wait that `Retry-After` names; `None` without one."""
+    value = response.headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        wait = timedelta(seconds=int(value))
     else:
-        moment = _moment(written)
+        moment = _parse_http_date(value)
         if moment is None:
             return None
-        asked = moment - now
-    return min(asked, LONGEST_WAIT) if asked > timedelta(0) else None
+        wait = moment - now
+    return min(wait, MAX_WAIT) if wait > timedelta(0) else None
 
 
-def fail(response: Response, *, now: datetime) -> NoReturn:
+def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
+    """Raise the plug-in error for an answer without a feed."""
     status = response.status
     after = _retry_after(response, now=now)
     if status in {
@@ -126,7 +131,7 @@ def fail(response: Response, *, now: datetime) -> NoReturn:
             f"The feed's server asks for a login (status {status}). Give the address of a feed that is open."
         )
         raise Refused(message, code="login_required", field="config.url", platform_status=status)
-    # Servers say 403 to callers whom they take for robots, and take it back; so nobody has to do anything yet.
+    # Servers answer 403 to callers whom they take for robots, often for a while only; so it is retried.
     if status == HTTPStatus.FORBIDDEN or "cf-mitigated" in response.headers:
         message = (
             f"The feed's server refuses automatic readers (status {status}). If it goes on, ask the feed's owner to "
@@ -151,6 +156,7 @@ def fail(response: Response, *, now: datetime) -> NoReturn:
 
 
 def from_outbound(error: OutboundError) -> PluginError:
+    """Return the plug-in error for a call that failed before there was an answer."""
     if isinstance(error, AddressRefused):
         message = f"{error} Give another address."
         return Refused(message, code=error.code, field="config.url")

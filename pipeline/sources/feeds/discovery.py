@@ -1,4 +1,4 @@
-"""From the address of a web page to its feeds: what the page says, what its host is known for, where feeds often are."""
+"""Finds the feeds of a web page: those that it names, those known for its host, those at usual addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from config.core.http_client import OutboundError
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused
-from pipeline.sources.feeds.answers import fail, from_outbound, links_in_headers
+from pipeline.sources.feeds.answers import from_outbound, links_in_headers, raise_for_response
 from pipeline.sources.feeds.read_feed import LinkRecord, WebPage, read_feed
 
 if TYPE_CHECKING:
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client, Response
 
-SECONDS: Final = 40
+DISCOVERY_SECONDS: Final = 40
 TIMEOUT_SECONDS: Final = 20
 PROBE_SECONDS: Final = 5
 PROBE_BYTES: Final = 4096
 MAX_REDIRECTS: Final = 5
 MAX_CANDIDATES: Final = 20
-MAX_SAID: Final = 5
+MAX_FEEDS_NAMED: Final = 5
 WELL_KNOWN: Final = ("feed/", "rss.xml", "atom.xml", "feed.xml", "index.xml", "rss", "feed.json")
-"""Under the page, then at the root of its host, in the order of how often they are there."""
+"""Names under the page, then at the root of its host, the most frequent first."""
 MAX_PROBES: Final = 8
 
-_KINDS: Final = {
+_KIND_BY_TYPE: Final = {
     "application/rss+xml": "rss",
     "application/rdf+xml": "rss",
     "text/xml": "rss",
@@ -41,12 +41,12 @@ _KINDS: Final = {
     "application/json": "json",
 }
 _FORMAT_WORD: Final = re.compile(r"\b(?:rss|atom|rdf|json|xml|feed|2\.0|1\.0|0\.92)\b", re.IGNORECASE)
-_COMMENTS: Final = re.compile(r"\b(?:comments?|kommentare?|commentaires|comentarios)\b", re.IGNORECASE)
+_COMMENTS_WORD: Final = re.compile(r"\b(?:comments?|kommentare?|commentaires|comentarios)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class FeedCandidate:
-    """A feed that a page may have: `kind` is `rss`, `atom`, `json` or empty where nobody said."""
+    """A feed that a page may have; `kind` is `rss`, `atom`, `json`, or empty where it isn't known."""
 
     url: str
     title: str = ""
@@ -54,15 +54,15 @@ class FeedCandidate:
 
 
 def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, ...]:
-    """The feeds behind an address, the likeliest first: the address itself where it is a feed, else its page's.
+    """Return the feeds behind an address, the likeliest first: itself where it is a feed, else its page's.
 
-    At most nine requests within 40 seconds. Raises `Refused` or `TryLater` where the address can't be read at all;
-    an empty answer means that it is a page without feeds.
+    Makes at most nine requests within 40 seconds. Raises `Refused` or `TryLater` where the address can't be
+    read at all; an empty result means that it is a page without feeds.
     """
-    until = monotonic() + SECONDS
-    special = of_special_host(url)
-    if special:
-        return special
+    deadline = monotonic() + DISCOVERY_SECONDS
+    known_feeds = of_special_host(url)
+    if known_feeds:
+        return known_feeds
     try:
         response = http.get(
             url,
@@ -76,92 +76,107 @@ def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, .
     except OutboundError as error:
         raise from_outbound(error) from error
     if response.status != HTTPStatus.OK:
-        fail(response, now=now)
+        raise_for_response(response, now=now)
     try:
         feed = read_feed(
             response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
         )
     except WebPage as page:
-        return of_page(page.links, response, http, until=until)
+        return of_page(page.links, response, http, deadline=deadline)
     return (FeedCandidate(response.url, feed.title),)
 
 
 def of_page(
-    links: Sequence[LinkRecord], page: Response | None, http: Client, *, until: float
+    links: Sequence[LinkRecord], page: Response | None, http: Client, *, deadline: float
 ) -> tuple[FeedCandidate, ...]:
-    """What a page's `Link` headers and `<link>` elements name, else its anchors, else where feeds often are.
+    """Return the feeds that a page names, else those of its anchors, else those at usual addresses.
 
-    Feeds of comments stand last. The first two are believed; the others are asked, with at most `MAX_PROBES` requests.
+    A page names feeds in `Link` headers and `<link>` elements; these are believed, the others are fetched,
+    with at most `MAX_PROBES` requests. Feeds of comments stand last.
     """
     if page is None:
         return ()
     named = [
-        FeedCandidate(address, _parameter(rest, "title"), _KINDS.get(_parameter(rest, "type").lower(), ""))
+        FeedCandidate(
+            address,
+            _link_parameter(rest, "title"),
+            _KIND_BY_TYPE.get(_link_parameter(rest, "type").lower(), ""),
+        )
         for address, relations, rest in links_in_headers(page)
-        if "alternate" in relations.split() and _parameter(rest, "type").lower() in _KINDS
+        if "alternate" in relations.split() and _link_parameter(rest, "type").lower() in _KIND_BY_TYPE
     ]
     named += [
-        FeedCandidate(link["url"], link["title"], _KINDS.get(link["type"].partition(";")[0].strip(), ""))
+        FeedCandidate(
+            link["url"], link["title"], _KIND_BY_TYPE.get(link["type"].partition(";")[0].strip(), "")
+        )
         for link in links
-        if link["kind"] == "link" and not _is_api(link)
+        if link["kind"] == "link" and not _is_wordpress_api(link)
     ]
     if named:
-        return _sorted(named)
-    asked = [FeedCandidate(link["url"], link["title"]) for link in links if link["kind"] == "anchor"]
-    found = [one for one in asked[: MAX_PROBES // 2] if _is_feed(one.url, http, until)]
-    if found:
-        return _sorted(found)
-    probes = [one for one in _well_known(page.url) if one not in {each.url for each in asked}]
-    for address in probes[: MAX_PROBES - len(asked[: MAX_PROBES // 2])]:
-        if _is_feed(address, http, until):
+        return _distinct_sorted(named)
+    anchors = [FeedCandidate(link["url"], link["title"]) for link in links if link["kind"] == "anchor"]
+    confirmed = [anchor for anchor in anchors[: MAX_PROBES // 2] if _is_feed(anchor.url, http, deadline)]
+    if confirmed:
+        return _distinct_sorted(confirmed)
+    probes = [url for url in _well_known_addresses(page.url) if url not in {each.url for each in anchors}]
+    for address in probes[: MAX_PROBES - len(anchors[: MAX_PROBES // 2])]:
+        if _is_feed(address, http, deadline):
             return (FeedCandidate(address),)
     return ()
 
 
-def choose_feed(found: Sequence[FeedCandidate]) -> FeedCandidate:
-    """The one feed of a page; formats of the same feed are one, and feeds of comments count only where they are alone.
+def choose_feed(feeds: Sequence[FeedCandidate]) -> FeedCandidate:
+    """Return the one feed of a page.
 
-    Raises `Refused` with the addresses where there are several, or none.
+    Formats of the same feed count as one, and feeds of comments only where there are no others. Raises
+    `Refused` with the addresses where there are several, or none.
     """
-    own = [one for one in found if not _is_of_comments(one)] or list(found)
+    own = [feed for feed in feeds if not _is_comments_feed(feed)] or list(feeds)
     groups: dict[str, FeedCandidate] = {}
-    for one in own:
-        groups.setdefault(" ".join(_FORMAT_WORD.sub(" ", one.title).split()).lower(), one)
-    kinds = [one.kind for one in own]
+    for feed in own:
+        groups.setdefault(" ".join(_FORMAT_WORD.sub(" ", feed.title).split()).lower(), feed)
+    kinds = [feed.kind for feed in own]
     if len(groups) == 1 and (len(own) == 1 or len(set(kinds)) == len(kinds)):
         return own[0]
-    if not found:
+    if not feeds:
         message = (
             "The address leads to a web page that names no feed, and none was found where feeds often are. Give the "
             "feed's own address, or add the page as a source of type scraper."
         )
         raise Refused(message, code="not_a_feed", field="config.url")
-    listed = "; ".join(f"{one.title}: {one.url}" if one.title else one.url for one in own[:MAX_SAID])
-    more = f"; and {len(own) - MAX_SAID} more" if len(own) > MAX_SAID else ""
-    message = f"The address leads to a web page with several feeds. Give the address of one of them: {listed}{more}."
+    listed = "; ".join(
+        f"{feed.title}: {feed.url}" if feed.title else feed.url for feed in own[:MAX_FEEDS_NAMED]
+    )
+    others = f"; and {len(own) - MAX_FEEDS_NAMED} more" if len(own) > MAX_FEEDS_NAMED else ""
+    message = f"The address leads to a web page with several feeds. Give the address of one of them: {listed}{others}."
     raise Refused(message, code="several_feeds", field="config.url")
 
 
-def _is_api(link: LinkRecord) -> bool:
-    # WordPress names its API in the same way.
+def _is_wordpress_api(link: LinkRecord) -> bool:
+    """Return whether a link leads to the page's data in WordPress's API, not to a feed."""
+    # WordPress links to its REST API with `rel=alternate`, too.
     return link["type"].startswith("application/json") and "/wp-json/" in link["url"]
 
 
-def _is_of_comments(one: FeedCandidate) -> bool:
-    return bool(_COMMENTS.search(one.title) or _COMMENTS.search(urlsplit(one.url).path))
+def _is_comments_feed(feed: FeedCandidate) -> bool:
+    """Return whether a feed is one of comments, by its title or path."""
+    return bool(_COMMENTS_WORD.search(feed.title) or _COMMENTS_WORD.search(urlsplit(feed.url).path))
 
 
-def _sorted(found: list[FeedCandidate]) -> tuple[FeedCandidate, ...]:
-    distinct = list({one.url: one for one in reversed(found)}.values())[::-1]
-    return tuple(sorted(distinct, key=_is_of_comments))[:MAX_CANDIDATES]
+def _distinct_sorted(feeds: list[FeedCandidate]) -> tuple[FeedCandidate, ...]:
+    """Return the feeds, each once, feeds of comments last."""
+    distinct = list({feed.url: feed for feed in reversed(feeds)}.values())[::-1]
+    return tuple(sorted(distinct, key=_is_comments_feed))[:MAX_CANDIDATES]
 
 
-def _parameter(written: str, name: str) -> str:
-    found = re.search(rf"\b{name}\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))", written, re.IGNORECASE)
-    return (found[1] or found[2] or "") if found else ""
+def _link_parameter(parameters: str, name: str) -> str:
+    """Return a parameter of a `Link` header; empty without it."""
+    match = re.search(rf"\b{name}\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+))", parameters, re.IGNORECASE)
+    return (match[1] or match[2] or "") if match else ""
 
 
-def _well_known(url: str) -> list[str]:
+def _well_known_addresses(url: str) -> list[str]:
+    """Return the addresses at which a page's host often has a feed."""
     folder = urljoin(url, ".")
     root = urljoin(url, "/")
     addresses = [root + name for name in WELL_KNOWN]
@@ -171,11 +186,14 @@ def _well_known(url: str) -> list[str]:
     return addresses
 
 
-def _is_feed(url: str, http: Client, until: float) -> bool:
-    """Whether the first bytes look like a feed's; a page says so soon enough."""
-    left = until - monotonic() - TIMEOUT_SECONDS
+def _is_feed(url: str, http: Client, deadline: float) -> bool:
+    """Return whether the first bytes at an address look like a feed's.
+
+    A page shows that it is none within them.
+    """
+    left = deadline - monotonic() - TIMEOUT_SECONDS
     if left <= 0:
-        # What is left is for the feed itself.
+        # The remaining time is needed for fetching the feed itself.
         return False
     try:
         response = http.get(
@@ -196,7 +214,10 @@ def _is_feed(url: str, http: Client, until: float) -> bool:
 
 
 def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
-    """The feeds of a page at a host whose addresses tell, without asking; nothing where the address is a feed's."""
+    """Return the feeds of a page at a host whose feed addresses are known, without fetching it.
+
+    Empty for any other host, and where the address is a feed's.
+    """
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")
@@ -207,7 +228,7 @@ def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
     if not steps:
         return ()
     if host in {"youtube.com", "m.youtube.com"}:
-        return _of_youtube(parts.query, steps)
+        return _youtube_feeds(parts.query, steps)
     if host == "github.com" and len(steps) == 2:
         repository = f"https://github.com/{steps[0]}/{steps[1]}"
         return (
@@ -222,7 +243,7 @@ def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
         return (FeedCandidate(f"https://bsky.app/profile/{steps[1]}/rss", steps[1], "rss"),)
     if host.endswith(".substack.com") and steps[0] in {"archive", "about"} and len(steps) == 1:
         return (FeedCandidate(f"{origin}/feed", host, "rss"),)
-    # Mastodon and its kin; other hosts with such addresses (Medium, YouTube, TikTok) are named above or elsewhere.
+    # Mastodon and similar servers; Medium, YouTube and TikTok, with such addresses too, are handled elsewhere.
     if (
         host not in {"tiktok.com", "medium.com"}
         and len(steps) == 1
@@ -232,7 +253,8 @@ def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
     return ()
 
 
-def _of_youtube(query: str, steps: list[str]) -> tuple[FeedCandidate, ...]:
+def _youtube_feeds(query: str, steps: list[str]) -> tuple[FeedCandidate, ...]:
+    """Return the feed of a channel or playlist on YouTube; empty for other addresses."""
     feeds = "https://www.youtube.com/feeds/videos.xml"
     if steps[0] == "channel" and len(steps) >= 2:
         return (FeedCandidate(f"{feeds}?channel_id={steps[1]}", "YouTube channel", "atom"),)

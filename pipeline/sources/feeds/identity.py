@@ -1,4 +1,4 @@
-"""Which entry is which, from poll to poll: by guid, else by address, else by content.
+"""Gives entries identities that last from poll to poll: by guid, else by address, else by content.
 
 Guids repeat within a document, and some change with every answer. So an address that was seen once keeps the
 identity that it was given then, as long as the document doesn't say otherwise.
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from pipeline.sources.feeds.read_feed import EntryRecord
 
 MAX_REMEMBERED: Final = 400
-"""Places; a document has at most 200 entries, and some go and come back."""
+"""The most places remembered; a document has at most 200 entries, and some go and come back."""
 MAX_SHARED: Final = 200
 MAX_ID_CHARS: Final = 512
-LEAST_IN_COMMON: Final = 2
-"""One entry that changes its guid under its address may be a new one."""
+MIN_COMMON_ENTRIES: Final = 2
+"""A single entry that changes its guid under its address may be a new entry."""
 
 
 @dataclass(frozen=True)
 class KnownIdentities:
-    """What earlier polls left: for each place (a hash of the address) the identity given and a hash of the guid.
+    """The identities from earlier polls: for each place (a hash of the address) the identity and a guid hash.
 
-    `shared` are hashes of guids that stood for several entries once; `is_volatile` says that guids mean nothing here.
+    `shared` are hashes of guids that stood for several entries once; `is_volatile` says that guids mean
+    nothing here.
     """
 
     places: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -37,24 +38,25 @@ class KnownIdentities:
 
     @classmethod
     def of(cls, state: object) -> KnownIdentities:
-        """From stored JSON; what makes no sense is forgotten."""
+        """Return the identities in stored JSON; malformed parts are dropped."""
         if not isinstance(state, dict):
             return cls()
         places, shared = state.get("places"), state.get("shared")
-        read = {
+        valid_places = {
             place: (pair[0], pair[1])
             for place, pair in (places.items() if isinstance(places, dict) else ())
             if isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
         }
         return cls(
-            read,
-            frozenset(one for one in shared if isinstance(one, str))
+            valid_places,
+            frozenset(guid for guid in shared if isinstance(guid, str))
             if isinstance(shared, list)
             else frozenset(),
             state.get("is_volatile") is True,
         )
 
     def as_state(self) -> dict[str, Any]:
+        """Return the identities as JSON to store."""
         return {
             "places": {place: list(pair) for place, pair in self.places.items()},
             "shared": sorted(self.shared),
@@ -63,77 +65,87 @@ class KnownIdentities:
 
 
 def identify(records: Sequence[EntryRecord], known: KnownIdentities) -> tuple[list[str], KnownIdentities]:
-    """An identity for each record in order, empty where address or content have to do; and what to remember.
+    """Return an identity for each record in order, and what to remember for the next poll.
 
-    A guid that stands for several entries, now or earlier, is told apart by address, and where that repeats too, by
-    title: for every bearer, so that their order changes nothing. Where all guids differ from the last poll's while
-    the addresses are the same, guids mean nothing: a known address keeps its identity, a new one is its own.
+    It is empty where address or content have to serve. A guid that stands for several entries, now or
+    earlier, is told apart by address, and where that repeats too, by title: for every bearer, so that their
+    order changes nothing. Where all guids differ from the last poll's while the addresses are the same, guids
+    mean nothing: a known address keeps its identity, a new one is its own.
     """
     addresses = Counter(record["url"] for record in records if record["url"])
     bases = [_base_of(record, addresses) for record in records]
     bearers = Counter(base for base in bases if base)
-    shared = {_short(base) for base, count in bearers.items() if count > 1} | known.shared
+    shared = {_short_hash(base) for base, count in bearers.items() if count > 1} | known.shared
     places = [_place_of(record, addresses) for record in records]
-    is_volatile = _is_volatile(records, places, known)
+    is_volatile = _has_volatile_guids(records, places, known)
     identities = []
     remembered: dict[str, tuple[str, str]] = {}
     for record, base, place in zip(records, bases, places, strict=True):
-        guid = _short(record["id"])
-        given, guid_then = known.places.get(place, ("", ""))
-        if given and record["id"] and (is_volatile or guid == guid_then):
-            identity = given
+        guid = _short_hash(record["id"])
+        known_identity, known_guid = known.places.get(place, ("", ""))
+        if known_identity and record["id"] and (is_volatile or guid == known_guid):
+            identity = known_identity
         elif is_volatile and record["id"] and addresses[record["url"]] == 1:
             identity = record["url"]
-        elif base and _short(base) in shared:
-            identity = _told_apart(base, record, alone=addresses[record["url"]] <= 1)
+        elif base and _short_hash(base) in shared:
+            identity = _distinct_identity(base, record, has_own_address=addresses[record["url"]] <= 1)
         else:
             identity = record["id"]
-        identity = _fitting(identity)
+        identity = _shorten_identity(identity)
         identities.append(identity)
         remembered[place] = (identity, guid)
-    room = MAX_REMEMBERED - len(remembered)
-    older = [(place, pair) for place, pair in known.places.items() if place not in remembered][: max(0, room)]
+    free_places = MAX_REMEMBERED - len(remembered)
+    older = [(place, pair) for place, pair in known.places.items() if place not in remembered][
+        : max(0, free_places)
+    ]
     return identities, KnownIdentities(
         {**remembered, **dict(older)}, frozenset(sorted(shared)[:MAX_SHARED]), is_volatile
     )
 
 
 def _base_of(record: EntryRecord, addresses: Counter[str]) -> str:
-    """What the identity starts from: the guid, or the address of several entries without one."""
+    """Return what the identity starts from: the guid, or an address that several entries share."""
     if record["id"]:
         return record["id"]
     return record["url"] if addresses[record["url"]] > 1 else ""
 
 
 def _place_of(record: EntryRecord, addresses: Counter[str]) -> str:
+    """Return a hash of the entry's address, or of more where several entries have that address."""
     if addresses[record["url"]] == 1:
-        return _short(record["url"])
-    return _short("\n".join((record["id"], record["url"], record["title"])))
+        return _short_hash(record["url"])
+    return _short_hash("\n".join((record["id"], record["url"], record["title"])))
 
 
-def _is_volatile(records: Sequence[EntryRecord], places: Sequence[str], known: KnownIdentities) -> bool:
+def _has_volatile_guids(
+    records: Sequence[EntryRecord], places: Sequence[str], known: KnownIdentities
+) -> bool:
+    """Return whether guids change from poll to poll, so that they identify nothing."""
     pairs = [
-        (_short(record["id"]), known.places[place][1])
+        (_short_hash(record["id"]), known.places[place][1])
         for record, place in zip(records, places, strict=True)
         if record["id"] and place in known.places
     ]
-    if len(pairs) < LEAST_IN_COMMON:
+    if len(pairs) < MIN_COMMON_ENTRIES:
         return known.is_volatile
-    before = {guid for _, guid in known.places.values()}
-    if not any(_short(record["id"]) in before for record in records):
+    known_guids = {guid for _, guid in known.places.values()}
+    if not any(_short_hash(record["id"]) in known_guids for record in records):
         return True
     return known.is_volatile and not all(now == then for now, then in pairs)
 
 
-def _told_apart(base: str, record: EntryRecord, *, alone: bool) -> str:
-    return f"{base}|{record['url']}" if alone else f"{base}|{record['url']}|{record['title']}"
+def _distinct_identity(base: str, record: EntryRecord, *, has_own_address: bool) -> str:
+    """Return the identity of an entry whose guid stands for several entries."""
+    return f"{base}|{record['url']}" if has_own_address else f"{base}|{record['url']}|{record['title']}"
 
 
-def _fitting(identity: str) -> str:
+def _shorten_identity(identity: str) -> str:
+    """Return the identity, or its hash where it is too long."""
     if len(identity) <= MAX_ID_CHARS:
         return identity
     return "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
 
 
-def _short(text: str) -> str:
+def _short_hash(text: str) -> str:
+    """Return 64 bits of the text's hash as hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf-8", errors="replace"), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""One document to records of plain JSON types: what a feed says, entry by entry.
+"""Parses one document into records of plain JSON types: what a feed says, entry by entry.
 
 It runs in the child process that parses hostile input, so it imports nothing that the child doesn't need.
 """
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from pipeline.sources.feeds.decoding import ILLEGAL, declares_entities, decode, with_absolute_links
+from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS, declares_entities, decode, with_absolute_links
 from pipeline.sources.feeds.raw_markup import (
     PAGE_TYPES,
     deleted_ids,
@@ -35,12 +35,12 @@ MAX_URL_CHARS: Final = 2048
 MAX_LINE_CHARS: Final = 2000
 MAX_LICENCE_CHARS: Final = 500
 MAX_HUBS: Final = 3
-# Before the web there was nothing to syndicate, and servers without a clock say 1970.
+# No feed is older than the web, and servers without a clock say 1970.
 EARLIEST_YEAR: Final = 1990
 LATEST_YEAR: Final = 9999
 
-# A feed below the document type of a page, as some generators write it, is a feed.
-_PAGE: Final = re.compile(
+# A feed behind the document type of a page is still a feed; some generators write that.
+_PAGE_START: Final = re.compile(
     r"(?:<\?.{0,200}?>\s*)?(?:<!--.{0,1000}?-->\s*)?"
     r"<(?:html\b|!doctype\s+html\b(?![^>]{0,500}>\s*(?:<!--.{0,1000}?-->\s*)?<(?:rss|feed|rdf:RDF)\b))",
     re.IGNORECASE | re.DOTALL,
@@ -50,7 +50,7 @@ Record = dict[str, Any]
 
 
 class FeedUnreadable(Exception):
-    """The document is not a feed that can be read; `problem` is a word for the parent, `links` are a page's own."""
+    """Raised for a document that is no readable feed, with a word for the parent and a page's links."""
 
     def __init__(self, problem: str, links: list[Record] | None = None) -> None:
         super().__init__(problem)
@@ -59,7 +59,7 @@ class FeedUnreadable(Exception):
 
 
 def read_document(document: bytes, *, url: str, content_type: str) -> Record:
-    """The feed in plain JSON types, newest entry first; raises `FeedUnreadable`."""
+    """Return the feed in plain JSON types, newest entry first. Raises `FeedUnreadable`."""
     text = decode(document, content_type)
     # Feedparser takes quadratic time over white space before the first element.
     text = text.lstrip("\ufeff \t\r\n")
@@ -69,7 +69,7 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
     if start.startswith("{"):
         feed = _read_json_feed(text, url)
     else:
-        if _PAGE.match(start):
+        if _PAGE_START.match(start):
             raise FeedUnreadable(problem="html", links=links_of(text, url))
         if declares_entities(text):
             raise FeedUnreadable(problem="entities")
@@ -82,45 +82,45 @@ def read_document(document: bytes, *, url: str, content_type: str) -> Record:
 
 
 def _read_xml_feed(text: str, url: str) -> Record:
-    found = _parse(text, url)
-    if not found.get("version") and not found["entries"]:
+    parsed = _parse_xml(text, url)
+    if not parsed.get("version") and not parsed["entries"]:
         raise FeedUnreadable(
             problem="html" if re.search(r"(?i)<(?:html|body|head)\b", text) else "not_a_feed"
         )
-    feed = found["feed"]
-    entries = [_read_xml_entry(entry, url) for entry in found["entries"]]
-    usable = [entry for entry in entries if _says_something(entry)]
-    if not usable and found.get("bozo") and (entries or not feed.get("title")):
+    feed = parsed["feed"]
+    entries = [_read_xml_entry(entry, url) for entry in parsed["entries"]]
+    usable = [entry for entry in entries if _has_content(entry)]
+    if not usable and parsed.get("bozo") and (entries or not feed.get("title")):
         raise FeedUnreadable(problem="broken")
-    language = _line(feed.get("language"))
+    language = _clean_line(feed.get("language"))
     licence = _licence_of(feed)
     for entry in usable:
         entry["language"] = entry["language"] or language
         entry["licence"] = entry["licence"] or licence
     frame = frame_of(text)
     return {
-        "version": found.get("version") or "",
-        "title": _line(feed.get("title")),
+        "version": parsed.get("version") or "",
+        "title": _clean_line(feed.get("title")),
         "entries": usable,
         "malformed": len(entries) - len(usable),
         "wait_seconds": _wait_seconds(feed),
         "skip_hours": skipped_hours(frame),
         "skip_days": skipped_days(frame),
         "deleted": deleted_ids(text),
-        "is_whole": not found.get("bozo") and len(entries) == len(usable),
+        "is_whole": not parsed.get("bozo") and len(entries) == len(usable),
         **_hubs_of(feed.get("links") or [], url),
     }
 
 
-def _parse(text: str, url: str) -> Any:
-    # Imported here, so that the limits hold before it and the parent never pays for it.
+def _parse_xml(text: str, url: str) -> Any:
+    # Imported here, so that the limits apply to it and the parent never pays for it.
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
     import feedparser.mixin  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
     from pipeline.sources.feeds import feedparser_bounds  # noqa: PLC0415
 
     feedparser_bounds.bound()
-    # An identity is an exact string: resolved, it would change with the address that the feed is read from.
+    # Ids must stay exact strings: resolved, they would change with the feed's address.
     feedparser.mixin._FeedParserMixin.can_be_relative_uri.discard("id")  # noqa: SLF001
     # A stream, since feedparser takes other things for a URL to fetch or a file to open. It doesn't sanitise: that
     # doubles the cost, and whoever shows a body has to do it anyway, since pushed ones come as they are.
@@ -128,7 +128,7 @@ def _parse(text: str, url: str) -> Any:
         return feedparser.parse(
             io.BytesIO(text.encode("utf-8")),
             response_headers={"content-type": "application/xml; charset=utf-8", "content-location": url},
-            # Of bodies, too, it would be half of the cost; that of elements is never left out.
+            # Resolving addresses in bodies would be half of the cost; those of elements are always resolved.
             resolve_relative_uris=False,
             sanitize_html=False,
         )
@@ -142,7 +142,7 @@ def _read_xml_entry(entry: Any, url: str) -> Record:
     author_detail = entry.get("author_detail") or {}
     content = (entry.get("content") or [{}])[0]
     identity = _clean(entry.get("id")).strip()
-    # A guid counts as the address where there is none, but most that aren't written as one are none.
+    # feedparser uses the guid as address where there is none; most guids that aren't URLs lead nowhere.
     address = _address_of(entry)
     is_named_only = address == identity and not re.match(r"(?i)https?:", identity)
     return {
@@ -152,19 +152,19 @@ def _read_xml_entry(entry: Any, url: str) -> Record:
         "title_format": "html" if "html" in str(title_detail.get("type")) else "text",
         "body": body,
         "body_format": body_format,
-        "author": _line(author_detail.get("name") or entry.get("author")),
-        "language": _line(content.get("language") or title_detail.get("language")),
-        # `in` because feedparser otherwise answers for `updated` with `published`, and warns of it.
-        "at": _moment(entry.get("published_parsed"))
-        or (_moment(entry["updated_parsed"]) if "updated_parsed" in entry else None)
-        or _moment(entry.get("created_parsed")),
+        "author": _clean_line(author_detail.get("name") or entry.get("author")),
+        "language": _clean_line(content.get("language") or title_detail.get("language")),
+        # `in`, because feedparser otherwise answers `published` for a missing `updated`, with a warning.
+        "at": _timestamp(entry.get("published_parsed"))
+        or (_timestamp(entry["updated_parsed"]) if "updated_parsed" in entry else None)
+        or _timestamp(entry.get("created_parsed")),
         "media": _media_of(entry, url),
         "licence": _licence_of(entry),
     }
 
 
 def _address_of(entry: Any) -> Any:
-    """Its page. Feedparser takes the identity for it where the type of the link has a parameter (`; charset=utf-8`)."""
+    """Return the entry's page; feedparser answers the id where a link's type has a `; charset=utf-8`."""
     address = entry.get("link")
     if address and address != entry.get("id"):
         return address
@@ -177,26 +177,26 @@ def _address_of(entry: Any) -> Any:
     return pages[-1] if pages else address
 
 
-def _licence_of(thing: Any) -> str:
-    """An address of a licence (creativeCommons, cc, `rel=license`) before words about rights."""
-    links = [link.get("href") for link in thing.get("links") or [] if link.get("rel") == "license"]
-    named = [thing.get("license"), thing.get("cc_license"), *links, thing.get("rights")]
-    for value in named:
-        written = value.get("rdf:resource") if isinstance(value, dict) else value
-        if line := _line(written)[:MAX_LICENCE_CHARS]:
+def _licence_of(element: Any) -> str:
+    """Return a licence's address (creativeCommons, cc, `rel=license`), else the text about rights."""
+    links = [link.get("href") for link in element.get("links") or [] if link.get("rel") == "license"]
+    candidates = [element.get("license"), element.get("cc_license"), *links, element.get("rights")]
+    for value in candidates:
+        text = value.get("rdf:resource") if isinstance(value, dict) else value
+        if line := _clean_line(text)[:MAX_LICENCE_CHARS]:
             return line
     return ""
 
 
 def _hubs_of(links: list[Any], url: str) -> Record:
-    """Addresses of WebSub hubs, and the feed's own address, which is its topic there."""
+    """Return the addresses of WebSub hubs, and the feed's own address, which is its topic there."""
     hubs = [_web_address(link.get("href"), url) for link in links if link.get("rel") == "hub"]
     own = [_web_address(link.get("href"), url) for link in links if link.get("rel") == "self"]
-    return {"hubs": [hub for hub in hubs if hub][:MAX_HUBS], "self": next((one for one in own if one), "")}
+    return {"hubs": [hub for hub in hubs if hub][:MAX_HUBS], "self": next(filter(None, own), "")}
 
 
 def _body_of(entry: Any, url: str) -> tuple[str, str]:
-    """The fullest text: `content` and `content:encoded` before the summary, HTML before text."""
+    """Return the fullest text and its format: `content` before the summary, HTML before text."""
     contents = [content for content in entry.get("content") or [] if _clean(content.get("value")).strip()]
     contents.sort(key=lambda content: "html" not in str(content.get("type")))
     detail = entry.get("summary_detail") or {}
@@ -211,18 +211,18 @@ def _body_of(entry: Any, url: str) -> tuple[str, str]:
 
 
 def _media_of(entry: Any, url: str) -> list[Record]:
-    found = [(link.get("href"), link.get("type")) for link in entry.get("enclosures") or []]
-    found += [(media.get("url"), media.get("type")) for media in entry.get("media_content") or []]
-    return _media(found, url)
+    files = [(link.get("href"), link.get("type")) for link in entry.get("enclosures") or []]
+    files += [(media.get("url"), media.get("type")) for media in entry.get("media_content") or []]
+    return _media_records(files, url)
 
 
-def _media(found: list[tuple[Any, Any]], url: str) -> list[Record]:
+def _media_records(files: list[tuple[Any, Any]], url: str) -> list[Record]:
     media = {}
-    for href, kind in found[: 10 * MAX_MEDIA]:
+    for href, mime in files[: 10 * MAX_MEDIA]:
         address = _web_address(href, url)
         if address and address not in media:
-            is_type = isinstance(kind, str) and re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", kind, re.ASCII)
-            media[address] = {"url": address, "type": kind.lower() if is_type else ""}
+            is_type = isinstance(mime, str) and re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", mime, re.ASCII)
+            media[address] = {"url": address, "type": mime.lower() if is_type else ""}
     return list(media.values())[:MAX_MEDIA]
 
 
@@ -234,13 +234,13 @@ def _read_json_feed(text: str, url: str) -> Record:
     if not isinstance(feed, dict) or "jsonfeed.org/version" not in str(feed.get("version"))[:100]:
         raise FeedUnreadable(problem="not_a_feed")
     items = feed.get("items")
-    language = _line(feed.get("language"))
+    language = _clean_line(feed.get("language"))
     listed = items[:MAX_JSON_ITEMS] if isinstance(items, list) else []
     entries = [_read_json_item(item, url, language) for item in listed if isinstance(item, dict)]
-    usable = [entry for entry in entries if _says_something(entry)]
+    usable = [entry for entry in entries if _has_content(entry)]
     return {
         "version": "json",
-        "title": _line(feed.get("title")),
+        "title": _clean_line(feed.get("title")),
         "entries": usable,
         "malformed": len(listed) - len(usable),
         "wait_seconds": None,
@@ -277,40 +277,40 @@ def _read_json_item(item: Record, url: str, language: str) -> Record:
         "title_format": "text",
         "body": body if body.strip() else _clean(item.get("content_text")) or _clean(item.get("summary")),
         "body_format": body_format,
-        "author": _line(first_author.get("name")) if isinstance(first_author, dict) else "",
-        "language": _line(item.get("language")) or language,
-        "at": _iso_moment(item.get("date_published")) or _iso_moment(item.get("date_modified")),
-        "media": _media(
+        "author": _clean_line(first_author.get("name")) if isinstance(first_author, dict) else "",
+        "language": _clean_line(item.get("language")) or language,
+        "at": _iso_timestamp(item.get("date_published")) or _iso_timestamp(item.get("date_modified")),
+        "media": _media_records(
             [(each.get("url"), each.get("mime_type")) for each in listed if isinstance(each, dict)], url
         ),
         "licence": "",
     }
 
 
-def _says_something(entry: Record) -> bool:
+def _has_content(entry: Record) -> bool:
     return any(entry[key].strip() for key in ("id", "url", "title", "body"))
 
 
 def _clean(value: object) -> str:
-    return ILLEGAL.sub("", value) if isinstance(value, str) else ""
+    return ILLEGAL_CHARACTERS.sub("", value) if isinstance(value, str) else ""
 
 
-def _line(value: object) -> str:
+def _clean_line(value: object) -> str:
     return " ".join(_clean(value)[:MAX_LINE_CHARS].split())
 
 
 def _web_address(value: object, base: str) -> str:
-    """The absolute http(s) address, or nothing."""
-    written = "".join(_clean(value)[: 4 * MAX_URL_CHARS].split())
+    """Return the absolute http(s) address, or ""."""
+    text = "".join(_clean(value)[: 4 * MAX_URL_CHARS].split())
     try:
-        address = urljoin(base, written) if written else ""
+        address = urljoin(base, text) if text else ""
     except ValueError:
         return ""
     is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARS
     return address if is_web else ""
 
 
-def _moment(parsed: Any) -> int | None:
+def _timestamp(parsed: Any) -> int | None:
     if not parsed or not EARLIEST_YEAR <= parsed[0] <= LATEST_YEAR:
         return None
     try:
@@ -319,7 +319,7 @@ def _moment(parsed: Any) -> int | None:
         return None
 
 
-def _iso_moment(written: object) -> int | None:
+def _iso_timestamp(written: object) -> int | None:
     if not isinstance(written, str):
         return None
     try:
@@ -330,7 +330,7 @@ def _iso_moment(written: object) -> int | None:
     return int(moment.timestamp()) if moment.year >= EARLIEST_YEAR else None
 
 
-_PERIODS: Final = {
+_PERIOD_SECONDS: Final = {
     "hourly": 3600,
     "daily": 86_400,
     "weekly": 604_800,
@@ -340,12 +340,12 @@ _PERIODS: Final = {
 
 
 def _wait_seconds(feed: Any) -> int | None:
-    """How long the feed asks to be left alone: `ttl` in minutes, or `sy:updatePeriod` over its frequency."""
+    """Return how long the feed asks to be left alone: `ttl` in minutes, or `sy:updatePeriod`'s share."""
     waits = []
     ttl = str(feed.get("ttl") or "").strip()
     if re.fullmatch(r"[0-9]{1,6}", ttl):
         waits.append(int(ttl) * 60)
-    period = _PERIODS.get(str(feed.get("sy_updateperiod") or "").strip().lower())
+    period = _PERIOD_SECONDS.get(str(feed.get("sy_updateperiod") or "").strip().lower())
     frequency = str(feed.get("sy_updatefrequency") or "1").strip()
     if period and re.fullmatch(r"[0-9]{1,4}", frequency):
         waits.append(period // max(1, int(frequency)))
@@ -356,10 +356,10 @@ def _wait_seconds(feed: Any) -> int | None:
 
 
 def arrange(feed: Record) -> Record:
-    """The newest entries first, copies left out; `is_window` says whether nothing is missing between them.
+    """Sort the newest entries first, without copies; `is_window` says whether none is missing between them.
 
-    That is so where the document can be read in full and is in order of time: then an entry that isn't there between
-    two that are was taken back. A list by popularity, or one with an old entry pinned to its top, proves nothing.
+    That is so where the document can be read in full and in order of time: then an entry missing between two
+    others was taken back. A list by popularity, or with an old entry pinned on top, proves nothing.
     """
     entries = _without_copies(feed["entries"])
     dates = [entry["at"] for entry in entries]
@@ -370,31 +370,31 @@ def arrange(feed: Record) -> Record:
     for entry in entries:
         if len(entry["id"]) > MAX_ID_CHARS:
             entry["id"] = "sha256:" + hashlib.sha256(entry["id"].encode()).hexdigest()
-    feed["entries"] = _newest(entries)
+    feed["entries"] = _sort_newest_first(entries)
     feed["left_out"] = len(entries) - len(feed["entries"])
     return feed
 
 
 def _without_copies(entries: list[Record]) -> list[Record]:
-    """Entries that agree in id, address and title are one."""
+    """Return the entries; those that agree in id, address and title are one."""
     seen = set()
-    kept = []
+    unique = []
     for entry in entries:
         key = (entry["id"], entry["url"], entry["title"])
         if entry["id"] and key in seen:
             continue
         seen.add(key)
-        kept.append(entry)
-    return kept
+        unique.append(entry)
+    return unique
 
 
-def _newest(entries: list[Record]) -> list[Record]:
-    """Newest first; an entry without a date keeps its place beside the one listed before it."""
+def _sort_newest_first(entries: list[Record]) -> list[Record]:
+    """Return the newest entries first; one without a date stays beside the one listed before it."""
     dates = [entry["at"] for entry in entries if entry["at"] is not None]
-    beside = dates[0] if dates else 0
-    placed = []
+    date = dates[0] if dates else 0
+    dated = []
     for entry in entries:
-        beside = beside if entry["at"] is None else entry["at"]
-        placed.append((-beside, entry))
-    placed.sort(key=lambda pair: pair[0])
-    return [entry for _, entry in placed][:MAX_ENTRIES]
+        date = date if entry["at"] is None else entry["at"]
+        dated.append((-date, entry))
+    dated.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in dated][:MAX_ENTRIES]

@@ -1,11 +1,13 @@
-"""The helper process that reads feeds: it starts once, and reads each feed in a fork of its own under hard limits.
+"""Runs the helper process that parses feeds: started once, it parses each feed in a fork with hard limits.
 
-It is run by its path, isolated from the environment, and imports nothing of the project that needs more than Python.
-Parsing hostile feeds can take minutes and gigabytes (400 kB of `<!--` cost feedparser 24 s), which only a process can
-be stopped from; a fork costs milliseconds where a start of Python with its libraries costs a tenth of a second.
+It is run by its path, isolated from the environment, and imports nothing of the project that needs more than
+Python. Parsing hostile feeds can take minutes and gigabytes (400 kB of `<!--` cost feedparser 24 s), which
+only a process can be stopped from; a fork costs milliseconds where a start of Python with its libraries costs
+a tenth of a second.
 
-A question is two lengths (4 bytes each, big-endian), a JSON object `{"url", "content_type"}` and the document. The
-answer is a length and lines of JSON: the feed without its entries, then one line for each entry.
+A question is two lengths (4 bytes each, big-endian), a JSON object `{"url", "content_type"}` and the
+document. The answer is a length and lines of JSON: the feed without its entries, then one line for each
+entry.
 """
 
 from __future__ import annotations
@@ -22,66 +24,69 @@ from typing import Final
 CPU_SECONDS: Final = 8
 # The same feeds take about 50 MB.
 MEMORY_BYTES: Final = 384 * 1024 * 1024
-# A process that nobody asks any more ends; whoever asks next starts another one.
+# An idle process ends; the next question starts another one.
 IDLE_SECONDS: Final = 60
 LENGTHS: Final = struct.Struct(">II")
 LENGTH: Final = struct.Struct(">I")
 
 
 def answer_of(document: bytes, *, url: str, content_type: str) -> bytes:
-    """The answer to one question, whatever the document holds."""
+    """Return the answer to one question, whatever the document holds."""
     from pipeline.sources.feeds.parse import FeedUnreadable, read_document  # noqa: PLC0415  needs the path from main()
 
     try:
         feed = read_document(document, url=url, content_type=content_type)
     except FeedUnreadable as error:
-        return _lines({"problem": error.problem, "links": error.links})
+        return _to_json_lines({"problem": error.problem, "links": error.links})
     except (MemoryError, RecursionError):
-        return _lines({"problem": "too_complex"})
+        return _to_json_lines({"problem": "too_complex"})
     except Exception as error:  # noqa: BLE001  feedparser fails in many ways, and each means the same to the parent
-        return _lines({"problem": "broken", "error": type(error).__name__})
+        return _to_json_lines({"problem": "broken", "error": type(error).__name__})
     entries = feed.pop("entries")
-    return _lines(feed, *entries)
+    return _to_json_lines(feed, *entries)
 
 
-def _lines(*records: object) -> bytes:
+def _to_json_lines(*records: object) -> bytes:
+    """Return the records as lines of JSON."""
     return b"\n".join(
         json.dumps(record, ensure_ascii=False).encode("utf-8", errors="replace") for record in records
     )
 
 
-def limit() -> None:
+def apply_limits() -> None:
+    """Limit CPU time and memory of this process."""
     limits = (
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CORE, 0),
     )
-    for kind, most in limits:
+    for kind, maximum in limits:
         try:
-            resource.setrlimit(kind, (most, most + 1 if kind == resource.RLIMIT_CPU else most))
+            resource.setrlimit(kind, (maximum, maximum + 1 if kind == resource.RLIMIT_CPU else maximum))
         except (ValueError, OSError):
-            # Some systems don't know RLIMIT_AS, or set a lower one already; the parent's clock holds anyway.
+            # Some systems don't know RLIMIT_AS, or have a lower one; the parent's time limit holds anyway.
             continue
 
 
-def _in_fork(document: bytes, question: dict[str, str]) -> bytes:
-    """The answer of a process that reads this document alone; it may die of it."""
-    reading, writing = os.pipe()
+def _answer_in_fork(document: bytes, question: dict[str, str]) -> bytes:
+    """Return the answer of a fork that parses only this document, and may die of it."""
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
-        limit()
-        with os.fdopen(writing, "wb") as out:
+        os.close(read_end)
+        apply_limits()
+        with os.fdopen(write_end, "wb") as out:
             out.write(answer_of(document, url=question["url"], content_type=question["content_type"]))
         os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as given:
-        answer = given.read()
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        answer = pipe.read()
     _, status = os.waitpid(child, 0)
-    return answer if status == 0 else _lines({"problem": "too_complex"})
+    return answer if status == 0 else _to_json_lines({"problem": "too_complex"})
 
 
-def _receive(count: int) -> bytes | None:
+def _read_exactly(count: int) -> bytes | None:
+    """Return that many bytes of standard input; `None` where it ended before."""
     pieces = []
     while count:
         piece = os.read(0, min(count, 1 << 20))
@@ -93,24 +98,25 @@ def _receive(count: int) -> bytes | None:
 
 
 def serve() -> None:
-    """Answer questions until nobody asks."""
+    """Answer questions until none comes for `IDLE_SECONDS`."""
     while select.select([0], [], [], IDLE_SECONDS)[0]:
-        head = _receive(LENGTHS.size)
+        head = _read_exactly(LENGTHS.size)
         if head is None:
             return
         question_length, document_length = LENGTHS.unpack(head)
-        question = _receive(question_length)
-        document = _receive(document_length)
+        question = _read_exactly(question_length)
+        document = _read_exactly(document_length)
         if question is None or document is None:
             return
-        answer = _in_fork(document, json.loads(question))
+        answer = _answer_in_fork(document, json.loads(question))
         with os.fdopen(os.dup(1), "wb") as out:
             out.write(LENGTH.pack(len(answer)) + answer)
         del answer, document
 
 
 def main(project_folder: str, library_folder: str) -> None:
-    # It runs without `site`, which saves its start-up time, so it is told where things are.
+    """Set the import path, import feedparser once for all forks, and serve."""
+    # Python runs without `site` to start faster, so it doesn't know the library folder itself.
     sys.path += [project_folder, library_folder]
     import feedparser  # type: ignore[import-untyped, unused-ignore]  # noqa: F401, PLC0415  once, for all forks
 

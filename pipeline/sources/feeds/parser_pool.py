@@ -1,4 +1,4 @@
-"""The helpers that read feeds for this process: borrowed one at a time, ended when they are late or old."""
+"""Keeps the helper processes that parse feeds: lent one at a time, ended when they are late or old."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from typing import Final
 from pipeline.sources.feeds.parser_child import LENGTH, LENGTHS
 
 CHILD: Final = Path(__file__).with_name("parser_child.py")
-MOST_IDLE: Final = 2
-FEEDS_OF_ONE: Final = 500
+MAX_IDLE_HELPERS: Final = 2
+MAX_FEEDS_PER_HELPER: Final = 500
 """After so many feeds a helper is ended, so that nothing can pile up in it."""
-PIECE: Final = 64 * 1024
-ANSWER_BYTES: Final = 64 * 1024 * 1024
-"""More than any document of the largest size becomes; what is longer is refused."""
+PIECE_BYTES: Final = 64 * 1024
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+"""More than a document of the largest size can become; longer answers are refused."""
 
 
 class HelperDied(Exception):
-    """The helper ended, or could not be started, before it answered."""
+    """Raised where the helper ended, or could not be started, before it answered."""
 
 
 class Helper:
-    """One process of `feed_parser_child`, asked by one thread at a time."""
+    """One process of `parser_child`, asked by one thread at a time."""
 
     def __init__(self) -> None:
         command = [
@@ -69,41 +69,43 @@ class Helper:
         os.set_blocking(self._out, False)
         self.asked = 0
 
-    def ask(self, question: bytes, document: bytes, *, until: float) -> bytes:
-        """The answer; raises `TimeoutError` at `until` (of `monotonic()`), `HelperDied`."""
+    def ask(self, question: bytes, document: bytes, *, deadline: float) -> bytes:
+        """Return the answer. Raises `TimeoutError` at `deadline` (of `monotonic()`), and `HelperDied`."""
         self.asked += 1
         try:
             for piece in (LENGTHS.pack(len(question), len(document)), question, document):
-                self._write(piece, until)
-            (length,) = LENGTH.unpack(self._read(LENGTH.size, until))
-            if length > ANSWER_BYTES:
+                self._write(piece, deadline)
+            (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
+            if length > MAX_ANSWER_BYTES:
                 raise HelperDied
-            return self._read(length, until)
+            return self._read(length, deadline)
         except BrokenPipeError as error:
             raise HelperDied from error
 
-    def _write(self, content: bytes, until: float) -> None:
+    def _write(self, content: bytes, deadline: float) -> None:
+        """Write all bytes before the deadline."""
         view = memoryview(content)
         while view:
-            _wait(self._in, select.POLLOUT, until)
+            _wait_for_pipe(self._in, select.POLLOUT, deadline)
             with contextlib.suppress(BlockingIOError):
-                view = view[os.write(self._in, view[:PIECE]) :]
+                view = view[os.write(self._in, view[:PIECE_BYTES]) :]
 
-    def _read(self, count: int, until: float) -> bytes:
-        found = bytearray()
-        while len(found) < count:
-            _wait(self._out, select.POLLIN, until)
+    def _read(self, count: int, deadline: float) -> bytes:
+        """Read that many bytes before the deadline."""
+        received = bytearray()
+        while len(received) < count:
+            _wait_for_pipe(self._out, select.POLLIN, deadline)
             try:
-                piece = os.read(self._out, min(PIECE, count - len(found)))
+                piece = os.read(self._out, min(PIECE_BYTES, count - len(received)))
             except BlockingIOError:
                 continue
             if not piece:
                 raise HelperDied
-            found += piece
-        return bytes(found)
+            received += piece
+        return bytes(received)
 
     def end(self) -> None:
-        """Kill it with its fork, and collect it."""
+        """Kill the process with its fork, and wait for it."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         for pipe in (self._process.stdin, self._process.stdout):
@@ -112,14 +114,15 @@ class Helper:
         self._process.wait()
 
     def forget(self) -> None:
-        """In a fork of this process the helper belongs to the parent."""
+        """Disown the process: in a fork of this process the helper belongs to the parent."""
         self._process.returncode = 0
 
 
-def _wait(descriptor: int, event: int, until: float) -> None:
+def _wait_for_pipe(descriptor: int, event: int, deadline: float) -> None:
+    """Wait until the pipe is ready. Raises `TimeoutError` at the deadline."""
     poll = select.poll()
     poll.register(descriptor, event)
-    left = until - monotonic()
+    left = deadline - monotonic()
     if left <= 0 or not poll.poll(left * 1000):
         raise TimeoutError
 
@@ -129,67 +132,73 @@ _lock: Final = threading.Lock()
 
 
 def ask_child(document: bytes, *, url: str, content_type: str, seconds: float) -> list[bytes]:
-    """The lines of the answer (see `feed_parser_child`); raises `TimeoutError`, `HelperDied`."""
+    """Return the lines of the answer (see `parser_child`). Raises `TimeoutError` and `HelperDied`."""
     question = json.dumps({"url": url, "content_type": content_type}).encode()
-    until = monotonic() + seconds
+    deadline = monotonic() + seconds
     while True:
-        helper, is_fresh = _borrow()
+        helper, is_fresh = _take_helper()
         try:
-            answer = helper.ask(question, document, until=until)
+            answer = helper.ask(question, document, deadline=deadline)
         except HelperDied:
             helper.end()
-            # One that had nothing to do for a while has ended by itself.
+            # A pooled helper that was idle for a while has ended by itself; the next one is asked.
             if is_fresh:
                 raise
         except BaseException:
-            # Late, or interrupted between question and answer: nobody could tell what its next answer is to.
+            # Late or interrupted: its next answer could belong to this question.
             helper.end()
             raise
         else:
-            _give_back(helper)
+            _return_helper(helper)
             return answer.split(b"\n")
 
 
 def close() -> None:
-    """End the helpers that nobody has borrowed."""
+    """End the idle helpers."""
     with _lock:
         helpers, _idle[:] = list(_idle), []
     for helper in helpers:
         helper.end()
 
 
-def _borrow() -> tuple[Helper, bool]:
+def _take_helper() -> tuple[Helper, bool]:
+    """Return a helper, and whether it was just started."""
     with _lock:
         if _idle:
             return _idle.pop(), False
     return Helper(), True
 
 
-def _give_back(helper: Helper) -> None:
-    if helper.asked < FEEDS_OF_ONE:
+def _return_helper(helper: Helper) -> None:
+    """Keep the helper for the next question, or end it where it is old or not needed."""
+    if helper.asked < MAX_FEEDS_PER_HELPER:
         with _lock:
-            if len(_idle) < MOST_IDLE:
+            if len(_idle) < MAX_IDLE_HELPERS:
                 _idle.append(helper)
                 return
     helper.end()
 
 
-def _forget_after_fork() -> None:
+def _forget_helpers_after_fork() -> None:
+    """Disown the parent's helpers in a fork."""
     for helper in _idle:
         helper.forget()
     _idle.clear()
     _lock.release()
 
 
-# Under the lock, so that a fork never finds it held by a thread that it doesn't have.
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget_after_fork)
+# The lock is held during a fork, so that the child never finds it held by a thread that it doesn't have.
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget_helpers_after_fork
+)
 atexit.register(close)
 
 
 @cache
 def _library_folder() -> str:
-    found = find_spec("feedparser")
-    if found is None or found.origin is None:
+    """Return the folder that feedparser is installed in."""
+    spec = find_spec("feedparser")
+    if spec is None or spec.origin is None:
         message = "feedparser is not installed"
         raise RuntimeError(message)
-    return str(Path(found.origin).parent.parent)
+    return str(Path(spec.origin).parent.parent)

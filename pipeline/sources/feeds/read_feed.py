@@ -1,4 +1,4 @@
-"""A feed's bytes to records, read by a helper process that is stopped at its limits; records to entries."""
+"""Reads a feed's bytes as records, in a helper process with hard limits, and turns records into entries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pipeline.sources.feeds import parser_pool
 from pipeline.text.html_text import html_to_text
 from pipeline.text.plain_text import plain_text
 
-# Nearly four times the CPU limit of the child, for machines with other things to do.
+# Nearly four times the CPU limit of the child, for busy machines.
 WALL_SECONDS: Final = 30
-_CLOCKS_DIFFER: Final = timedelta(minutes=5)
+_CLOCK_TOLERANCE: Final = timedelta(minutes=5)
 
 
 class _MediaRecord(TypedDict):
@@ -25,7 +25,10 @@ class _MediaRecord(TypedDict):
 
 
 class EntryRecord(TypedDict):
-    """One entry as the helper read it; `id` is what the document says, which may stand for several entries."""
+    """One entry as the helper read it.
+
+    `id` is what the document says, which may stand for several entries.
+    """
 
     id: str
     url: str
@@ -41,7 +44,10 @@ class EntryRecord(TypedDict):
 
 
 class LinkRecord(TypedDict):
-    """A link of a web page that may lead to a feed; `kind` is `link` or `anchor`, `type` a MIME type or empty."""
+    """A link of a web page that may lead to a feed.
+
+    `kind` is `link` or `anchor`, `type` a MIME type or empty.
+    """
 
     url: str
     title: str
@@ -50,6 +56,8 @@ class LinkRecord(TypedDict):
 
 
 class _Answer(TypedDict, total=False):
+    """The first line of the helper's answer: the feed without its entries, or a problem."""
+
     problem: str
     links: list[LinkRecord]
     version: str
@@ -67,13 +75,13 @@ class _Answer(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FeedDocument:
-    """What one document says: entries newest first, and how long the feed asks to be left alone."""
+    """A parsed document: its records newest first, and how long the feed asks to be left alone."""
 
     title: str
     records: tuple[EntryRecord, ...]
     malformed: int
     left_out: int
-    """How many older ones it has than are read."""
+    """The number of older entries that aren't read."""
     wait: timedelta | None
     quiet: Quiet
     deleted: tuple[str, ...]
@@ -82,7 +90,7 @@ class FeedDocument:
 
 
 class WebPage(Refused):
-    """The document is a web page; `links` are those of its links that may lead to feeds."""
+    """Raised where the document is a web page; `links` are its links that may lead to feeds."""
 
     def __init__(self, links: tuple[LinkRecord, ...]) -> None:
         message = "The address leads to a web page, not to a feed. Give the address of the page's feed."
@@ -91,22 +99,22 @@ class WebPage(Refused):
 
 
 def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
-    """What an RSS, RDF, Atom or JSON feed says.
+    """Return what an RSS, RDF, Atom or JSON feed says.
 
-    `url` is where the document came from, against which its relative addresses resolve. Raises `WebPage`, `Refused`
-    for what is not a feed or costs too much, `TryLater` when the machine was too busy.
+    `url` is where the document came from, against which its relative addresses resolve. Raises `WebPage`,
+    `Refused` for a document that is no feed or costs too much, `TryLater` where the machine was too busy.
     """
     lines = _ask_helper(document, url=url, content_type=content_type)
     answer = cast("_Answer", json.loads(lines[0]))
     if answer.get("problem") == "html":
         raise WebPage(tuple(answer["links"]))
     if "problem" in answer:
-        code, sentence = _SENTENCES[answer["problem"]]
+        code, sentence = _REFUSALS[answer["problem"]]
         raise Refused(sentence, code=code, field="config.url")
     wait = answer["wait_seconds"]
     hubs = tuple(answer["hubs"])
     return FeedDocument(
-        title=_title_of(answer["title"], "html"),
+        title=_plain_title(answer["title"], "html"),
         records=tuple(json.loads(line) for line in lines[1:]),
         malformed=answer["malformed"],
         left_out=answer["left_out"],
@@ -119,6 +127,7 @@ def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
 
 
 def _ask_helper(document: bytes, *, url: str, content_type: str) -> list[bytes]:
+    """Return the helper's answer in lines. Raises `TryLater`."""
     try:
         return parser_pool.ask_child(document, url=url, content_type=content_type, seconds=WALL_SECONDS)
     except TimeoutError:
@@ -129,7 +138,7 @@ def _ask_helper(document: bytes, *, url: str, content_type: str) -> list[bytes]:
         raise TryLater(message, code="no_process") from None
 
 
-_SENTENCES: Final = {
+_REFUSALS: Final = {
     "empty": (
         "not_a_feed",
         "The address answered with an empty document. Give the address of an RSS or Atom feed.",
@@ -153,33 +162,36 @@ _SENTENCES: Final = {
 }
 
 
-def _title_of(title: str, title_format: str) -> str:
+def _plain_title(title: str, title_format: str) -> str:
+    """Return a title as plain text on one line, cut to the column's length."""
     return " ".join(plain_text(title, title_format).split())[:TITLE_CHARACTERS]
 
 
 def notes_on(document: FeedDocument, *, now: datetime) -> tuple[Note, ...]:
-    """What to know of its entries: those that aren't read, and dates that haven't come yet."""
+    """Return notes on entries that aren't read, and on dates that lie in the future."""
     notes = []
-    read = len(document.records)
+    records_read = len(document.records)
     if document.left_out:
-        message = f"The feed lists {read + document.left_out} entries; the newest {read} of them are read."
+        message = f"The feed lists {records_read + document.left_out} entries; the newest {records_read} of them are read."
         notes.append(Note("entries_left_out", message))
-    latest = (now + _CLOCKS_DIFFER).timestamp()
-    future = sum(one["at"] is not None and one["at"] > latest for one in document.records)
+    latest = (now + _CLOCK_TOLERANCE).timestamp()
+    future = sum(record["at"] is not None and record["at"] > latest for record in document.records)
     if future:
-        said = "1 entry has a date" if future == 1 else f"{future} entries have dates"
-        notes.append(Note("future_dates", f"{said} in the future; the moment of reading is taken instead."))
+        subject = "1 entry has a date" if future == 1 else f"{future} entries have dates"
+        notes.append(
+            Note("future_dates", f"{subject} in the future; the moment of reading is taken instead.")
+        )
     return tuple(notes)
 
 
 def entry_of(record: EntryRecord, *, identity: str, now: datetime) -> Entry:
-    """The entry under that identity; a date after `now` becomes `now`."""
+    """Return the record as an entry with that identity; a date after `now` becomes `now`."""
     at = record["at"]
     metadata: dict[str, Any] = {"licence": record["licence"]} if record["licence"] else {}
     return Entry(
         external_id=identity or None,
         url=record["url"],
-        title=_title_of(record["title"], record["title_format"]),
+        title=_plain_title(record["title"], record["title_format"]),
         body=record["body"],
         body_format=record["body_format"],
         author=html_to_text(record["author"]),

@@ -1,4 +1,4 @@
-"""RSS, RDF, Atom and JSON feeds, fetched with conditional requests, found from the address of a web page too."""
+"""Reads RSS, RDF, Atom and JSON feeds by conditional requests, and finds the feed of a web page."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pipeline.sources.base import FETCH_SECONDS, Entry, Fetch, Hub, Note, Quiet,
 from pipeline.sources.config_fields import BATCH_HOURS, Group, WebAddress, clean
 from pipeline.sources.feeds import discovery
 from pipeline.sources.feeds.answers import (
-    fail,
     from_outbound,
     hub_in_headers,
     moved_to,
+    raise_for_response,
     validators_of,
     wait_of,
 )
@@ -50,10 +50,10 @@ SETTINGS: Final = Group(
 
 @dataclass(frozen=True)
 class _Memory:
-    """What the last poll left: validators as the server sent them, and a hash for those that lie.
+    """The state between two polls: validators as the server sent them, and a hash in case they are wrong.
 
-    `feed_url` is where the feed of a web page was found, empty where the address given is the feed's own. `wait_seconds`,
-    `quiet` and `hub` are what the document said, for the answers that hold no document.
+    `feed_url` is where the feed of a web page was found, empty where the given address is the feed's own.
+    `wait_seconds`, `quiet` and `hub` are what the document said, for the answers that hold no document.
     """
 
     url: str
@@ -68,7 +68,8 @@ class _Memory:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, url: str) -> _Memory:
-        # After a change of the address, the validators speak of another document.
+        """Return the memory in a stored state; empty where it is of another address."""
+        # After a change of the address, the validators belong to another document.
         if state.get("url") != url:
             return cls(url)
         texts = {
@@ -76,17 +77,18 @@ class _Memory:
             for key in ("feed_url", "etag", "last_modified", "body_sha256")
         }
         wait = state.get("wait_seconds")
-        hubs, topic = _texts(state.get("hubs")), state.get("topic")
+        hubs, topic = _strings_in(state.get("hubs")), state.get("topic")
         return cls(
             url,
             **texts,
             wait_seconds=wait if isinstance(wait, int) and wait > 0 else 0,
-            quiet=Quiet(_numbers(state.get("skip_hours")), _numbers(state.get("skip_days"))),
+            quiet=Quiet(_integers_in(state.get("skip_hours")), _integers_in(state.get("skip_days"))),
             hub=Hub(hubs, topic) if hubs and isinstance(topic, str) else None,
             known=KnownIdentities.of(state.get("known")),
         )
 
     def as_state(self) -> dict[str, Any]:
+        """Return the memory as JSON to store."""
         return {
             "url": self.url,
             "feed_url": self.feed_url,
@@ -103,40 +105,46 @@ class _Memory:
 
     @property
     def address(self) -> str:
+        """The address to fetch."""
         return self.feed_url or self.url
 
     @property
     def notes(self) -> tuple[Note, ...]:
+        """A note where the feed was found from a web page."""
         if not self.feed_url:
             return ()
         return (Note("feed_found", f"The address is a web page's; its feed at {self.feed_url} is read."),)
 
     def headers(self) -> dict[str, str]:
-        found = {"Accept": ACCEPT}
-        # Without the hash there was no body that "not modified" could speak of.
+        """Return the headers of a request, with the validators where there are any."""
+        headers = {"Accept": ACCEPT}
+        # Without the hash no body was read, so "not modified" would have no meaning.
         if self.body_sha256 and self.etag:
-            found["If-None-Match"] = self.etag
+            headers["If-None-Match"] = self.etag
         if self.body_sha256 and self.last_modified:
-            found["If-Modified-Since"] = self.last_modified
-        return found
+            headers["If-Modified-Since"] = self.last_modified
+        return headers
 
     @property
     def is_conditional(self) -> bool:
+        """Whether the request has validators, so that a 304 may come."""
         return len(self.headers()) > 1
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _strings_in(value: object) -> tuple[str, ...]:
+    """Return the strings in a list; empty for any other value."""
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
-def _numbers(value: object) -> frozenset[int]:
+def _integers_in(value: object) -> frozenset[int]:
+    """Return the integers in a list; empty for any other value."""
     return (
         frozenset(each for each in value if isinstance(each, int)) if isinstance(value, list) else frozenset()
     )
 
 
-class _FoundFeedLost(Exception):
-    """The feed that was found from a page is no longer there."""
+class _FoundFeedGone(Exception):
+    """Raised where the feed that was found from a web page is no longer there."""
 
 
 class Rss(Source):
@@ -158,49 +166,52 @@ class Rss(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """Ask the feed once; an empty `state` makes the request unconditional.
+        """Fetch the feed once; an empty `state` makes the request unconditional.
 
-        The address of a web page is as good where the page has one feed: it is remembered in `state` and told in a
-        note. A page with several is refused with their addresses.
+        The address of a web page will do where the page has one feed: it is remembered in `state` and named
+        in a note. A page with several is refused with their addresses.
         """
         del environment
-        reading = _Reading(http, now, monotonic() + FETCH_SECONDS)
+        feed_fetch = _FeedFetch(http, now, monotonic() + FETCH_SECONDS)
         memory = _Memory.of(state, url=config["url"])
         if memory.feed_url:
             try:
-                return reading.poll(memory)
-            except _FoundFeedLost:
+                return feed_fetch.poll(memory)
+            except _FoundFeedGone:
                 memory = _Memory(memory.url, known=memory.known)
-        special = discovery.of_special_host(memory.url)
-        if len(special) == 1:
+        known_feeds = discovery.of_special_host(memory.url)
+        if len(known_feeds) == 1:
             try:
-                return reading.poll(replace(memory, feed_url=special[0].url))
+                return feed_fetch.poll(replace(memory, feed_url=known_feeds[0].url))
             except TryLater as error:
                 if error.code != "not_found":
                     raise
         try:
-            return reading.poll(memory)
+            return feed_fetch.poll(memory)
         except WebPage as page:
-            found = discovery.of_page(page.links, reading.page, http, until=reading.until)
-            return reading.poll(replace(memory, feed_url=discovery.choose_feed(found or special).url))
+            candidates = discovery.of_page(page.links, feed_fetch.page, http, deadline=feed_fetch.deadline)
+            return feed_fetch.poll(
+                replace(memory, feed_url=discovery.choose_feed(candidates or known_feeds).url)
+            )
 
 
-class _Reading:
-    """One fetch: its client, its moment, and when it has to be over (of `monotonic()`)."""
+class _FeedFetch:
+    """One fetch: its client, its moment, and its deadline (of `monotonic()`)."""
 
-    def __init__(self, http: Client, now: datetime, until: float) -> None:
+    def __init__(self, http: Client, now: datetime, deadline: float) -> None:
         self.http = http
         self.now = now
-        self.until = until
+        self.deadline = deadline
         self.page: Response | None = None
-        """The last answer that was read as a document."""
+        """The last response that was parsed as a document."""
 
     def poll(self, memory: _Memory) -> Fetch:
+        """Fetch the feed, and return what it says."""
         try:
             response = self.http.get(
                 memory.address,
                 headers=memory.headers(),
-                timeout=max(1, min(TIMEOUT_SECONDS, round(self.until - monotonic()))),
+                timeout=max(1, min(TIMEOUT_SECONDS, round(self.deadline - monotonic()))),
                 max_bytes=FEED_BYTES,
                 max_redirects=MAX_REDIRECTS,
             )
@@ -208,13 +219,13 @@ class _Reading:
             raise from_outbound(error) from error
         is_lost = response.status in {HTTPStatus.GONE, HTTPStatus.NOT_FOUND}
         if is_lost and memory.feed_url and memory.body_sha256:
-            raise _FoundFeedLost
+            raise _FoundFeedGone
         if response.status == HTTPStatus.GONE:
             return Fetch(entries=(), state={}, gone=True)
         if response.status == HTTPStatus.NOT_MODIFIED and memory.is_conditional:
-            # A 304 may renew either validator (RFC 9111, 3.2 and 4.3.4); what it leaves out stays.
+            # A 304 may renew either validator (RFC 9111, 3.2 and 4.3.4); one that it doesn't name stays.
             etag, last_modified = validators_of(response)
-            return self._unchanged(
+            return self._unchanged_fetch(
                 replace(
                     memory,
                     etag=etag or memory.etag,
@@ -223,57 +234,63 @@ class _Reading:
                 response,
             )
         if response.status not in {HTTPStatus.OK, HTTPStatus.NON_AUTHORITATIVE_INFORMATION}:
-            fail(response, now=self.now)
+            raise_for_response(response, now=self.now)
         etag, last_modified = validators_of(response)
-        digest = hashlib.sha256(response.body).hexdigest()
-        # Some servers give a fresh ETag with every answer, and many give none.
-        if digest == memory.body_sha256:
-            return self._unchanged(replace(memory, etag=etag, last_modified=last_modified), response)
-        return self._changed(
-            replace(memory, etag=etag, last_modified=last_modified, body_sha256=digest), response
+        body_hash = hashlib.sha256(response.body).hexdigest()
+        # The hash is needed because some servers send a new ETag with every answer, and many send none.
+        if body_hash == memory.body_sha256:
+            return self._unchanged_fetch(replace(memory, etag=etag, last_modified=last_modified), response)
+        return self._changed_fetch(
+            replace(memory, etag=etag, last_modified=last_modified, body_sha256=body_hash), response
         )
 
-    def _unchanged(self, memory: _Memory, response: Response) -> Fetch:
-        return Fetch(entries=(), not_modified=True, **self._about(memory, response))
+    def _unchanged_fetch(self, memory: _Memory, response: Response) -> Fetch:
+        """Return the result for a feed that hasn't changed."""
+        return Fetch(entries=(), not_modified=True, **self._common_fields(memory, response))
 
-    def _changed(self, memory: _Memory, response: Response) -> Fetch:
+    def _changed_fetch(self, memory: _Memory, response: Response) -> Fetch:
+        """Return the result for a feed that has changed: its entries and what to remember."""
         self.page = response
-        document = self._read(memory, response)
+        document = self._read_document(memory, response)
         identities, known = identify(document.records, memory.known)
         entries = [
             entry_of(record, identity=identity, now=self.now)
             for record, identity in zip(document.records, identities, strict=True)
         ]
-        taken_back = [
+        withdrawn = [
             Entry(external_id=identity, withdrawn=True)
             for identity in document.deleted
             if identity not in identities
         ]
-        read = replace(
+        new_memory = replace(
             memory,
             wait_seconds=int(document.wait.total_seconds()) if document.wait else 0,
             quiet=document.quiet,
             hub=hub_in_headers(response) or document.hub,
             known=known,
         )
-        about = self._about(read, response)
-        about["notes"] = (*about["notes"], *notes_on(document, now=self.now))
+        common_fields = self._common_fields(new_memory, response)
+        common_fields["notes"] = (*common_fields["notes"], *notes_on(document, now=self.now))
         return Fetch(
-            entries=(*entries, *taken_back),
+            entries=(*entries, *withdrawn),
             malformed=document.malformed,
             title=document.title,
             is_window=document.is_window,
-            **about,
+            **common_fields,
         )
 
-    def _read(self, memory: _Memory, response: Response) -> FeedDocument:
-        kind = response.headers.get("Content-Type", "")
+    def _read_document(self, memory: _Memory, response: Response) -> FeedDocument:
+        """Return the parsed document.
+
+        Raises `WebPage`, or `_FoundFeedGone` where the found feed has become a page.
+        """
+        content_type = response.headers.get("Content-Type", "")
         try:
-            return read_feed(response.body, url=response.url, content_type=kind)
+            return read_feed(response.body, url=response.url, content_type=content_type)
         except WebPage:
             if memory.feed_url:
                 if memory.known.places:
-                    raise _FoundFeedLost from None
+                    raise _FoundFeedGone from None
                 message = (
                     f"The address leads to a web page, and what it calls its feed at {memory.feed_url} is none. Give "
                     "the address of the feed itself."
@@ -281,13 +298,14 @@ class _Reading:
                 raise Refused(message, code="not_a_feed", field="config.url") from None
             raise
 
-    def _about(self, memory: _Memory, response: Response) -> dict[str, Any]:
+    def _common_fields(self, memory: _Memory, response: Response) -> dict[str, Any]:
+        """Return the fields that every result has."""
         wait = wait_of(response, memory.wait_seconds, now=self.now)
-        soonest = self.now + (wait or timedelta(0))
-        held_back = memory.quiet.end_after(soonest) - self.now
+        earliest_poll = self.now + (wait or timedelta(0))
+        wait_at_least = memory.quiet.end_after(earliest_poll) - self.now
         return {
             "state": memory.as_state(),
-            "wait_at_least": held_back if held_back > timedelta(0) else None,
+            "wait_at_least": wait_at_least if wait_at_least > timedelta(0) else None,
             "moved_to": "" if memory.feed_url else moved_to(response, memory.url),
             "notes": memory.notes,
             "quiet": memory.quiet,

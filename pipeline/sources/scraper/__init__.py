@@ -1,4 +1,4 @@
-"""Web pages: one article, a page that lists articles, or a sitemap."""
+"""Reads web pages: one article, a page that lists articles, or a sitemap."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SETTINGS: Final = Group(
 
 
 class Scraper(Source):
-    """How the address is read is decided at the first poll and told in a note:
+    """Reads pages. How the address is read is decided at the first poll, and said in a note:
 
     - with `sitemap`: the pages of that sitemap whose addresses lie under `url`'s folder;
     - with `item_selector`: the pages that the matching links of `url` lead to;
@@ -69,8 +69,8 @@ class Scraper(Source):
         return clean(SETTINGS, config)
 
     def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
-        why = missing_browser(environment)
-        return {} if why is None else {"render": why}
+        unavailability = missing_browser(environment)
+        return {} if unavailability is None else {"render": unavailability}
 
     def fetch(
         self,
@@ -81,7 +81,10 @@ class Scraper(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """Read what there is time for; the rest is for the next poll. An empty `state` reads all anew."""
+        """Read the pages that there is time for; the rest waits for the next poll.
+
+        An empty `state` reads everything again.
+        """
         for name in ("url", "sitemap"):
             if config.get(name) and not host_in(config[name]):
                 message = "The address has no host name that can be read. Give another address."
@@ -94,7 +97,7 @@ class Scraper(Source):
             max_pages=config["max_pages"],
         )
         renderer = Renderer(find_browser(environment), http=http) if config.get("render") else None
-        # What was remembered under other settings speaks of other pages.
+        # Under other settings the memory would be of other pages.
         address = json.dumps([config.get(name) for name in ("url", "item_selector", "sitemap", "render")])
         memory = PageMemory.of(state, address=address)
         robots = Robots(http, memory.robots, now=now)
@@ -116,8 +119,8 @@ class Scraper(Source):
             return poll.run()
 
 
-class _Translator(HTMLTranslator):
-    """Refuses states of a reader's pointer, which match nothing in a page that nobody looks at."""
+class _StaticTranslator(HTMLTranslator):
+    """Refuses pseudo-classes of a user's pointer, which match nothing in a page that nobody looks at."""
 
     def xpath_pseudo(self, pseudo: Pseudo) -> XPathExpr:
         if pseudo.ident in {"active", "focus", "hover", "target", "visited"}:
@@ -127,9 +130,9 @@ class _Translator(HTMLTranslator):
 
 
 def _xpath_of(selector: str) -> str:
-    """XPath of what the selector matches, anywhere in a document; raises `Refused`."""
+    """Return an XPath that matches what the selector does, anywhere in a document. Raises `Refused`."""
     try:
-        return _Translator().css_to_xpath(selector, prefix="//")
+        return _StaticTranslator().css_to_xpath(selector, prefix="//")
     except SelectorError as error:
         message = f"The item selector can't be read: {str(error).rstrip('.')}. Give a CSS selector, such as: article.post h2 > a."
         raise Refused(message, code="selector_unreadable", field="config.item_selector") from error

@@ -1,4 +1,4 @@
-"""TikTok accounts, hashtags and single videos: their settings, and how they are fetched."""
+"""Defines sources of TikTok accounts, hashtags and single videos: settings, and how they are fetched."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Fetch
 
 MAX_LINKS: Final = 100
-SECONDS: Final = 34
-"""No call is begun or goes on after this."""
+CALLS_SECONDS: Final = 34
+"""All calls end within this time after the poll began."""
 
-_USERNAME: Final = r"^\s*@?[A-Za-z0-9_.]{2,24}\s*$"
-_HASHTAG: Final = r"^\s*#?[^\s#@/\\?%&<>\u0000-\u001f\u007f\ud800-\udfff]{1,100}\s*$"
-_PLACE: Final = re.compile(
+_USERNAME_PATTERN: Final = r"^\s*@?[A-Za-z0-9_.]{2,24}\s*$"
+_HASHTAG_PATTERN: Final = r"^\s*#?[^\s#@/\\?%&<>\u0000-\u001f\u007f\ud800-\udfff]{1,100}\s*$"
+_ACCOUNT_OR_TAG_URL: Final = re.compile(
     r"\s*(?:https?://)?(?:www\.|m\.)?tiktok\.com/(?:@(?P<user>[A-Za-z0-9_.]{2,24})|tag/(?P<tag>[^\s/?#]{1,100}))/?(?:[?#].*)?$"
 )
-_LINK: Final = r"^\s*https://(?:www\.|m\.|vm\.|vt\.)?tiktok\.com/[^\s\\\u0000-\u0020\u007f\ud800-\udfff]+\s*$"
+_LINK_PATTERN: Final = (
+    r"^\s*https://(?:www\.|m\.|vm\.|vt\.)?tiktok\.com/[^\s\\\u0000-\u0020\u007f\ud800-\udfff]+\s*$"
+)
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,14 @@ SETTINGS: Final = Group(
     "the username, the hashtag or the links",
     {
         "username": Name(
-            "the account's username, such as @example", max_length=100, pattern=_USERNAME, sign="@"
+            "the account's username, such as @example", max_length=100, pattern=_USERNAME_PATTERN, sign="@"
         ),
-        "hashtag": Name("one hashtag, such as #example", max_length=200, pattern=_HASHTAG, sign="#"),
+        "hashtag": Name("one hashtag, such as #example", max_length=200, pattern=_HASHTAG_PATTERN, sign="#"),
         "links": Many(
             "the addresses of the videos",
-            WebAddress("a video's address, such as https://www.tiktok.com/@example/video/1", pattern=_LINK),
+            WebAddress(
+                "a video's address, such as https://www.tiktok.com/@example/video/1", pattern=_LINK_PATTERN
+            ),
             maximum=MAX_LINKS,
         ),
         "batch_hours": BATCH_HOURS,
@@ -64,7 +68,7 @@ SETTINGS: Final = Group(
 
 
 class TikTok(Source):
-    """Links by oEmbed; accounts and hashtags through yt-dlp, where the operator has it."""
+    """Reads links by oEmbed, accounts and hashtags through yt-dlp where the operator has it."""
 
     kind = "tiktok"
     label = "TikTok"
@@ -82,15 +86,15 @@ class TikTok(Source):
         return clean(SETTINGS, config)
 
     def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The address of an account or of a hashtag is its name."""
-        found = super().meant(values)
-        for name, value in list(found.items()):
+        """Read the address of an account or hashtag as its name."""
+        guessed = super().meant(values)
+        for name, value in list(guessed.items()):
             address = value[0] if isinstance(value, list) and len(value) == 1 else value
-            match = _PLACE.match(address) if isinstance(address, str) else None
+            match = _ACCOUNT_OR_TAG_URL.match(address) if isinstance(address, str) else None
             if match is not None and name in SETTINGS.fields:
-                del found[name]
-                found.setdefault("username" if match["user"] else "hashtag", match["user"] or match["tag"])
-        return found
+                del guessed[name]
+                guessed.setdefault("username" if match["user"] else "hashtag", match["user"] or match["tag"])
+        return guessed
 
     def unavailable_settings(self, environment: Mapping[str, str]) -> Mapping[str, Unavailability]:
         return unlisted(environment["VIDEO_TOOL"])
@@ -104,8 +108,8 @@ class TikTok(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """The videos that are new or changed since `state`, and those that were taken back."""
-        deadline = monotonic() + SECONDS
+        """Return the videos that are new or changed since `state`, and those that were taken back."""
+        deadline = monotonic() + CALLS_SECONDS
         oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline)
         if "links" in config:
             return Links(TikTokMemory.of(state, place="links"), oembed, now).run(config["links"])

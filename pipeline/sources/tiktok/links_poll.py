@@ -1,4 +1,4 @@
-"""Links to videos of TikTok, each asked for once by oEmbed and looked at again from time to time."""
+"""Polls links to single TikTok videos: each is read once by oEmbed, and checked again from time to time."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from pipeline.sources.tiktok.video import TikTokVideo
 
 LINKS_PER_POLL: Final = 50
-AGAIN_PER_POLL: Final = 5
-"""Links that were taken in, and whose turn it is to be looked at again."""
-LOOK_AGAIN: Final = timedelta(days=7)
-UNAVAILABLE_AGAIN: Final = timedelta(days=1)
+RECHECKS_PER_POLL: Final = 5
+"""Known links that are due to be checked again."""
+RECHECK_AFTER: Final = timedelta(days=7)
+RECHECK_UNAVAILABLE_AFTER: Final = timedelta(days=1)
 MAX_MISSES: Final = 3
-"""A link that never led to a video is asked for so many times, a day apart."""
+"""How often a link that never led to a video is tried, a day apart."""
 MISSES_UNTIL_WITHDRAWN: Final = 2
 MAX_STALLED: Final = 2
 BLOCKED_PAUSE: Final = timedelta(hours=6)
 
 UNAVAILABLE: Final = "TikTok shows no such video: it was deleted, it is private, or the link is wrong."
-_LEFT_OUT: Final = {
+_LEFT_OUT_MESSAGES: Final = {
     "unavailable": UNAVAILABLE,
     "not_a_video": "The link leads to something else than a video. Give a video's own address.",
 }
@@ -47,76 +47,80 @@ class Links:
     stalled: int = 0
 
     def run(self, links: Iterable[str]) -> Fetch:
-        """Raises `TryLater` where TikTok gave nothing at all."""
+        """Read new links and recheck due ones. Raises `TryLater` where TikTok answered nothing at all."""
         memory = self.memory
-        wanted = list(links)
-        # What is no longer named isn't asked for any more.
-        memory.records = {link: memory.records[link] for link in wanted if link in memory.records}
-        new = [link for link in wanted if link not in memory.records]
-        due = [link for link, one in memory.records.items() if 0 < one.next <= self._seconds]
+        all_links = list(links)
+        # Links that were removed from the settings aren't checked any more.
+        memory.records = {link: memory.records[link] for link in all_links if link in memory.records}
+        new = [link for link in all_links if link not in memory.records]
+        due = [link for link, record in memory.records.items() if 0 < record.next <= self._seconds]
         due.sort(key=lambda link: memory.records[link].next)
         is_paused = memory.paused_until > self._seconds
-        todo = [] if is_paused else [*new[:LINKS_PER_POLL], *due[:AGAIN_PER_POLL]]
-        asked = sum(1 for link in todo if self._ask(link))
-        if self.failure is not None and not asked:
+        todo = [] if is_paused else [*new[:LINKS_PER_POLL], *due[:RECHECKS_PER_POLL]]
+        answered = sum(1 for link in todo if self._read_link(link))
+        if self.failure is not None and not answered:
             raise _as_try_later(self.failure)
         memory.begun = memory.begun or self._seconds
-        notes = self._notes(sum(1 for link in wanted if link not in memory.records))
-        # Of what is as it was, the notes of the last poll hold on; that there are none any more is news.
-        is_as_told = bool(notes) or not memory.told
+        notes = self._notes(sum(1 for link in all_links if link not in memory.records))
+        # An unchanged result keeps the last poll's notes, so the end of all notes must count as a change.
+        has_same_notes = bool(notes) or not memory.told
         memory.told = len(notes)
         return Fetch(
             entries=tuple(self.entries),
             state=memory.as_state(),
-            not_modified=not self.entries and is_as_told,
+            not_modified=not self.entries and has_same_notes,
             notes=tuple(notes),
         )
 
     @property
     def _seconds(self) -> int:
+        """The moment of the poll in seconds since 1970."""
         return int(self.now.timestamp())
 
-    def _ask(self, link: str) -> bool:
-        """Whether TikTok said anything of this link."""
+    def _read_link(self, link: str) -> bool:
+        """Read a link; return whether TikTok answered anything about it."""
         if self.failure is not None and (
             self.failure.kind in {"blocked", "late"} or self.stalled >= MAX_STALLED
         ):
             return False
         record = self.memory.records.get(link, TikTokRecord())
         try:
-            record.address = record.address or self.oembed.address_of(link)
+            record.address = record.address or self.oembed.resolve_link(link)
             video = self.oembed.video(record.address)
         except NoVideo as error:
             if error.kind in {"blocked", "away", "late"}:
-                self._put_off(error)
+                self._record_failure(error)
                 return False
-            self._missing(link, record, error.kind)
+            self._record_missing(link, record, error.kind)
         else:
-            self._found(link, record, video)
+            self._record_video(link, record, video)
         self.stalled = 0
         return True
 
-    def _put_off(self, error: NoVideo) -> None:
+    def _record_failure(self, error: NoVideo) -> None:
+        """Record that TikTok couldn't be read; a block pauses all links."""
         self.failure = error
         self.stalled += 1
         if error.kind == "blocked":
             self.memory.paused_until = int((self.now + (error.after or BLOCKED_PAUSE)).timestamp())
 
-    def _found(self, link: str, record: TikTokRecord, video: TikTokVideo) -> None:
-        others = [one for key, one in self.memory.records.items() if key != link]
-        is_double = any(one.video_id == video.id and one.fate == "given" for one in others)
-        is_news = record.fate != "given" or record.fingerprint != video.fingerprint
-        if is_news and not is_double:
+    def _record_video(self, link: str, record: TikTokRecord, video: TikTokVideo) -> None:
+        """Record the video that a link leads to, and give it as an entry where it is new or has changed."""
+        other_records = [other for key, other in self.memory.records.items() if key != link]
+        is_duplicate = any(other.video_id == video.id and other.fate == "given" for other in other_records)
+        has_changed = record.fate != "given" or record.fingerprint != video.fingerprint
+        if has_changed and not is_duplicate:
             self.entries.append(video.entry)
         record.video_id, record.fingerprint, record.missing = video.id, video.fingerprint, 0
-        record.fate = "double" if is_double else "given"
+        record.fate = "double" if is_duplicate else "given"
         # A second link to the same video has nothing to add.
-        record.next = 0 if is_double else int((self.now + LOOK_AGAIN).timestamp())
+        record.next = 0 if is_duplicate else int((self.now + RECHECK_AFTER).timestamp())
         self.memory.records[link] = record
 
-    def _missing(self, link: str, record: TikTokRecord, kind: str) -> None:
+    def _record_missing(self, link: str, record: TikTokRecord, kind: str) -> None:
+        """Record that a link leads to no video, and withdraw or leave out its entry."""
         record.missing += 1
-        record.next = int((self.now + UNAVAILABLE_AGAIN).timestamp())
+        record.next = int((self.now + RECHECK_UNAVAILABLE_AFTER).timestamp())
         if record.fate == "given":
             if record.missing >= MISSES_UNTIL_WITHDRAWN:
                 record.fate, record.next = "withdrawn", 0
@@ -125,7 +129,7 @@ class Links:
                 )
         else:
             if not record.fate:
-                note = Note(kind, _LEFT_OUT[kind])
+                note = Note(kind, _LEFT_OUT_MESSAGES[kind])
                 self.entries.append(
                     Entry(
                         external_id=external_id(video_id_of(record.address) or link), url=link, left_out=note
@@ -136,18 +140,20 @@ class Links:
                 record.next = 0
         self.memory.records[link] = record
 
-    def _notes(self, left: int) -> list[Note]:
+    def _notes(self, waiting: int) -> list[Note]:
+        """Return a note on links that wait for a later poll."""
         if self.memory.paused_until > self._seconds:
             until = datetime.fromtimestamp(self.memory.paused_until, tz=UTC)
             message = (
                 f"TikTok refuses this service at the moment; it is asked again after {until:%d %B, %H:%M} UTC. "
-                f"Links that wait: {left}."
+                f"Links that wait: {waiting}."
             )
             return [Note("blocked", message)]
-        return [Note("links_wait", f"Links that wait for the next poll: {left}.")] if left else []
+        return [Note("links_wait", f"Links that wait for the next poll: {waiting}.")] if waiting else []
 
 
 def _as_try_later(error: NoVideo) -> TryLater:
+    """Return the plug-in error for a poll that read nothing."""
     if error.kind == "blocked":
         message = "TikTok refuses this service at the moment; it will be asked again later."
         return TryLater(message, code="blocked", after=error.after or BLOCKED_PAUSE)

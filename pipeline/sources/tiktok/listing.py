@@ -1,4 +1,7 @@
-"""The videos of a TikTok account or hashtag, which TikTok lists to nobody: through yt-dlp, where the operator has it."""
+"""Lists the videos of a TikTok account or hashtag through yt-dlp, where the operator has it.
+
+TikTok itself shows these lists to nobody but people.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pipeline.sources import yt_dlp
 from pipeline.sources.base import Entry, Fetch
 from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok.video import SITE, external_id, of_tool
+from pipeline.sources.tiktok.video import SITE, external_id, from_tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,13 +24,13 @@ if TYPE_CHECKING:
 
     from pipeline.sources.tiktok.video import TikTokVideo
 
-NEWEST: Final = 15
-CHECKED: Final = 3
+MAX_VIDEOS: Final = 15
+MAX_CHECKS_PER_POLL: Final = 3
 MISSES_UNTIL_WITHDRAWN: Final = 2
 TOOL_MISSING_WAIT: Final = timedelta(hours=24)
 BLOCKED_WAIT: Final = timedelta(hours=6)
 
-_LISTED: Final = ("username", "hashtag")
+_TOOL_SETTINGS: Final = ("username", "hashtag")
 """The settings whose videos only the tool can list."""
 _NO_TOOL: Final = (
     "TikTok lists the videos of an account or a hashtag to nobody but people; only a program such as yt-dlp gets at the "
@@ -38,7 +41,7 @@ _NO_TOOL_REMEDY: Final = (
     'Give the videos\' addresses instead, as `"config": {"links": ["https://www.tiktok.com/@example/video/7106594312292453675"]}`, '
     "or ask the operator to install yt-dlp and set VIDEO_TOOL."
 )
-_FAILURES: Final = {
+_FAILURE_MESSAGES: Final = {
     "blocked": ("blocked", "TikTok refuses this service at the moment; it will be asked again later."),
     "private": ("private", "The account is private, so that nobody sees its videos without TikTok's log-in."),
     "gone": ("not_found", "TikTok knows no such account or hashtag. Check how it is written."),
@@ -56,22 +59,22 @@ _FAILURES: Final = {
         "The program that VIDEO_TOOL names could not be started. The operator should look at it.",
     ),
 }
-_FAILED: Final = ("tool_failed", "yt-dlp could not list the videos.")
+_OTHER_FAILURE: Final = ("tool_failed", "yt-dlp could not list the videos.")
 
 
 def unlisted(tool: str) -> dict[str, Unavailability]:
-    """The settings that can't be used, because this instance has no tool that lists their videos."""
+    """Return the settings that can't be used because this instance has no tool to list their videos."""
     if tool and yt_dlp.is_installed(tool):
         return {}
     reason = _TOOL_GONE if tool else _NO_TOOL
     return {
         name: Unavailability(reason, _NO_TOOL_REMEDY, code="tool_missing", field=f"config.{name}")
-        for name in _LISTED
+        for name in _TOOL_SETTINGS
     }
 
 
 def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[TikTokVideo]:
-    """The newest videos, newest first; raises `TryLater`."""
+    """Return the newest videos, newest first. Raises `TryLater`."""
     if "hashtag" in config:
         address = f"{SITE}/tag/{quote(config['hashtag'], safe='')}"
     else:
@@ -80,15 +83,15 @@ def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[
     if missing is not None:
         raise TryLater(missing.sentence, code=missing.code, after=TOOL_MISSING_WAIT)
     try:
-        found = yt_dlp.ask(
-            tool, "--flat-playlist", "--dump-single-json", "--playlist-end", str(NEWEST), address=address
+        answer = yt_dlp.ask(
+            tool, "--flat-playlist", "--dump-single-json", "--playlist-end", str(MAX_VIDEOS), address=address
         )
     except yt_dlp.ToolFailed as error:
-        code, message = _FAILURES.get(error.kind, _FAILED)
+        code, message = _FAILURE_MESSAGES.get(error.kind, _OTHER_FAILURE)
         wait = {"blocked": BLOCKED_WAIT, "missing": TOOL_MISSING_WAIT}.get(error.kind)
         raise TryLater(message, code=code, after=wait) from None
-    listed = found.get("entries")
-    videos = [of_tool(one, now) for one in (listed if isinstance(listed, list) else [])[:NEWEST]]
+    listed = answer.get("entries")
+    videos = [from_tool(each, now) for each in (listed if isinstance(listed, list) else [])[:MAX_VIDEOS]]
     return [video for video in videos if video is not None]
 
 
@@ -101,37 +104,43 @@ class AccountPoll:
     now: datetime
 
     def run(self, videos: list[TikTokVideo]) -> Fetch:
-        """What is new or was edited among the videos, and what was taken back."""
+        """Return what is new or edited among the videos, and what was taken back."""
         memory = self.memory
         entries: list[Entry] = []
         for video in videos:
             record = memory.records.get(video.id)
-            if record is None and 0 < _epoch(video) < memory.floor:
-                # It moved up because a newer one left the list.
+            if record is None and 0 < _published_seconds(video) < memory.floor:
+                # An older video moved into the list because a newer one left it.
                 continue
             if record is None or record.fate != "given" or record.fingerprint != video.fingerprint:
                 entries.append(video.entry)
             memory.records.pop(video.id, None)
             memory.records[video.id] = TikTokRecord(
-                video.id, video.url, video.fingerprint, "given", published=_epoch(video)
+                video.id, video.url, video.fingerprint, "given", published=_published_seconds(video)
             )
-        entries += self._taken_back(videos)
+        entries += self._withdrawn_entries(videos)
         if not memory.begun:
             memory.begun = int(self.now.timestamp())
-            memory.floor = min(map(_epoch, videos)) if len(videos) >= NEWEST else 0
+            memory.floor = min(map(_published_seconds, videos)) if len(videos) >= MAX_VIDEOS else 0
         return Fetch(entries=tuple(entries), state=memory.as_state(), not_modified=not entries)
 
-    def _taken_back(self, videos: list[TikTokVideo]) -> list[Entry]:
-        """Those that are missing between others, when oEmbed shows them no more either, twice in a row."""
+    def _withdrawn_entries(self, videos: list[TikTokVideo]) -> list[Entry]:
+        """Return withdrawals of videos that are missing between others.
+
+        oEmbed must not show them any more either, twice in a row.
+        """
         listed = {video.id for video in videos}
-        oldest = min((_epoch(video) for video in videos if video.published_at), default=0)
-        gaps = [
-            one
-            for one in self.memory.records.values()
-            if one.fate == "given" and oldest and one.published > oldest and one.video_id not in listed
+        oldest = min((_published_seconds(video) for video in videos if video.published_at), default=0)
+        missing = [
+            record
+            for record in self.memory.records.values()
+            if record.fate == "given"
+            and oldest
+            and record.published > oldest
+            and record.video_id not in listed
         ]
-        found = []
-        for record in gaps[:CHECKED]:
+        withdrawn = []
+        for record in missing[:MAX_CHECKS_PER_POLL]:
             try:
                 self.oembed.video(record.address)
             except NoVideo as error:
@@ -140,11 +149,12 @@ class AccountPoll:
                 record.missing = 0
             if record.missing >= MISSES_UNTIL_WITHDRAWN:
                 record.fate = "withdrawn"
-                found.append(
+                withdrawn.append(
                     Entry(external_id=external_id(record.video_id), url=record.address, withdrawn=True)
                 )
-        return found
+        return withdrawn
 
 
-def _epoch(video: TikTokVideo) -> int:
+def _published_seconds(video: TikTokVideo) -> int:
+    """Return when the video was published in seconds since 1970; 0 where that isn't known."""
     return int(video.published_at.timestamp()) if video.published_at else 0

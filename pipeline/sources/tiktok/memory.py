@@ -1,4 +1,4 @@
-"""What a TikTok source remembers from poll to poll of each link or video."""
+"""Stores what a TikTok source remembers of each link or video from poll to poll."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MAX_RECORDS: Final = 200
 
 @dataclass
 class TikTokRecord:
-    """`fate` is `given`, `left_out` or `withdrawn`; moments are seconds since 1970, `next` is when to look again."""
+    """A link or video. `fate` is `given`, `left_out`, `withdrawn` or `double`.
+
+    Times are seconds since 1970; `next` is when to check again.
+    """
 
     video_id: str = ""
     address: str = ""
@@ -27,10 +30,11 @@ class TikTokRecord:
 
 @dataclass
 class TikTokMemory:
-    """`records` are by link, or by the video's id where an account is listed.
+    """The memory of one source.
 
-    `floor` is when the oldest video of an account's first list was published, 0 where the list was whole; `told` is
-    how many notes the last poll brought.
+    `records` are by link, or by the video's id where an account is listed. `floor` is when the oldest video
+    of an account's first list was published, 0 where the list was complete; `told` is how many notes the last
+    poll brought.
     """
 
     place: str
@@ -42,15 +46,19 @@ class TikTokMemory:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, place: str) -> TikTokMemory:
+        """Return the memory in a stored state; empty where it is of another place."""
         memory = cls(place)
-        kept = state.get("records")
-        if state.get("place") != place or not isinstance(kept, dict):
+        stored_records = state.get("records")
+        if state.get("place") != place or not isinstance(stored_records, dict):
             return memory
-        memory.begun, memory.floor = _count(state.get("begun")), _count(state.get("floor"))
-        memory.paused_until, memory.told = _count(state.get("paused_until")), _count(state.get("told"))
-        for key, one in kept.items():
-            if isinstance(one, dict):
-                texts = [one.get(name) for name in ("video_id", "address", "fingerprint", "fate")]
+        memory.begun, memory.floor = _positive_int(state.get("begun")), _positive_int(state.get("floor"))
+        memory.paused_until, memory.told = (
+            _positive_int(state.get("paused_until")),
+            _positive_int(state.get("told")),
+        )
+        for key, stored in stored_records.items():
+            if isinstance(stored, dict):
+                texts = [stored.get(name) for name in ("video_id", "address", "fingerprint", "fate")]
                 video_id, address, fingerprint, fate = (
                     text if isinstance(text, str) else "" for text in texts
                 )
@@ -59,13 +67,14 @@ class TikTokMemory:
                     address,
                     fingerprint,
                     fate,
-                    published=_count(one.get("published")),
-                    next=_count(one.get("next")),
-                    missing=_count(one.get("missing")),
+                    published=_positive_int(stored.get("published")),
+                    next=_positive_int(stored.get("next")),
+                    missing=_positive_int(stored.get("missing")),
                 )
         return memory
 
     def as_state(self) -> dict[str, Any]:
+        """Return the memory as JSON to store."""
         newest = list(self.records.items())[-MAX_RECORDS:]
         return {
             "place": self.place,
@@ -77,5 +86,6 @@ class TikTokMemory:
         }
 
 
-def _count(value: object) -> int:
+def _positive_int(value: object) -> int:
+    """Return a positive integer; 0 for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,4 +1,4 @@
-"""TikTok's oEmbed, the one door that is open without a key: what a single link leads to."""
+"""Calls TikTok's oEmbed endpoint, which needs no API key, to read what a single link leads to."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from config.core.http_client import AddressRefused, OutboundError
 from pipeline.sources.tiktok.video import (
     SHORT_HOSTS,
     TikTokVideo,
+    from_oembed,
     is_tiktok,
-    of_oembed,
     plain_address,
     video_id_of,
 )
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 CALL_SECONDS: Final = 8
 MAX_BYTES: Final = 512 * 1024
 MAX_HOPS: Final = 3
-SHORT_DEFAULT: Final = "https://vm.tiktok.com"
-LONGEST_WAIT: Final = timedelta(hours=24)
+DEFAULT_SHORT_BASE: Final = "https://vm.tiktok.com"
+MAX_WAIT: Final = timedelta(hours=24)
 
 
 class NoVideo(Exception):
-    """`kind` is `unavailable` (deleted, private or a wrong link: TikTok doesn't tell which), `not_a_video`,
+    """Raised where a link gives no video. `after` is how long TikTok asks to wait.
+
+    `kind` is `unavailable` (deleted, private or a wrong link: TikTok doesn't tell which), `not_a_video`,
     `blocked`, `away` (no answer, or a fault of TikTok's own) or `late` (no time was left).
     """
 
@@ -43,25 +45,25 @@ class NoVideo(Exception):
 
 @dataclass(frozen=True)
 class OEmbed:
-    """Asks until `deadline`, of the monotonic clock."""
+    """Calls TikTok until `deadline`, in seconds of `time.monotonic()`."""
 
     http: Client
     base: str
     short_base: str
     deadline: float
 
-    def address_of(self, link: str) -> str:
-        """The video's own address behind a link, which may be a short one; raises `NoVideo`."""
+    def resolve_link(self, link: str) -> str:
+        """Return the video's own address behind a link, which may be a short one. Raises `NoVideo`."""
         address = link
         for _hop in range(MAX_HOPS):
             if video_id_of(address):
                 return plain_address(address)
             if not is_tiktok(address):
                 break
-            response = self._get(self._reached_at(address))
+            response = self._get(self._request_url(address))
             location = response.headers.get("Location", "")
             if response.status not in {301, 302, 303, 307, 308} or not location:
-                _refuse(response)
+                _raise_for_status(response)
                 break
             try:
                 address = urljoin(address, location)
@@ -71,33 +73,35 @@ class OEmbed:
         raise NoVideo("unavailable")
 
     def video(self, address: str) -> TikTokVideo:
-        """What TikTok says of a video's own address; raises `NoVideo`."""
+        """Return the video that TikTok describes at a video's own address. Raises `NoVideo`."""
         response = self._get(f"{self.base}/oembed?url={quote(address, safe='')}")
-        _refuse(response)
+        _raise_for_status(response)
         try:
-            found = json.loads(response.body)
+            answer = json.loads(response.body)
         except (ValueError, RecursionError):
-            # A page for people, as those get it who are taken for robots.
+            # A page of HTML, which TikTok sends to callers that it takes for robots.
             raise NoVideo("blocked") from None
-        if not isinstance(found, dict):
+        if not isinstance(answer, dict):
             raise NoVideo("away")
-        # It has answered with a fault in the body under status 200 too.
-        if "title" not in found and ("code" in found or "status_msg" in found or "message" in found):
+        # TikTok may report an error in the body under status 200, too.
+        if "title" not in answer and ("code" in answer or "status_msg" in answer or "message" in answer):
             raise NoVideo("unavailable")
-        video = of_oembed(found, address)
+        video = from_oembed(answer, address)
         if video is None:
             raise NoVideo("not_a_video")
         return video
 
-    def _reached_at(self, address: str) -> str:
+    def _request_url(self, address: str) -> str:
+        """Return the URL to call for an address; the operator's base addresses replace TikTok's."""
         parts = urlsplit(address)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         if (parts.hostname or "").lower() not in SHORT_HOSTS:
             return self.base + path
-        # The codes of the short hosts are each host's own.
-        return address if self.short_base == SHORT_DEFAULT else self.short_base + path
+        # A code of a short host means nothing on another host, so the host stays.
+        return address if self.short_base == DEFAULT_SHORT_BASE else self.short_base + path
 
     def _get(self, url: str) -> Response:
+        """Call a URL before the deadline. Raises `NoVideo`."""
         left = self.deadline - monotonic()
         if left < 1:
             raise NoVideo("late")
@@ -109,12 +113,13 @@ class OEmbed:
             raise NoVideo("away") from None
 
 
-def _refuse(response: Response) -> None:
+def _raise_for_status(response: Response) -> None:
+    """Raise `NoVideo` for a status other than 200."""
     status = response.status
     if status in {401, 403, 429}:
-        written = response.headers.get("Retry-After", "").strip()
-        asked = timedelta(seconds=int(written)) if re.fullmatch(r"[0-9]{1,9}", written) else None
-        raise NoVideo("blocked", min(asked, LONGEST_WAIT) if asked else None)
+        header = response.headers.get("Retry-After", "").strip()
+        wait = timedelta(seconds=int(header)) if re.fullmatch(r"[0-9]{1,9}", header) else None
+        raise NoVideo("blocked", min(wait, MAX_WAIT) if wait else None)
     if status >= 500:
         raise NoVideo("away")
     if status != 200:

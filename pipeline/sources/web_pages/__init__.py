@@ -1,1 +1,1 @@
-"""Reading web pages, for every kind of source that visits some."""
+"""Reads web pages, for every kind of source that visits some."""

@@ -1,4 +1,4 @@
-"""A page as an entry: its identity, what its rules and licences allow, and whether it says anything of its own."""
+"""Turns a page into an entry: its identity, what its rules and licences allow, whether it has own text."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _KNOWN_RULES: Final = frozenset(
 )
 ONLY_LINKS: Final = "only_links"
 ONLY_TITLE: Final = "only_title"
-_SENTENCE_WORDS: Final = 5
-_LINKS_SAY: Final = 4
-"""Times as many words as all else on a page that is a list of links."""
+_MIN_SENTENCE_WORDS: Final = 5
+_LINK_WORDS_FACTOR: Final = 4
+"""A page is a list of links where these have this many times the words of all else."""
 _SERVER_INDEX: Final = re.compile(r"(?:Index of|Directory listing for) ?/", re.IGNORECASE)
-_UNSPACED_LETTERS: Final = 15
-"""Letters without a space between them, nor a sign of addresses, of a script that puts none between words."""
-_LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_MARKS: Final = re.compile(r"^(?:[-*+>#|]+|\d+[.)])\s+")
-_ENDS: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u061f\u0964][\"')\]\u201d\u2019\u00bb]*$")
+_MIN_UNSPACED_LETTERS: Final = 15
+"""So many letters without a space, and without characters of addresses, are a script without spaces."""
+_MARKDOWN_LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_LINE_MARKS: Final = re.compile(r"^(?:[-*+>#|]+|\d+[.)])\s+")
+_SENTENCE_END: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u061f\u0964][\"')\]\u201d\u2019\u00bb]*$")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-_AROUND: Final = " \t.,;:!?()[]\"'*_\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb\u2013\u2014"
-"""Signs around a word."""
-_OF_ADDRESSES: Final = frozenset("./_@=&")
+_CHARACTERS_AROUND_WORDS: Final = " \t.,;:!?()[]\"'*_\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb\u2013\u2014"
+"""Punctuation that may stand around a word."""
+_ADDRESS_CHARACTERS: Final = frozenset("./_@=&")
 
 
-_SENTENCES: Final = {
+_MESSAGES: Final = {
     "noindex": "The page tells automatic readers not to index it.",
     "noarchive": "The page tells automatic readers to keep no copy of it.",
     "noai": "The page tells automatic readers not to use it with AI.",
@@ -57,8 +57,8 @@ _SENTENCES: Final = {
 
 
 def rules_of(page: PageText, visit: Visit, *, robot: str) -> tuple[str, ...]:
-    """What the page's head and its `X-Robots-Tag` tell this robot, in known words."""
-    found = [word for text in page.robots for word in _words(text)]
+    """Return the known robots' rules of the page's head and `X-Robots-Tag` for this robot."""
+    words = [word for text in page.robots for word in _rule_words(text)]
     # A header may name the robot that it speaks to: `X-Robots-Tag: otherbot: noindex`.
     speaks_to_us = True
     for part in visit.robots_header.split(","):
@@ -66,17 +66,17 @@ def rules_of(page: PageText, visit: Visit, *, robot: str) -> tuple[str, ...]:
         if colon and name.strip().lower() not in _KNOWN_RULES | {"unavailable_after", "max-snippet"}:
             speaks_to_us = name.strip().lower() == robot
         text = rest if colon else part
-        found += _words(text) if speaks_to_us else []
-    return tuple(sorted(set(found) & _KNOWN_RULES))
+        words += _rule_words(text) if speaks_to_us else []
+    return tuple(sorted(set(words) & _KNOWN_RULES))
 
 
 def sentence_of(code: str) -> str:
-    """Why a page is left out, for people; empty for one that is taken in, and for one that is gone."""
-    return _SENTENCES.get(code, "")
+    """Return for people why a page is left out; empty for one that is taken in or gone."""
+    return _MESSAGES.get(code, "")
 
 
 def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note | None:
-    """Why the page's own rules, or its nature, keep it from being worked on."""
+    """Return why the page's own rules or nature keep it from being worked on; `None` where it may be."""
     code = ""
     if {"noindex", "none"} & set(rules):
         code = "noindex"
@@ -94,13 +94,13 @@ def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note |
         code = "login_required" if page.has_password else "no_text"
     else:
         code = why_empty(page)
-    return Note(code, _SENTENCES[code]) if code else None
+    return Note(code, _MESSAGES[code]) if code else None
 
 
 def entry_of(
     page: PageText, visit: Visit, *, identity: str, rules: tuple[str, ...], left_out: Note | None
 ) -> Entry:
-    """The page as an entry; one that is left out brings no text."""
+    """Return the page as an entry; one that is left out has no body."""
     return Entry(
         external_id=identity[:EXTERNAL_ID_CHARACTERS],
         url=own_address(page, visit),
@@ -117,96 +117,114 @@ def entry_of(
 
 
 def own_address(page: PageText, visit: Visit) -> str:
-    """The page's canonical address, if it is one of the same host: another site's may not stand for this one."""
+    """Return the page's canonical address where it is of the same host, else the visited one.
+
+    An address of another site may not stand for this page.
+    """
     canonical = page.canonical
     if not canonical or _bare_host(canonical) != _bare_host(visit.url):
         return visit.url
-    # Broken themes name the front page on every page.
+    # Broken themes name the front page as canonical address of every page.
     is_front = not urlsplit(canonical).path.strip("/") and not urlsplit(canonical).query
     is_itself_front = not urlsplit(visit.url).path.strip("/")
     return visit.url if is_front and not is_itself_front else canonical.partition("#")[0]
 
 
 def _metadata(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Mapping[str, Any]:
-    found: dict[str, Any] = {"robots": list(rules), "licence": page.licence}
+    """Return the page's rules, licence and descriptions."""
+    metadata: dict[str, Any] = {"robots": list(rules), "licence": page.licence}
     if page.is_tdm_reserved or visit.tdm_header.strip() == "1":
-        found["tdm_reservation"] = True
+        metadata["tdm_reservation"] = True
     if page.site:
-        found["site"] = page.site
+        metadata["site"] = page.site
     if page.description:
-        found["description"] = page.description
+        metadata["description"] = page.description
     if page.canonical and _bare_host(page.canonical) != _bare_host(visit.url):
-        found["canonical"] = page.canonical
-    return found
+        metadata["canonical"] = page.canonical
+    return metadata
 
 
-def _words(text: str) -> list[str]:
+def _rule_words(text: str) -> list[str]:
+    """Return the words of a robots' rule."""
     return re.findall(r"[a-z]+", text.lower())
 
 
 def _bare_host(url: str) -> str:
+    """Return the host without "www."."""
     return urlsplit(url).netloc.lower().removeprefix("www.")
 
 
 def why_empty(page: PageText) -> str:
-    """`only_links` for a list of links, such as a server's index of a folder; `only_title` where nothing but the title
-    stands there; empty for a page with a sentence, or with lines that aren't links.
+    """Return why a page has no text of its own; empty for a page that has.
+
+    That is a sentence, or more lines that aren't links. `only_links` is a list of links, such as a server's
+    index of a folder; `only_title` a page with nothing but its title.
     """
-    lines = [line for line in map(_line, page.body.splitlines()) if line]
-    own = [line for line in lines if _same(line) != _same(page.title)]
-    if not own:
+    lines = [line for line in map(_clean_line, page.body.splitlines()) if line]
+    own_lines = [line for line in lines if _comparable(line) != _comparable(page.title)]
+    if not own_lines:
         return ONLY_TITLE if lines else ""
-    others = _beside_links(own, page)
-    if any(_is_sentence(rest) for rest in others):
+    texts = _texts_beside_links(own_lines, page)
+    if any(_is_sentence(text) for text in texts):
         return ""
-    count = len(own) - len(others)
-    return ONLY_LINKS if count and count >= len(others) else ""
+    link_lines = len(own_lines) - len(texts)
+    return ONLY_LINKS if link_lines and link_lines >= len(texts) else ""
 
 
 def is_list_of_links(page: PageText) -> bool:
-    """Whether it says nothing itself, or little beside its links: a heading, "Newest first."; no server's index."""
+    """Return whether a page has no text of its own, or little beside its links.
+
+    A heading or "Newest first." is little. A server's index of a folder isn't counted.
+    """
     if _SERVER_INDEX.match(page.title):
         return False
     if not page.body.strip() or why_empty(page):
         return True
-    lines = [line for line in map(_line, page.body.splitlines()) if line]
-    beside = sum(len(_said(line)) for line in _beside_links(lines, page))
-    return beside * _LINKS_SAY < sum(len(_said(link.text)) for link in page.links if link.place != "nav")
-
-
-def _beside_links(lines: Sequence[str], page: PageText) -> list[str]:
-    links = {_same(link.text) for link in page.links}
-    return [
-        rest
-        for line in lines
-        if _same(_LINK.sub(r"\1", line)) not in links and (rest := _unlinked_words(line))
-    ]
-
-
-def _line(text: str) -> str:
-    return _MARKS.sub("", text.strip())
-
-
-def _unlinked_words(line: str) -> str:
-    """What stands beside the links of a line; empty where that is dates, sizes and marks."""
-    rest = _LINK.sub(" ", line).strip()
-    return rest if len(_said(rest)) > 1 or _is_sentence(rest) else ""
-
-
-def _is_sentence(rest: str) -> bool:
-    words = _said(rest)
-    if len(words) >= _SENTENCE_WORDS or (len(words) > 1 and _ENDS.search(rest)):
-        return True
-    return any(
-        sum(sign.isalpha() for sign in word) >= _UNSPACED_LETTERS and not _OF_ADDRESSES & set(word)
-        for word in rest.split()
+    lines = [line for line in map(_clean_line, page.body.splitlines()) if line]
+    words_beside = sum(len(_words_in(line)) for line in _texts_beside_links(lines, page))
+    return words_beside * _LINK_WORDS_FACTOR < sum(
+        len(_words_in(link.text)) for link in page.links if link.place != "nav"
     )
 
 
-def _said(rest: str) -> list[str]:
-    """Its words; names of files, numbers and addresses are none."""
-    return [word for word in rest.split() if _WORD.fullmatch(word.strip(_AROUND))]
+def _texts_beside_links(lines: Sequence[str], page: PageText) -> list[str]:
+    """Return the texts beside the links of the lines, without lines that are a link."""
+    links = {_comparable(link.text) for link in page.links}
+    return [
+        text
+        for line in lines
+        if _comparable(_MARKDOWN_LINK.sub(r"\1", line)) not in links and (text := _text_beside_links(line))
+    ]
 
 
-def _same(text: str) -> str:
+def _clean_line(text: str) -> str:
+    """Return a line without its list mark or number."""
+    return _LINE_MARKS.sub("", text.strip())
+
+
+def _text_beside_links(line: str) -> str:
+    """Return the text beside a line's links; empty where that is dates, sizes and marks."""
+    text = _MARKDOWN_LINK.sub(" ", line).strip()
+    return text if len(_words_in(text)) > 1 or _is_sentence(text) else ""
+
+
+def _is_sentence(text: str) -> bool:
+    """Return whether a text is a sentence: by its words, its end mark, or its unspaced letters."""
+    words = _words_in(text)
+    if len(words) >= _MIN_SENTENCE_WORDS or (len(words) > 1 and _SENTENCE_END.search(text)):
+        return True
+    return any(
+        sum(character.isalpha() for character in word) >= _MIN_UNSPACED_LETTERS
+        and not _ADDRESS_CHARACTERS & set(word)
+        for word in text.split()
+    )
+
+
+def _words_in(text: str) -> list[str]:
+    """Return the words of a text; file names, numbers and addresses are none."""
+    return [word for word in text.split() if _WORD.fullmatch(word.strip(_CHARACTERS_AROUND_WORDS))]
+
+
+def _comparable(text: str) -> str:
+    """Return a text in lower case and with single spaces, for comparison."""
     return " ".join(text.casefold().split())

@@ -1,4 +1,4 @@
-"""What the scraper remembers between two polls, as bounded JSON."""
+"""Stores what the scraper remembers between two polls, as bounded JSON."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pipeline.sources.web_pages.page_reader import PageLink
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-PAGES_KEPT: Final = 2000
-"""Pages of one source whose changes are followed; older ones are only known to have been there."""
+MAX_PAGES_FOLLOWED: Final = 2000
+"""Pages of one source that are checked for changes; older ones are only known to have been there."""
 SEEN_KEPT: Final = 250_000
 """Two MB of state for a site that lists so many; a common one has some hundred."""
-WAITING_KEPT: Final = 1000
+MAX_WAITING: Final = 1000
 FILES_KEPT: Final = 1000
 _DIGEST_BYTES: Final = 6
 
@@ -37,18 +37,25 @@ class PageRecord:
     identity: str = ""
     why: str = ""
     is_missing: bool = False
-    """Whether it was looked at because its sitemap lists it no more; once is enough."""
+    """Whether it was checked because its sitemap lists it no more; one check is enough."""
 
     def is_due(self, *, now: int) -> bool:
-        """Whether to look again: after a tenth of the time for which it stayed the same, within a week at the most."""
-        # Where a sitemap dates the changes, looking is only a safety net.
+        """Return whether to check the page again.
+
+        The pause is a tenth of the time for which it stayed the same, at most a week; at least a day for a
+        page that is left out.
+        """
+        # Where a sitemap dates the changes, checking is only a safety net.
         rest = WEEK if self.stamp else min(0.1 * (now - self.changed), WEEK)
         return now - self.checked >= (max(rest, DAY) if self.why else rest)
 
 
 @dataclass
 class PageMemory:
-    """Everything of one source. `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first."""
+    """Everything remembered of one source.
+
+    `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first.
+    """
 
     address: str
     mode: str = ""
@@ -62,18 +69,18 @@ class PageMemory:
     files: dict[str, list[str]] = field(default_factory=dict)
     """The validators of each sitemap file."""
     licences: list[str] = field(default_factory=list)
-    """What the newest pages named as their licences."""
+    """The licences that the newest pages named."""
     files_waiting: list[tuple[str, int]] = field(default_factory=list)
     """Sitemap files that there was no time for, with their depth under the first."""
     is_started: bool = False
-    """Whether everything that was there at the first poll is known; before, what is found isn't news."""
+    """Whether everything that was there at the first poll is known; before that, a found page isn't new."""
     robots: Mapping[str, Any] = field(default_factory=dict)
     seen: dict[bytes, None] = field(default_factory=dict)
     """Digests of addresses that were there before the first poll, or are too old to be followed."""
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, address: str) -> PageMemory:
-        """What the last poll left. Whatever can't be read, or is of another address, is forgotten."""
+        """Return the memory in a stored state; empty where it can't be read or is of another address."""
         if state.get("address") != address:
             return cls(address)
         try:
@@ -98,6 +105,7 @@ class PageMemory:
             return cls(address)
 
     def knows(self, url: str) -> bool:
+        """Return whether the page was listed at an earlier poll."""
         return url in self.pages or _digest(url) in self.seen
 
     @property
@@ -106,9 +114,11 @@ class PageMemory:
         return len(self.seen) >= SEEN_KEPT
 
     def mark_seen(self, urls: Iterable[str]) -> None:
+        """Remember addresses as known, without following their pages."""
         self.seen.update(dict.fromkeys(map(_digest, urls)))
 
     def as_state(self) -> dict[str, Any]:
+        """Return the memory as JSON to store, cut to its bounds."""
         self._prune()
         empty = PageRecord()
         names = [each.name for each in fields(PageRecord)]
@@ -137,16 +147,18 @@ class PageMemory:
         }
 
     def _prune(self) -> None:
-        surplus = len(self.pages) - PAGES_KEPT
+        """Cut all parts to their bounds; dropped pages are still marked as seen."""
+        surplus = len(self.pages) - MAX_PAGES_FOLLOWED
         if surplus > 0:
             oldest = sorted(self.pages, key=lambda url: self.pages[url].changed)[:surplus]
             self.mark_seen(oldest)
             for url in oldest:
                 del self.pages[url]
-        self.mark_seen(link.url for link in self.waiting[WAITING_KEPT:])
-        del self.waiting[WAITING_KEPT:]
+        self.mark_seen(link.url for link in self.waiting[MAX_WAITING:])
+        del self.waiting[MAX_WAITING:]
         self.seen = dict.fromkeys(list(self.seen)[-SEEN_KEPT:])
 
 
 def _digest(url: str) -> bytes:
+    """Return a short hash of an address."""
     return hashlib.sha256(url.encode("utf-8", errors="surrogatepass")).digest()[:_DIGEST_BYTES]

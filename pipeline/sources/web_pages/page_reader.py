@@ -1,4 +1,4 @@
-"""Pages and sitemaps to plain records, read in a child process that is killed at its limits."""
+"""Reads pages and sitemaps into plain records, in a child process that is killed at its limits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pipeline.sources.isolated_child import ChildFailed, IsolatedChild, NoProces
 if TYPE_CHECKING:
     from types import TracebackType
 
-# Twice the CPU limit of the child, for machines with other things to do.
+# Twice the CPU limit of the child, for busy machines.
 WALL_SECONDS: Final = 16
 CHILD: Final = Path(__file__).with_name("page_reader_child.py")
-NEARLY_NO_TEXT: Final = 200
-"""Characters of text under which a page that needs JavaScript is suspected."""
+MIN_TEXT_CHARACTERS: Final = 200
+"""A page with less text than this may need its JavaScript to run."""
 
 
 class PageUnreadable(Exception):
-    """The document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
+    """Raised where the document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -30,18 +30,21 @@ class PageUnreadable(Exception):
 
 @dataclass(frozen=True)
 class PageLink:
-    """A link, absolute; `place` is `heading`, `article`, `nav`, `selected`, `sitemap` or nothing."""
+    """An absolute link; `place` is `heading`, `article`, `nav`, `selected`, `sitemap` or empty."""
 
     url: str
     text: str
     place: str
     at: int | None = None
-    """When a sitemap says that it changed, in seconds since 1970."""
+    """When the page changed according to a sitemap, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class PageText:
-    """One page: `body` is Markdown, `robots` what its head tells robots, `licence` an address or a name."""
+    """A parsed page.
+
+    `body` is Markdown, `robots` what its head tells robots, `licence` an address or a name.
+    """
 
     title: str
     body: str
@@ -65,7 +68,7 @@ class PageText:
 
 @dataclass(frozen=True)
 class SitemapText:
-    """One sitemap: `kind` is `urlset`, `index` or empty for what is none."""
+    """A parsed sitemap; `kind` is `urlset`, `index`, or empty for a document that is none."""
 
     kind: str
     links: tuple[PageLink, ...]
@@ -73,7 +76,7 @@ class SitemapText:
 
 
 class PageReader:
-    """Reads one document after another in one child, which it starts at the first and kills in the end."""
+    """Reads one document after another in one child, which it starts at the first and kills at the end."""
 
     def __init__(self, *, robot: str) -> None:
         self._child = IsolatedChild(CHILD, library="trafilatura")
@@ -93,7 +96,10 @@ class PageReader:
     def read_page(
         self, document: bytes, *, url: str, content_type: str, xpath: str, now: datetime
     ) -> PageText:
-        """Raises `PageUnreadable`, and `TryLater` where the machine was too busy."""
+        """Return the parsed page.
+
+        Raises `PageUnreadable`, and `TryLater` where the machine was too busy.
+        """
         question = {
             "task": "page",
             "url": url,
@@ -104,7 +110,10 @@ class PageReader:
         return _page_of(self._ask(question, document), now=now)
 
     def read_sitemap(self, document: bytes, *, url: str) -> SitemapText:
-        """Raises `PageUnreadable`, and `TryLater` where the machine was too busy."""
+        """Return the parsed sitemap.
+
+        Raises `PageUnreadable`, and `TryLater` where the machine was too busy.
+        """
         answer = self._ask({"task": "sitemap", "url": url}, document)
         links = tuple(
             PageLink(each["url"], each["text"], "sitemap", each["at"]) for each in answer["locations"]
@@ -112,6 +121,7 @@ class PageReader:
         return SitemapText(answer["kind"], links, answer["is_cut"])
 
     def _ask(self, question: dict[str, Any], document: bytes) -> dict[str, Any]:
+        """Return the child's answer. Raises `PageUnreadable` and `TryLater`."""
         try:
             answer: dict[str, Any] = self._child.ask(question, document, seconds=WALL_SECONDS)
         except ChildFailed as failure:
@@ -128,14 +138,15 @@ class PageReader:
 
 
 def _page_of(answer: dict[str, Any], *, now: datetime) -> PageText:
+    """Return the child's answer as a page."""
     at = answer["at"]
-    is_bare = len(answer["body"]) < NEARLY_NO_TEXT
+    is_bare = len(answer["body"]) < MIN_TEXT_CHARACTERS
     return PageText(
         title=answer["title"],
         body=answer["body"],
         author=answer["author"],
         language=answer["language"],
-        # A page from the future was dated by a clock that is wrong.
+        # A date in the future comes from a wrong clock.
         published_at=min(datetime.fromtimestamp(at, tz=UTC), now) if at is not None else None,
         canonical=answer["canonical"],
         image=answer["image"],
@@ -154,9 +165,10 @@ def _page_of(answer: dict[str, Any], *, now: datetime) -> PageText:
 
 
 def _links_of(records: list[dict[str, Any]]) -> tuple[PageLink, ...]:
-    found = {
+    """Return the links, each address once."""
+    by_url = {
         record["url"]: PageLink(record["url"], record["text"], record["place"])
         for record in records
         if record["url"]
     }
-    return tuple(found.values())
+    return tuple(by_url.values())

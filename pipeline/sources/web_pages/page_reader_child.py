@@ -1,7 +1,7 @@
-"""The child process that reads pages and sitemaps: questions on stdin, answers on stdout, under hard limits.
+"""Runs the child process that reads pages and sitemaps: questions on stdin, answers on stdout, hard limits.
 
-It is run by its path, isolated from the environment, and imports nothing of the project that needs
-more than Python. Each question is a line of JSON with the `length` of the document that follows it; each answer is a
+It is run by its path, isolated from the environment, and imports nothing of the project that needs more than
+Python. Each question is a line of JSON with the `length` of the document that follows it; each answer is a
 line of JSON.
 """
 
@@ -15,14 +15,20 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-# It runs without the project's folder, and without `site`, which saves its start-up time.
+# It runs without the project's folder on the path, and without `site`, to start faster.
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
-from pipeline.sources.web_pages.page_values import ILLEGAL, Record, line_of, moment_of, web_address
+from pipeline.sources.web_pages.page_values import (
+    ILLEGAL_CHARACTERS,
+    Record,
+    line_of,
+    timestamp_of,
+    web_address,
+)
 from pipeline.sources.web_pages.sitemap_reader import TooLarge, read_sitemap
 from pipeline.text.markup_bounds import is_page_too_much
 
-# For one document. Articles of 5 MiB take under 1 s, hostile pages of that size without end.
+# For one document. Articles of 5 MiB take under 1 s, hostile pages of that size may take for ever.
 CPU_SECONDS: Final = 8
 # A usual page takes 50 MB with the libraries, a sitemap of 50,000 addresses 80 MB.
 MEMORY_BYTES: Final = 768 * 1024 * 1024
@@ -33,7 +39,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Browsers take these labels for their supersets (encoding.spec.whatwg.org).
+# Browsers read these labels as their supersets, too (encoding.spec.whatwg.org).
 _SUPERSETS: Final = {
     "us-ascii": "cp1252",
     "ascii": "cp1252",
@@ -50,7 +56,7 @@ _META_CHARSET: Final = re.compile(
 
 
 def decode(document: bytes, content_type: str) -> str:
-    """By byte order mark, else as UTF-8 if it is valid, else as labelled, else as windows-1252."""
+    """Return the text by byte order mark, else as UTF-8 if valid, else as labelled, else as windows-1252."""
     for mark, encoding in _BOMS:
         if document.startswith(mark):
             return document[len(mark) :].decode(encoding, errors="replace")
@@ -66,7 +72,7 @@ def decode(document: bytes, content_type: str) -> str:
         try:
             return document.decode(_SUPERSETS.get(label.lower(), label), errors="strict")
         except (LookupError, ValueError):
-            # An unknown label, or one that the bytes belie.
+            # An unknown label, or one that doesn't fit the bytes.
             continue
     return document.decode("cp1252", errors="replace")
 
@@ -75,21 +81,21 @@ def decode(document: bytes, content_type: str) -> str:
 
 
 def read_page(document: bytes, question: Record) -> Record:
-    """Text, metadata and links of one page, in plain JSON types."""
-    # Imported here, so that the limits hold before it and the parent never pays for it.
+    """Return text, metadata and links of one page, in plain JSON types."""
+    # Imported here, so that the limits apply to it and the parent never pays for it.
     from lxml import html  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
-    text = ILLEGAL.sub("", decode(document, question["content_type"]))
+    text = ILLEGAL_CHARACTERS.sub("", decode(document, question["content_type"]))
     if not text.strip():
         return {"problem": "empty"}
     if is_page_too_much(text):
         return {"problem": "too_complex"}
-    # `lxml` refuses a text that declares an encoding of its own.
+    # `lxml` refuses a `str` that declares an encoding of its own, so it gets bytes.
     tree = html.document_fromstring(text.encode("utf-8"), parser=html.HTMLParser(encoding="utf-8"))
     url = question["url"]
     base = web_address(next(iter(tree.xpath("//base/@href")), ""), url) or url
-    head = _Head(tree)
-    found = {
+    head = _HeadValues(tree)
+    record = {
         "canonical": web_address(head.link("canonical"), base),
         "robots": head.named(("robots", question["robot"])),
         "tdm": head.first("tdm-reservation"),
@@ -109,16 +115,16 @@ def read_page(document: bytes, question: Record) -> Record:
         "image": web_address(head.first("og:image") or head.first("twitter:image"), base),
         "language": (tree.get("lang") or head.first("og:locale").replace("_", "-"))[:35],
     }
-    found |= _linked_data(tree, base)
-    found |= _article(tree, url)
-    stated, guessed = found.pop("stated_at"), found.pop("guessed_at")
-    found["at"] = stated or moment_of(head.first("article:published_time")) or guessed
-    found["author"] = found["author"] or found.pop("stated_author", "")
-    return found
+    record |= _read_json_ld(tree, base)
+    record |= _extract_article(tree, url)
+    stated, guessed = record.pop("stated_at"), record.pop("guessed_at")
+    record["at"] = stated or timestamp_of(head.first("article:published_time")) or guessed
+    record["author"] = record["author"] or record.pop("stated_author", "")
+    return record
 
 
-class _Head:
-    """What `meta` and `link` say, by name; the first of each."""
+class _HeadValues:
+    """The values of `meta` and `link` elements by name."""
 
     def __init__(self, tree: Any) -> None:
         self._metas: dict[str, list[str]] = {}
@@ -131,16 +137,20 @@ class _Head:
         ]
 
     def first(self, name: str) -> str:
+        """Return the first value of a name; empty without one."""
         return next(iter(self._metas.get(name, ())), "")
 
     def named(self, names: tuple[str, ...]) -> list[str]:
+        """Return all values of these names."""
         return [text for name in names for text in self._metas.get(name, ())][:20]
 
     def link(self, rel: str) -> str:
+        """Return the address of the first link with that relation; empty without one."""
         return next((href for rels, href in self._links if rel in rels), "")
 
 
 def _licence_of(tree: Any, base: str) -> str:
+    """Return the address of the first `rel=license` link; empty without one."""
     for element in tree.xpath("//*[(self::a or self::link or self::area) and @rel and @href]")[:2000]:
         if "license" in element.get("rel", "").lower().split():
             return web_address(element.get("href"), base)
@@ -148,26 +158,27 @@ def _licence_of(tree: Any, base: str) -> str:
 
 
 def _links(tree: Any, base: str) -> list[Record]:
-    """Links in the order of the page, each with where it stands; `place` is a word of `nav`, `heading`, `article`, ``."""
-    found: dict[str, Record] = {}
+    """Return the page's links in order; `place` is `nav`, `heading`, `article` or empty."""
+    by_url: dict[str, Record] = {}
     for anchor in tree.iter("a"):
         address = web_address(anchor.get("href"), base).partition("#")[0]
         if not address:
             continue
         record = {"url": address, "text": line_of(anchor.text_content())[:300], "place": _place_of(anchor)}
-        known = found.get(address)
+        known = by_url.get(address)
         if known is None:
-            if len(found) == MAX_LINKS:
+            if len(by_url) == MAX_LINKS:
                 break
-            found[address] = record
+            by_url[address] = record
         elif len(record["text"]) > len(known["text"]) or record["place"] == "heading":
-            # A picture and a headline often lead to the same article.
+            # A picture and a headline often link to the same article, so their texts and places are merged.
             known["text"] = max(known["text"], record["text"], key=len)
             known["place"] = record["place"] if record["place"] in {"heading", "article"} else known["place"]
-    return list(found.values())
+    return list(by_url.values())
 
 
 def _place_of(anchor: Any) -> str:
+    """Return where a link stands in the page."""
     place = "heading" if next(anchor.iter("h1", "h2", "h3", "h4"), None) is not None else ""
     for depth, ancestor in enumerate(anchor.iterancestors()):
         if depth == 30:
@@ -182,85 +193,91 @@ def _place_of(anchor: Any) -> str:
 
 
 def _matches(tree: Any, base: str, xpath: str) -> list[Record]:
-    """What the selector matches: a link itself, or the first link in a block, preferably the one in a heading."""
-    found = []
+    """Return the links that the selector matches.
+
+    It matches a link itself, or a block, of which the first link counts, preferably one in a heading.
+    """
+    matches = []
     for element in tree.getroottree().xpath(xpath)[:MAX_LINKS] if xpath else ():
-        inside = element.xpath(
+        in_heading = element.xpath(
             "(.//*[self::h1 or self::h2 or self::h3 or self::h4]//a[@href] | self::a[@href])[1]"
         )
         anchor = next(
-            iter(inside or element.xpath(".//a[@href]") or element.xpath("ancestor::a[@href]")), None
+            iter(in_heading or element.xpath(".//a[@href]") or element.xpath("ancestor::a[@href]")), None
         )
         address = web_address(anchor.get("href"), base).partition("#")[0] if anchor is not None else ""
-        found.append({"url": address, "text": line_of(element.text_content())[:300], "place": "selected"})
-    return found
+        matches.append({"url": address, "text": line_of(element.text_content())[:300], "place": "selected"})
+    return matches
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
-_ARTICLES: Final = _words(
+_ARTICLE_TYPES: Final = _split_words(
     "article newsarticle blogposting reportagenewsarticle opinionnewsarticle analysisnewsarticle reviewnewsarticle "
     "backgroundnewsarticle scholarlyarticle techarticle liveblogposting socialmediaposting report recipe"
 )
 
 
-def _linked_data(tree: Any, base: str) -> Record:
-    """What JSON-LD says of the page's article, if it says that there is one."""
-    found: Record = {"is_article": False, "stated_at": None, "is_free": True}
+def _read_json_ld(tree: Any, base: str) -> Record:
+    """Return what JSON-LD says of the page's article, if it says that there is one."""
+    record: Record = {"is_article": False, "stated_at": None, "is_free": True}
     for script in tree.xpath("//script[@type='application/ld+json']")[:20]:
         try:
-            things = _flatten(json.loads((script.text or "")[:500_000]))
+            nodes = _flatten(json.loads((script.text or "")[:500_000]))
         except (ValueError, RecursionError):
             continue
-        for thing in things:
-            kinds = thing.get("@type")
+        for node in nodes:
+            kinds = node.get("@type")
             names = {str(kind).lower() for kind in (kinds if isinstance(kinds, list) else [kinds])}
-            licence = thing.get("license")
+            licence = node.get("license")
             address = licence.get("url") or licence.get("@id") if isinstance(licence, dict) else licence
             if (
                 isinstance(address, str)
-                and (names & _ARTICLES or "webpage" in names)
-                and "stated_licence" not in found
+                and (names & _ARTICLE_TYPES or "webpage" in names)
+                and "stated_licence" not in record
             ):
-                found["stated_licence"] = web_address(address, base) or line_of(address)[:200]
-            if names & _ARTICLES and not found["is_article"]:
-                found |= {
+                record["stated_licence"] = web_address(address, base) or line_of(address)[:200]
+            if names & _ARTICLE_TYPES and not record["is_article"]:
+                record |= {
                     "is_article": True,
-                    "stated_at": moment_of(thing.get("datePublished")),
-                    "stated_author": _author_of(thing.get("author")),
-                    "is_free": str(thing.get("isAccessibleForFree", True)).lower() != "false",
+                    "stated_at": timestamp_of(node.get("datePublished")),
+                    "stated_author": _author_of(node.get("author")),
+                    "is_free": str(node.get("isAccessibleForFree", True)).lower() != "false",
                 }
-    return found
+    return record
 
 
 def _author_of(value: Any) -> str:
+    """Return the names of the authors, separated by commas."""
     people = value if isinstance(value, list) else [value]
     names = [person.get("name") if isinstance(person, dict) else person for person in people[:10]]
     return ", ".join(line_of(name)[:100] for name in names if isinstance(name, str))
 
 
 def _flatten(value: Any) -> list[Record]:
-    things = value if isinstance(value, list) else [value]
+    """Return all objects in JSON-LD, also those in `@graph`."""
+    nodes = value if isinstance(value, list) else [value]
     flat = []
-    for thing in things[:200]:
-        if isinstance(thing, dict):
-            flat.append(thing)
-            graph = thing.get("@graph")
+    for node in nodes[:200]:
+        if isinstance(node, dict):
+            flat.append(node)
+            graph = node.get("@graph")
             flat += (
                 [inner for inner in graph[:200] if isinstance(inner, dict)] if isinstance(graph, list) else []
             )
     return flat
 
 
-def _article(tree: Any, url: str) -> Record:
-    """Title, author and text as trafilatura finds them; the text is Markdown."""
+def _extract_article(tree: Any, url: str) -> Record:
+    """Return title, author and text as trafilatura finds them; the text is Markdown."""
     from trafilatura import bare_extraction  # noqa: PLC0415
     from trafilatura.xml import xmltotxt  # noqa: PLC0415
 
     _drop_hidden(tree)
-    found: Any = bare_extraction(
+    document: Any = bare_extraction(
         tree,
         url=url,
         output_format="markdown",
@@ -268,7 +285,7 @@ def _article(tree: Any, url: str) -> Record:
         include_comments=False,
         include_formatting=True,
         include_links=True,
-        # Only dates that the page marks up: one that is found in its text is as often of something else.
+        # Only dates in the page's markup: a date in its text is as often one of something else.
         date_extraction_params={"extensive_search": False, "original_date": True},
     )
     empty = {
@@ -278,37 +295,37 @@ def _article(tree: Any, url: str) -> Record:
         "body": "",
         "description": "",
     }
-    if found is None:
+    if document is None:
         return empty
-    title = line_of(found.title) or empty["title"]
-    body = ILLEGAL.sub("", xmltotxt(found.body, include_formatting=True)).strip()
+    title = line_of(document.title) or empty["title"]
+    body = ILLEGAL_CHARACTERS.sub("", xmltotxt(document.body, include_formatting=True)).strip()
     first, _, rest = body.partition("\n")
     return {
         "title": title,
-        "author": line_of(found.author)[:300],
-        "guessed_at": moment_of(found.date),
-        # The headline is the title already.
+        "author": line_of(document.author)[:300],
+        "guessed_at": timestamp_of(document.date),
+        # A first line that repeats the title as headline is dropped.
         "body": rest.strip() if line_of(first.lstrip("# ")) == title and first.startswith("#") else body,
-        "description": line_of(found.description)[:500],
+        "description": line_of(document.description)[:500],
     }
 
 
-# No opacity and no place: pages fade and slide their articles in by script.
-_UNSEEN: Final = re.compile(
+# Opacity and position don't count: pages fade and slide their articles in by script.
+_HIDING_STYLE: Final = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*(?:0(?![0-9]*[.]?[0-9]*?[1-9])|1px)"
     r"|text-indent\s*:\s*-[0-9]{3}"
 )
 
 
 def _drop_hidden(tree: Any) -> None:
-    """Takes out comments and what a page hides where it stands; the text behind it stays."""
+    """Remove comments and elements that the page hides; the text behind them stays."""
     for comment in tree.xpath("//comment()"):
         if comment.getparent() is not None:
             comment.drop_tree()
     for element in tree.xpath("//body//*[@hidden or @aria-hidden='true' or @style]"):
         style = element.get("style", "").lower()
         is_hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
-        if (is_hidden or _UNSEEN.search(style)) and element.getparent() is not None:
+        if (is_hidden or _HIDING_STYLE.search(style)) and element.getparent() is not None:
             element.drop_tree()
 
 
@@ -321,18 +338,20 @@ def _drop_hidden(tree: Any) -> None:
 # --- The process ---
 
 
-def _limit(resource_kind: int, most: int) -> None:
+def _set_limit(resource_kind: int, maximum: int) -> None:
+    """Set a limit of this process."""
     try:
         _, hard = resource.getrlimit(resource_kind)
-        resource.setrlimit(resource_kind, (most, hard))
+        resource.setrlimit(resource_kind, (maximum, hard))
     except (ValueError, OSError):
-        # Some systems don't know RLIMIT_AS, or set a lower one already; the parent's clock holds anyway.
+        # Some systems don't know RLIMIT_AS, or have a lower one; the parent's time limit holds anyway.
         return
 
 
 def _answer(question: Record, document: bytes) -> Record:
+    """Return the answer to one question, whatever the document holds."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + CPU_SECONDS)
+    _set_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + CPU_SECONDS)
     try:
         return (
             read_sitemap(document, question)
@@ -346,9 +365,10 @@ def _answer(question: Record, document: bytes) -> Record:
 
 
 def main(library_folder: str) -> None:
-    _limit(resource.RLIMIT_AS, MEMORY_BYTES)
-    _limit(resource.RLIMIT_CORE, 0)
-    # The child runs without `site`, which saves its start-up time, so it is told where the libraries are.
+    """Set the limits and answer questions until stdin ends."""
+    _set_limit(resource.RLIMIT_AS, MEMORY_BYTES)
+    _set_limit(resource.RLIMIT_CORE, 0)
+    # Python runs without `site` to start faster, so it doesn't know the library folder itself.
     sys.path.append(library_folder)
     while line := sys.stdin.buffer.readline():
         question = json.loads(line)

@@ -1,4 +1,7 @@
-"""Reads single values of pages and sitemaps: lines, addresses, moments. The child process uses it: it needs Python alone."""
+"""Reads single values of pages and sitemaps: lines, addresses, dates.
+
+The child process uses it, so it needs only Python.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +16,35 @@ EARLIEST_YEAR: Final = 1990
 
 Record = dict[str, Any]
 
-ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 def line_of(value: object) -> str:
+    """Return a text on one line without illegal characters; empty for any other value."""
     return (
-        " ".join(ILLEGAL.sub("", value)[: 10 * MAX_LINE_CHARS].split())[:MAX_LINE_CHARS]
+        " ".join(ILLEGAL_CHARACTERS.sub("", value)[: 10 * MAX_LINE_CHARS].split())[:MAX_LINE_CHARS]
         if isinstance(value, str)
         else ""
     )
 
 
 def web_address(value: object, base: str) -> str:
-    """The absolute http(s) address, or nothing."""
-    written = "".join(value[: 4 * MAX_URL_CHARS].split()) if isinstance(value, str) else ""
+    """Return the absolute http(s) address, or ""."""
+    text = "".join(value[: 4 * MAX_URL_CHARS].split()) if isinstance(value, str) else ""
     try:
-        address = urljoin(base, written) if written else ""
+        address = urljoin(base, text) if text else ""
     except ValueError:
         return ""
     is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARS
-    return ILLEGAL.sub("", address) if is_web else ""
+    return ILLEGAL_CHARACTERS.sub("", address) if is_web else ""
 
 
-def moment_of(written: object) -> int | None:
-    """Seconds since 1970 of an ISO date, in UTC where no zone is named."""
-    if not isinstance(written, str):
+def timestamp_of(text: object) -> int | None:
+    """Return an ISO date in seconds since 1970, in UTC unless it names a zone; `None` for another text."""
+    if not isinstance(text, str):
         return None
     try:
-        moment = datetime.fromisoformat(written[:64].strip())
+        moment = datetime.fromisoformat(text[:64].strip())
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None

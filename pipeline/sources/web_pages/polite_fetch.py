@@ -1,4 +1,4 @@
-"""One page asked for as a guest who reads robots.txt: each hop judged, one request after another, none too soon."""
+"""Fetches pages as robots.txt allows: each redirect is checked, one request at a time, none too soon."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ ACCEPT: Final = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 MAX_REDIRECTS: Final = 5
 TIMEOUT_SECONDS: Final = 20.0
 RESERVE_SECONDS: Final = 6.0
-"""With less time left than this, no further page is asked for."""
-SHORTEST_PAUSE: Final = 0.5
-"""Seconds between two requests of one origin where it asks for none."""
-LONGEST_PAUSE: Final = 10.0
-"""Seconds that a worker waits for; where an origin asks for more, each poll makes one request of it."""
-LONGEST_WAIT: Final = timedelta(hours=24)
+"""With less time left than this, no further page is fetched."""
+MIN_PAUSE_SECONDS: Final = 0.5
+"""The pause between two requests to an origin that asks for none."""
+MAX_PAUSE_SECONDS: Final = 10.0
+"""The longest pause that a worker waits; where an origin asks for more, each poll makes one request."""
+MAX_RETRY_WAIT: Final = timedelta(hours=24)
 MAX_VALIDATOR_CHARS: Final = 1024
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_PERMANENT: Final = frozenset({301, 308})
-_READABLE: Final = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
-_LOGIN: Final = re.compile(
+_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_PERMANENT_STATUSES: Final = frozenset({301, 308})
+_READABLE_TYPES: Final = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
+_LOGIN_PATH: Final = re.compile(
     r"(?i)(?:^|/)(?:log-?in|sign-?in|wp-login\.php|sso|account/login|auth|session/new)(?:[/.?]|$)"
 )
-_CHALLENGE: Final = re.compile(
+_CHALLENGE_TITLE: Final = re.compile(
     rb"(?i)<title>\s*(?:just a moment|attention required|ddos-guard|checking your browser)"
 )
 
 pause = time.sleep
-"""Waits between two requests."""
+"""Waits between two requests; tests replace it."""
 
 
 class VisitFailed(Exception):
-    """Why a page gives no text, in words.
+    """Raised where a page gives no text, with the reason in words.
 
-    `kind` is `gone` (there is no such page), `left_out` (the page, or what leads to it, keeps us from it) or `later`.
-    `stops` is True where no further page of this origin should be asked for now.
+    `kind` is `gone` (there is no such page), `left_out` (the page, or what leads to it, keeps us from it) or
+    `later`. `stops` is True where no further page of this origin should be fetched now.
     """
 
     def __init__(
@@ -72,7 +72,10 @@ class VisitFailed(Exception):
 
 
 class OutOfTime(Exception):
-    """What is left of this fetch's time doesn't hold another page; `after` is how long the origin asks us to wait."""
+    """Raised where the time left of this fetch doesn't suffice for another page.
+
+    `after` is how long the origin asks us to wait.
+    """
 
     def __init__(self, after: timedelta | None = None) -> None:
         super().__init__()
@@ -81,7 +84,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Visit:
-    """What an address answered. `moved_to` is set where only permanent redirects led there."""
+    """The answer of an address. `moved_to` is set where only permanent redirects led there."""
 
     url: str
     body: bytes
@@ -96,22 +99,23 @@ class Visit:
 
 
 class Visitor:
-    """Asks for pages one by one until the time of one fetch is used up."""
+    """Fetches pages one by one until the time of one fetch is used up."""
 
     def __init__(
         self, http: Client, robots: Robots, *, seconds: float, now: datetime, more_seconds: float = 0.0
     ) -> None:
-        """`more_seconds` is what a page takes after it was had, before the next one is asked for."""
+        """`more_seconds` is the time that a page takes after it was fetched, before the next one."""
         self._http = http
         self._robots = robots
-        self._until = monotonic() + seconds
+        self._deadline = monotonic() + seconds
         self._now = now
-        self._last: dict[str, tuple[float, float]] = {}
+        self._last_requests: dict[str, tuple[float, float]] = {}
         self._reserve = RESERVE_SECONDS + more_seconds
 
     @property
     def seconds_left(self) -> float:
-        return self._until - monotonic()
+        """The seconds left of this fetch's time."""
+        return self._deadline - monotonic()
 
     def visit(
         self,
@@ -122,7 +126,7 @@ class Visitor:
         accept: str = ACCEPT,
         max_bytes: int = PAGE_BYTES,
     ) -> Visit:
-        """The page behind an address; raises `VisitFailed`, and `OutOfTime` before anything is asked."""
+        """Fetch a page. Raises `VisitFailed`, and `OutOfTime` before any request."""
         headers = {"Accept": accept}
         headers |= {"If-None-Match": etag} if etag else {}
         headers |= {"If-Modified-Since": modified} if modified else {}
@@ -132,49 +136,52 @@ class Visitor:
         while True:
             answer = self._ask(target, headers, max_bytes)
             location = answer.headers.get("Location", "").strip()
-            if answer.status not in _REDIRECTS or not location:
+            if answer.status not in _REDIRECT_STATUSES or not location:
                 break
             statuses.append(answer.status)
             if len(statuses) > MAX_REDIRECTS:
                 message = f"The page leads from one address to the next more than {MAX_REDIRECTS} times."
                 raise VisitFailed(message, code="redirect_loop", kind="left_out", status=answer.status)
-            target = _join(target, location)
+            target = _resolve_location(target, location)
         _check_login(url, target)
-        moved = target if statuses and set(statuses) <= _PERMANENT and target != url else ""
+        moved_to = target if statuses and set(statuses) <= _PERMANENT_STATUSES and target != url else ""
         if answer.status == HTTPStatus.NOT_MODIFIED and (etag or modified):
-            return _visit_of(answer, target, moved, is_unchanged=True)
+            return _visit_of(answer, target, moved_to, is_unchanged=True)
         _check_status(answer, now=self._now)
-        return _visit_of(answer, target, moved)
+        return _visit_of(answer, target, moved_to)
 
     def delay_of(self, url: str) -> float:
-        """Seconds between two requests that the origin asks for; raises `VisitFailed`."""
+        """Return the seconds between two requests that the origin asks for. Raises `VisitFailed`."""
         self._check_robots(url)
         return self._robots.delay_of(url)
 
     def _wait_for(self, url: str) -> None:
+        """Wait until the origin may be called again. Raises `OutOfTime` where that is too long."""
         origin = urlsplit(url).netloc.lower()
         if self.seconds_left < self._reserve:
             raise OutOfTime
         self._check_robots(url)
-        if origin not in self._last:
+        if origin not in self._last_requests:
             return
-        ended, took = self._last[origin]
-        asked = self._robots.delay_of(url)
-        rest = ended + max(asked, SHORTEST_PAUSE, took) - monotonic()
-        if rest > LONGEST_PAUSE or rest > self.seconds_left - self._reserve:
-            raise OutOfTime(timedelta(seconds=asked) if asked else None)
-        if rest > 0:
-            pause(rest)
+        ended_at, duration = self._last_requests[origin]
+        requested_delay = self._robots.delay_of(url)
+        remaining = ended_at + max(requested_delay, MIN_PAUSE_SECONDS, duration) - monotonic()
+        if remaining > MAX_PAUSE_SECONDS or remaining > self.seconds_left - self._reserve:
+            raise OutOfTime(timedelta(seconds=requested_delay) if requested_delay else None)
+        if remaining > 0:
+            pause(remaining)
 
     def _check_robots(self, url: str) -> None:
+        """Raise `VisitFailed` where robots.txt disallows the address."""
         try:
             is_allowed = self._robots.allows(url)
         except (AddressRefused, NameNotFound) as error:
             raise _from_outbound(error, PAGE_BYTES) from error
         if not is_allowed:
-            raise _disallowed(self._robots, url)
+            raise _robots_refusal(self._robots, url)
 
     def _ask(self, url: str, headers: dict[str, str], max_bytes: int) -> Response:
+        """Make one request, without following redirects."""
         self._check_robots(url)
         started = monotonic()
         try:
@@ -188,10 +195,11 @@ class Visitor:
             raise _from_outbound(error, max_bytes) from error
         finally:
             ended = monotonic()
-            self._last[urlsplit(url).netloc.lower()] = (ended, ended - started)
+            self._last_requests[urlsplit(url).netloc.lower()] = (ended, ended - started)
 
 
-def _join(base: str, location: str) -> str:
+def _resolve_location(base: str, location: str) -> str:
+    """Return the absolute address of a redirect. Raises `VisitFailed` for an invalid one."""
     try:
         return urljoin(
             base, location.encode("latin-1", errors="replace").decode("utf-8", errors="replace")
@@ -201,7 +209,8 @@ def _join(base: str, location: str) -> str:
         raise VisitFailed(message, code="redirect_broken", kind="left_out") from None
 
 
-def _visit_of(answer: Response, url: str, moved: str, *, is_unchanged: bool = False) -> Visit:
+def _visit_of(answer: Response, url: str, moved_to: str, *, is_unchanged: bool = False) -> Visit:
+    """Return the answer as a visit."""
     headers = answer.headers
     return Visit(
         url=url.partition("#")[0],
@@ -209,15 +218,18 @@ def _visit_of(answer: Response, url: str, moved: str, *, is_unchanged: bool = Fa
         content_type=headers.get("Content-Type", ""),
         robots_header=headers.get("X-Robots-Tag", "")[:1000],
         tdm_header=headers.get("tdm-reservation", "")[:10],
-        etag=_usable(headers.get("ETag", "")),
-        modified=_usable(headers.get("Last-Modified", "")),
+        etag=_usable_validator(headers.get("ETag", "")),
+        modified=_usable_validator(headers.get("Last-Modified", "")),
         is_unchanged=is_unchanged,
-        moved_to=moved,
+        moved_to=moved_to,
     )
 
 
-def _usable(validator: str) -> str:
-    """Validators come back in a request header, and servers cut off longer ones."""
+def _usable_validator(validator: str) -> str:
+    """Return the validator, or "" where it can't be sent back in a request header.
+
+    Servers cut off longer ones.
+    """
     text = validator.strip()
     is_sendable = (
         len(text) <= MAX_VALIDATOR_CHARS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", text) is not None
@@ -225,7 +237,8 @@ def _usable(validator: str) -> str:
     return text if is_sendable else ""
 
 
-def _disallowed(robots: Robots, url: str) -> VisitFailed:
+def _robots_refusal(robots: Robots, url: str) -> VisitFailed:
+    """Return the failure for an address that robots.txt disallows."""
     if robots.is_closed(url):
         return VisitFailed(
             robots.note_on(url).message, code="robots_unreachable", kind="later", after=timedelta(hours=1)
@@ -234,17 +247,19 @@ def _disallowed(robots: Robots, url: str) -> VisitFailed:
     return VisitFailed(message, code="robots_disallow", kind="left_out")
 
 
-def _check_login(asked: str, answered: str) -> None:
+def _check_login(requested_url: str, final_url: str) -> None:
+    """Raise `VisitFailed` where a redirect led to a login page."""
     if (
-        answered != asked
-        and _LOGIN.search(urlsplit(answered).path)
-        and not _LOGIN.search(urlsplit(asked).path)
+        final_url != requested_url
+        and _LOGIN_PATH.search(urlsplit(final_url).path)
+        and not _LOGIN_PATH.search(urlsplit(requested_url).path)
     ):
         message = "The page leads to a login. Only open pages can be read."
         raise VisitFailed(message, code="login_required", kind="left_out")
 
 
 def _check_status(answer: Response, *, now: datetime) -> None:
+    """Raise `VisitFailed` for an answer that isn't a page."""
     status = answer.status
     after = _retry_after(answer, now=now)
     if _is_challenge(answer):
@@ -253,19 +268,20 @@ def _check_status(answer: Response, *, now: datetime) -> None:
     if status in {HTTPStatus.OK, HTTPStatus.NON_AUTHORITATIVE_INFORMATION}:
         check_type(answer.headers.get("Content-Type", ""), sitemaps=True)
         return
-    raise _problem_of(status, after)
+    raise _failure_of_status(status, after)
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raises `VisitFailed` for what is neither a page nor, where `sitemaps` counts, may be a sitemap."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind and kind not in _READABLE and not (sitemaps and _is_sitemap_type(kind)):
-        message = f"The address leads to a file of type {kind[:80]}, not to a page."
+    """Raise `VisitFailed` for a document that is neither a page nor, where `sitemaps`, maybe a sitemap."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type and media_type not in _READABLE_TYPES and not (sitemaps and _is_sitemap_type(media_type)):
+        message = f"The address leads to a file of type {media_type[:80]}, not to a page."
         raise VisitFailed(message, code="not_html", kind="left_out")
 
 
-def _is_sitemap_type(kind: str) -> bool:
-    return kind.endswith("+xml") or kind in {
+def _is_sitemap_type(media_type: str) -> bool:
+    """Return whether a sitemap may have this content type."""
+    return media_type.endswith("+xml") or media_type in {
         "application/gzip",
         "application/x-gzip",
         "application/octet-stream",
@@ -273,6 +289,7 @@ def _is_sitemap_type(kind: str) -> bool:
 
 
 def _is_challenge(answer: Response) -> bool:
+    """Return whether the answer is a challenge that only a person in a browser passes."""
     if "cf-mitigated" in answer.headers:
         return True
     is_suspect = answer.status in {
@@ -280,10 +297,11 @@ def _is_challenge(answer: Response) -> bool:
         HTTPStatus.SERVICE_UNAVAILABLE,
         HTTPStatus.TOO_MANY_REQUESTS,
     }
-    return is_suspect and _CHALLENGE.search(answer.body[:20_000]) is not None
+    return is_suspect and _CHALLENGE_TITLE.search(answer.body[:20_000]) is not None
 
 
-def _problem_of(status: int, after: timedelta | None) -> VisitFailed:
+def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
+    """Return the failure that a status means."""
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return VisitFailed(
             f"There is no page at this address (status {status}).", code="gone", kind="gone", status=status
@@ -313,20 +331,22 @@ def _problem_of(status: int, after: timedelta | None) -> VisitFailed:
 
 
 def _retry_after(answer: Response, *, now: datetime) -> timedelta | None:
-    written = answer.headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", written):
-        asked = timedelta(seconds=int(written))
+    """Return the wait that `Retry-After` names; `None` without one."""
+    value = answer.headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        wait = timedelta(seconds=int(value))
     else:
         try:
-            moment = parsedate_to_datetime(written)
-            # Python calls a date naive whose zone is written "-0000".
-            asked = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
+            moment = parsedate_to_datetime(value)
+            # Python returns a naive datetime for a date whose zone is written "-0000".
+            wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
         except (ValueError, OverflowError):
             return None
-    return min(asked, LONGEST_WAIT) if asked > timedelta(0) else None
+    return min(wait, MAX_RETRY_WAIT) if wait > timedelta(0) else None
 
 
 def _from_outbound(error: OutboundError, max_bytes: int) -> VisitFailed:
+    """Return the failure for a call that failed before there was an answer."""
     if isinstance(error, AddressRefused):
         return VisitFailed(str(error), code=error.code, kind="left_out")
     if isinstance(error, ResponseTooLarge):

@@ -1,4 +1,4 @@
-"""One poll of the scraper: how the address is read, what is listed there, which pages are looked at."""
+"""Runs one poll of the scraper: how the address is read, what is listed there, which pages are fetched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Fetch, Note
 from pipeline.sources.web_pages.entry import is_list_of_links, sentence_of
 from pipeline.sources.web_pages.listing import (
-    ENOUGH,
+    MIN_ARTICLE_LINKS,
     find_articles,
     find_links,
     is_feed,
@@ -20,8 +20,8 @@ from pipeline.sources.web_pages.listing import (
     list_sitemaps,
 )
 from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
-from pipeline.sources.web_pages.page_reader import NEARLY_NO_TEXT, PageLink
-from pipeline.sources.web_pages.polite_fetch import LONGEST_PAUSE, OutOfTime, VisitFailed
+from pipeline.sources.web_pages.page_reader import MIN_TEXT_CHARACTERS, PageLink
+from pipeline.sources.web_pages.polite_fetch import MAX_PAUSE_SECONDS, OutOfTime, VisitFailed
 from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.visit_pages import PageWork
 from pipeline.text.links import canonical_url
@@ -37,15 +37,17 @@ if TYPE_CHECKING:
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.robots import Robots
 
-LEAST_AT_FIRST: Final = 5
+MIN_FIRST_PAGES: Final = 5
 """Newest pages of a first poll that wait for the next one where there was no time for them."""
-LICENCES_TOLD: Final = 3
-# Asking a server that refuses us again sooner only confirms its judgement.
+MAX_LICENCES_NAMED: Final = 3
+# Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Settings:
+    """The settings of one source, cleaned; `xpath` is that of `selector`."""
+
     url: str
     sitemap: str
     selector: str
@@ -54,7 +56,7 @@ class Settings:
 
 
 class PagePoll:
-    """Everything of one fetch; `memory` is written as it goes."""
+    """The work of one fetch; it writes to `memory` as it goes."""
 
     def __init__(
         self,
@@ -83,10 +85,10 @@ class PagePoll:
         self._wait: timedelta | None = None
 
     def run(self) -> Fetch:
-        """Raises `Refused` and `TryLater` where the source as a whole can't be read."""
+        """Read what is due. Raises `Refused` and `TryLater` where the source as a whole can't be read."""
         try:
             if self._must_save_requests():
-                self._look_at_pages()
+                self._visit_pages()
             elif self._memory.mode == "page":
                 self._run_page()
             elif self._settings.sitemap or self._memory.mode == "sitemap":
@@ -103,31 +105,32 @@ class PagePoll:
         return self._result()
 
     def _must_save_requests(self) -> bool:
-        """Whether one request is all that a poll may make, and pages wait for theirs."""
+        """Return whether a poll may make only one request while pages wait to be fetched."""
         is_next = self._memory.is_started and bool(self._memory.waiting)
-        return is_next and self._visitor.delay_of(self._settings.url) > LONGEST_PAUSE
+        return is_next and self._visitor.delay_of(self._settings.url) > MAX_PAUSE_SECONDS
 
     # --- One page ---
 
     def _run_page(self) -> None:
+        """Read the address as one article."""
         link = PageLink(self._settings.url, "", "")
         record = self._memory.pages.get(link.url) or PageRecord()
         try:
             visit = self._work.visit(link.url, record)
             self._moved_to = visit.moved_to
             if visit.is_unchanged:
-                self._work.stay(link, record, visit)
+                self._work.mark_checked(link, record, visit)
             else:
                 self._take_page(link, visit, self._work.read(visit))
         except VisitFailed as problem:
-            # What was taken in can be withdrawn or closed; what never was is a source that doesn't work.
+            # A page that was taken in can be withdrawn; one that never was means that the source doesn't work.
             if not record.digest or problem.kind == "later":
                 raise
-            self._work.tell(link, record, problem)
+            self._work.record_failure(link, record, problem)
 
     def _take_page(self, link: PageLink, visit: Visit, page: PageText) -> None:
         self._title = page.title
-        self._work.take(link, visit, page)
+        self._work.take_page(link, visit, page)
 
     # --- A page with links ---
 
@@ -138,7 +141,7 @@ class PagePoll:
         visit = self._work.visit(settings.url, record)
         self._moved_to = visit.moved_to
         if visit.is_unchanged:
-            self._look_at_pages()
+            self._visit_pages()
             return
         if is_feed(visit):
             message = "The address leads to a feed, not to a page. Add it as a source of type rss."
@@ -148,7 +151,7 @@ class PagePoll:
             self._run_sitemaps()
             return
         page = self._work.read(visit, xpath=settings.xpath)
-        links = self._selected(page) if settings.selector else _articles_on(page, visit.url)
+        links = self._selected_links(page) if settings.selector else _article_links(page, visit.url)
         mode = memory.mode or ("list" if settings.selector else self._mode_of(page, links))
         if mode == "sitemap" and self._find_sitemaps(page):
             self._run_sitemaps()
@@ -161,7 +164,8 @@ class PagePoll:
             memory.list_etag, memory.list_modified = visit.etag, visit.modified
             self._run_listed(links, is_complete=False)
 
-    def _selected(self, page: PageText) -> list[PageLink]:
+    def _selected_links(self, page: PageText) -> list[PageLink]:
+        """Return the links that the selector matches. Raises where there are none."""
         if page.matches:
             return list(page.matches)
         message = (
@@ -173,29 +177,31 @@ class PagePoll:
         raise Refused(message, code="selector_matches_nothing", field="config.item_selector")
 
     def _mode_of(self, page: PageText, links: Sequence[PageLink]) -> str:
+        """Return how the address is to be read: as page, list or sitemap."""
         is_front = not urlsplit(self._settings.url).path.strip("/")
         if self._settings.max_pages == 1 or (page.says_article and not is_front):
             return "page"
-        if len(links) >= (1 if is_front or is_list_of_links(page) else ENOUGH):
+        if len(links) >= (1 if is_front or is_list_of_links(page) else MIN_ARTICLE_LINKS):
             return "list"
         return "sitemap" if is_front else "page"
 
     # --- Sitemaps ---
 
     def _find_sitemaps(self, page: PageText) -> bool:
-        """Whether the site names sitemaps; one that says nothing and shows nothing may still have the usual one."""
+        """Return whether the site names sitemaps; a page with nearly no text may have the usual one."""
         named = list(self._robots.sitemaps_of(self._settings.url))
-        if not named and len(page.body) < NEARLY_NO_TEXT:
-            usual = f"{origin_of(self._settings.url)}/sitemap.xml"
+        if not named and len(page.body) < MIN_TEXT_CHARACTERS:
+            usual_url = f"{origin_of(self._settings.url)}/sitemap.xml"
             try:
-                named = [usual] if is_sitemap(self._visitor.visit(usual)) else []
+                named = [usual_url] if is_sitemap(self._visitor.visit(usual_url)) else []
             except (VisitFailed, OutOfTime):
-                # Not there, or not for us: then the page is all that there is.
+                # There is none, or we may not read it: then the page is all that there is.
                 named = []
         self._memory.roots = named
         return bool(named)
 
     def _run_sitemaps(self) -> None:
+        """Read the sitemaps, and the pages that they list."""
         memory, settings = self._memory, self._settings
         roots = [settings.sitemap] if settings.sitemap else memory.roots
         listing = list_sitemaps(
@@ -226,28 +232,29 @@ class PagePoll:
     # --- What is listed ---
 
     def _run_listed(self, links: Sequence[PageLink], *, is_complete: bool) -> None:
+        """Fetch new, changed and due pages of a list."""
         memory = self._memory
-        # Addresses that differ only in what tells where a reader came from are one page.
+        # Addresses that differ only in tracking parameters are one page.
         named = [replace(link, url=canonical_url(link.url)) for link in links]
         links = list({link.url: link for link in named}.values())
         waiting = {link.url for link in memory.waiting}
-        fresh = [link for link in links if not memory.knows(link.url) and link.url not in waiting]
+        new_links = [link for link in links if not memory.knows(link.url) and link.url not in waiting]
         if memory.is_started:
-            fresh = self._surely_new(fresh)
-            memory.waiting = [*fresh, *memory.waiting]
-            self._look_at_pages(self._changed(links, is_complete=is_complete))
+            new_links = self._recently_dated(new_links)
+            memory.waiting = [*new_links, *memory.waiting]
+            self._visit_pages(self._changed_pages(links, is_complete=is_complete))
             return
-        pool = sorted([*memory.waiting, *fresh], key=lambda link: -(link.at or 0))
+        pool = sorted([*memory.waiting, *new_links], key=lambda link: -(link.at or 0))
         memory.waiting = pool[: self._settings.max_pages]
         older = pool[self._settings.max_pages :]
         memory.mark_seen(link.url for link in older)
         if memory.files_waiting:
             return
         memory.is_started = True
-        looked_at = self._look_at_pages()
-        # Whatever stays unread now would come later as if it were news.
+        visited = self._visit_pages()
+        # Pages that stay unread now would later look as if they were new.
         untried = [link for link in memory.waiting if link.url not in memory.tries]
-        dropped = untried[max(0, LEAST_AT_FIRST - looked_at) :]
+        dropped = untried[max(0, MIN_FIRST_PAGES - visited) :]
         memory.mark_seen(link.url for link in dropped)
         memory.waiting = [link for link in memory.waiting if link not in dropped]
         older += dropped
@@ -255,8 +262,8 @@ class PagePoll:
             message = f"{counted(len(older), 'older page was there before the first poll; it is', 'older pages were there before the first poll; they are')} not read."
             self._notes.append(Note("older_pages", message))
 
-    def _surely_new(self, fresh: list[PageLink]) -> list[PageLink]:
-        """Where more is listed than can be remembered, only what is dated of late is no page of long ago."""
+    def _recently_dated(self, fresh: list[PageLink]) -> list[PageLink]:
+        """Return the links dated of late, which are new where more is listed than can be remembered."""
         if not self._memory.is_full:
             return fresh
         message = (
@@ -266,10 +273,10 @@ class PagePoll:
         self._notes.append(Note("too_many_pages", message))
         return [link for link in fresh if link.at is not None and link.at >= self._at - WEEK]
 
-    def _changed(self, links: Sequence[PageLink], *, is_complete: bool) -> list[PageLink]:
-        """Pages that the listing says were changed or taken away."""
+    def _changed_pages(self, links: Sequence[PageLink], *, is_complete: bool) -> list[PageLink]:
+        """Return the pages that the listing says were changed or removed."""
         pages = self._memory.pages
-        found = [
+        changed = [
             link
             for link in links
             if (record := pages.get(link.url)) and link.at and link.at > (record.stamp or record.checked)
@@ -278,18 +285,18 @@ class PagePoll:
         for url, record in pages.items() if is_complete else ():
             is_missing = url not in listed
             if record.digest and is_missing and not record.is_missing:
-                found.append(PageLink(url, "", ""))
+                changed.append(PageLink(url, "", ""))
             record.is_missing = is_missing
-        return found
+        return changed
 
-    def _look_at_pages(self, changed: Sequence[PageLink] = ()) -> int:
-        """New pages first, then changed ones, then those whose time has come; the number of new ones looked at."""
-        memory, most = self._memory, self._settings.max_pages
+    def _visit_pages(self, changed: Sequence[PageLink] = ()) -> int:
+        """Fetch new pages first, then changed ones, then due ones; return how many new ones were fetched."""
+        memory, limit = self._memory, self._settings.max_pages
         queue, memory.waiting = memory.waiting, []
-        left = self._work.visit_all(queue, most=most)
-        looked_at = len(queue) - len(left)
-        memory.waiting = [*left, *memory.waiting]
-        if not self._work.is_stopped and looked_at < most:
+        unvisited = self._work.visit_all(queue, limit=limit)
+        visited = len(queue) - len(unvisited)
+        memory.waiting = [*unvisited, *memory.waiting]
+        if not self._work.is_stopped and visited < limit:
             known = {link.url for link in (*queue, *changed)}
             due = [
                 url
@@ -297,20 +304,21 @@ class PagePoll:
                 if url not in known and record.is_due(now=self._at)
             ]
             due.sort(key=lambda url: memory.pages[url].checked)
-            again = [*changed, *(PageLink(url, "", "") for url in due)]
-            self._work.visit_all(again, most=most - looked_at)
-        return looked_at
+            rechecks = [*changed, *(PageLink(url, "", "") for url in due)]
+            self._work.visit_all(rechecks, limit=limit - visited)
+        return visited
 
     # --- The end ---
 
     def _result(self) -> Fetch:
+        """Return the fetch with its entries, state and notes."""
         memory = self._memory
         memory.robots = self._robots.as_state()
         waits = [wait for wait in (self._wait, self._work.wait) if wait is not None]
         entries = self._work.entries
         named = [str(entry.metadata["licence"]) for entry in entries if entry.metadata.get("licence")]
-        memory.licences = list(dict.fromkeys([*named, *memory.licences]))[:LICENCES_TOLD]
-        # Newest first, as far as the pages say; what was taken back comes last.
+        memory.licences = list(dict.fromkeys([*named, *memory.licences]))[:MAX_LICENCES_NAMED]
+        # Newest first, as far as the pages have dates; withdrawn pages come last.
         entries.sort(
             key=lambda entry: (
                 entry.withdrawn,
@@ -333,46 +341,51 @@ class PagePoll:
         )
 
     def _mode_notes(self) -> list[Note]:
+        """Return notes on how the address is read and what waits."""
         memory, settings = self._memory, self._settings
-        found = []
+        notes = []
         if memory.mode == "page":
             message = "The page itself is read, as one article. To read the articles that it links to, give an `item_selector`."
             record = memory.pages.get(settings.url)
-            if record and (why := sentence_of(record.why)):
-                message = f"Nothing is taken in yet. {why} {message}"
-            found.append(Note("reads_page", message))
+            if record and (reason := sentence_of(record.why)):
+                message = f"Nothing is taken in yet. {reason} {message}"
+            notes.append(Note("reads_page", message))
         elif memory.mode == "sitemap":
-            where = settings.sitemap or ", ".join(memory.roots[:3])
+            sitemaps = settings.sitemap or ", ".join(memory.roots[:3])
             below = f", as far as they lie under the folder of {settings.url}" if settings.sitemap else ""
-            found.append(Note("reads_sitemap", f"The pages that {where} lists are read{below}."))
+            notes.append(Note("reads_sitemap", f"The pages that {sitemaps} lists are read{below}."))
         elif settings.selector:
-            found.append(Note("reads_list", f"The pages behind what matches {settings.selector} are read."))
+            notes.append(Note("reads_list", f"The pages behind what matches {settings.selector} are read."))
         else:
             message = (
                 "The page is read as a list: the links on it that look like articles are followed. To choose them, "
                 "give an `item_selector`; to read the page itself, set `max_pages` to 1."
             )
-            found.append(Note("reads_list", message))
+            notes.append(Note("reads_list", message))
         if memory.licences:
-            found.append(Note("licences", f"Its pages name as their licence {', '.join(memory.licences)}."))
+            notes.append(Note("licences", f"Its pages name as their licence {', '.join(memory.licences)}."))
         if memory.waiting:
-            found.append(
+            notes.append(
                 Note(
                     "pages_waiting",
                     f"{counted(len(memory.waiting), 'listed page is', 'listed pages are')} read at the next polls.",
                 )
             )
-        return found
+        return notes
 
 
-def _articles_on(page: PageText, url: str) -> list[PageLink]:
-    """Links that look like articles; on a page that is hardly more than links, all that its reader could follow."""
-    found = find_articles(page.links, page=url)
-    return find_links(page.links, page=url) if len(found) < ENOUGH and is_list_of_links(page) else found
+def _article_links(page: PageText, url: str) -> list[PageLink]:
+    """Return the links that look like articles; all links on a page that is hardly more than links."""
+    articles = find_articles(page.links, page=url)
+    return (
+        find_links(page.links, page=url)
+        if len(articles) < MIN_ARTICLE_LINKS and is_list_of_links(page)
+        else articles
+    )
 
 
 def failure_of(problem: VisitFailed) -> PluginError:
-    """What keeps the source's own address from being read, as the failure of the poll."""
+    """Return the plug-in error for a failure to read the source's own address."""
     if problem.kind == "left_out":
         message = f"{problem.message} Give another address."
         return Refused(message, code=problem.code, field="config.url", platform_status=problem.status)

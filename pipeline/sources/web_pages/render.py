@@ -1,8 +1,8 @@
-"""Pages after their JavaScript has run: headless Chromium in a child process, with this process as its only way out.
+"""Renders pages with their JavaScript: headless Chromium in a child process without network access.
 
-Every request of a page comes to this process and goes through the guarded client, so that no name is looked up and no
-address is called that the guard would refuse. What doesn't pass here (WebSockets, WebRTC, anything overlooked) is sent
-to a proxy that isn't there, by a browser that resolves no names.
+Every request of a page comes to this process and goes through the guarded client, so that no name is looked
+up and no address is called that the guard would refuse. What doesn't pass here (WebSockets, WebRTC, anything
+overlooked) is sent to a proxy that isn't there, by a browser that resolves no names.
 """
 
 from __future__ import annotations
@@ -36,58 +36,59 @@ if TYPE_CHECKING:
 
 CHILD: Final = Path(__file__).with_name("render_child.py")
 RENDER_SECONDS: Final = 20
-"""For one page, from the first request to the text."""
+"""The time limit of one page, from the first request to the text."""
 MAX_REQUESTS: Final = 60
-"""Requests of one page for scripts, styles and data."""
-MAX_BYTES: Final = 20 * 1024 * 1024
-"""Bytes that one page may load, unpacked."""
+"""The most requests of one page for scripts, styles and data."""
+MAX_LOADED_BYTES: Final = 20 * 1024 * 1024
+"""The most bytes that one page may load, unpacked."""
 REQUEST_SECONDS: Final = 8
-WAIT_FOR_TURN_SECONDS: Final = 15
-# A name that never resolves (RFC 2606): whatever passes by the interception ends here.
-NO_PROXY: Final = "http://nowhere.invalid:9"
-# Debian's program is a shell script.
+WAIT_FOR_BROWSER_SECONDS: Final = 15
+# A name that never resolves (RFC 2606): requests that escape the interception end here.
+UNREACHABLE_PROXY: Final = "http://nowhere.invalid:9"
+# Debian's `chromium` is a shell script, which needs a PATH.
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
-# The first has no window to draw around a page, which takes half of the others' CPU time.
+# The first one draws no window, so it needs half of the others' CPU time.
 BROWSERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
-# One browser takes 300 MB; a second page of this process waits for the first.
-_turn = threading.BoundedSemaphore(1)
+# One browser takes 300 MB, so a process runs only one at a time.
+_browser_slot = threading.BoundedSemaphore(1)
 
-_SENT_ON: Final = frozenset(
+_FORWARDED_REQUEST_HEADERS: Final = frozenset(
     {"accept", "accept-language", "content-type", "origin", "referer", "x-requested-with"}
 )
-# They speak of the connection between the guarded client and the server, or would be kept.
-_NOT_HANDED_ON: Final = frozenset(
+# They concern the connection between the guarded client and the server, or would store cookies.
+_DROPPED_RESPONSE_HEADERS: Final = frozenset(
     {"connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding"}
 )
 
 
-_NO_SCRIPTS: Final = "This service can't run a page's JavaScript."
+_NO_JAVASCRIPT: Final = "This service can't run a page's JavaScript."
 
 
 def find_browser(environment: Mapping[str, str]) -> str:
-    """The program named in `CHROMIUM_PATH`, else what is on the path; raises `Refused` with how to get one."""
-    why = missing_browser(environment)
-    if why is not None:
-        raise Refused(why.sentence, code=why.code, field=why.field)
-    return _program(environment)
+    """Return the program in `CHROMIUM_PATH`, else one on the path. Raises `Refused` with how to get one."""
+    unavailability = missing_browser(environment)
+    if unavailability is not None:
+        raise Refused(unavailability.sentence, code=unavailability.code, field=unavailability.field)
+    return _browser_path(environment)
 
 
 def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
-    """Why no page can be rendered here; None where one can."""
+    """Return why no page can be rendered here; `None` where one can."""
     if find_spec("playwright") is None:
         remedy = "Set `render` to false, or ask the operator to install the extra `browser` (playwright)."
-    elif not _program(environment):
+    elif not _browser_path(environment):
         remedy = (
             "Set `render` to false, or ask the operator to install Chromium (Debian's package chromium-headless-shell), or to name the "
             "program in CHROMIUM_PATH."
         )
     else:
         return None
-    return Unavailability(_NO_SCRIPTS, remedy, code="render_unavailable", field="config.render")
+    return Unavailability(_NO_JAVASCRIPT, remedy, code="render_unavailable", field="config.render")
 
 
-def _program(environment: Mapping[str, str]) -> str:
+def _browser_path(environment: Mapping[str, str]) -> str:
+    """Return the browser's path; empty where there is none."""
     named = environment.get("CHROMIUM_PATH", "")
     if named:
         return named if os.access(named, os.X_OK) else ""
@@ -95,14 +96,14 @@ def _program(environment: Mapping[str, str]) -> str:
 
 
 class Renderer:
-    """Renders one page after another in one browser, which it starts at the first and kills in the end."""
+    """Renders one page after another in one browser, which it starts at the first and kills at the end."""
 
     def __init__(self, browser: str, *, http: Client) -> None:
         self._browser = browser
         self._http = http
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._has_turn = False
+        self._has_slot = False
 
     def __enter__(self) -> Self:
         return self
@@ -114,17 +115,17 @@ class Renderer:
         trace: TracebackType | None,
     ) -> None:
         self._stop()
-        if self._has_turn:
-            _turn.release()
-            self._has_turn = False
+        if self._has_slot:
+            _browser_slot.release()
+            self._has_slot = False
 
     def render(self, visit: Visit) -> Visit:
-        """The visited page after its JavaScript has run; raises `VisitFailed`."""
-        if not self._has_turn and not _turn.acquire(timeout=WAIT_FOR_TURN_SECONDS):
+        """Return the visited page after its JavaScript has run. Raises `VisitFailed`."""
+        if not self._has_slot and not _browser_slot.acquire(timeout=WAIT_FOR_BROWSER_SECONDS):
             message = "The browser is busy with other pages."
             raise VisitFailed(message, code="render_busy", kind="later", stops=True)
-        self._has_turn = True
-        until = monotonic() + RENDER_SECONDS
+        self._has_slot = True
+        deadline = monotonic() + RENDER_SECONDS
         start = {
             "url": visit.url,
             "type": visit.content_type or "text/html",
@@ -132,7 +133,7 @@ class Renderer:
             "seconds": RENDER_SECONDS,
         }
         try:
-            html = self._converse(start, until)
+            html = self._serve_child(start, deadline)
         except TimeoutError:
             self._stop()
             message = f"The page was not done with its JavaScript within {RENDER_SECONDS} seconds."
@@ -153,50 +154,60 @@ class Renderer:
             is_rendered=True,
         )
 
-    def _converse(self, start: dict[str, Any], until: float) -> str:
-        """Answer what the page asks for until the child hands its text over."""
+    def _serve_child(self, start: dict[str, Any], deadline: float) -> str:
+        """Answer the page's requests until the child returns the page's HTML."""
         process = self._process or self._start()
         requests, loaded = 0, 0
         message: dict[str, Any] = start
         while True:
-            line = exchange(process, json.dumps(message).encode() + b"\n", until=until)
-            said = json.loads(line)
-            if "html" in said:
-                return str(said["html"])
-            if "ask" not in said:
+            line = exchange(process, json.dumps(message).encode() + b"\n", deadline=deadline)
+            reply = json.loads(line)
+            if "html" in reply:
+                return str(reply["html"])
+            if "ask" not in reply:
                 raise EOFError
             requests += 1
             message = {"refused": True}
-            if requests <= MAX_REQUESTS and loaded < MAX_BYTES:
-                message = self._load(said["ask"], most=MAX_BYTES - loaded, until=until)
+            if requests <= MAX_REQUESTS and loaded < MAX_LOADED_BYTES:
+                message = self._load_resource(
+                    reply["ask"], max_bytes=MAX_LOADED_BYTES - loaded, deadline=deadline
+                )
             loaded += len(message.get("body", "")) * 3 // 4
 
-    def _load(self, asked: dict[str, Any], *, most: int, until: float) -> dict[str, Any]:
-        headers = {name: value for name, value in asked["headers"].items() if name.lower() in _SENT_ON}
+    def _load_resource(self, request: dict[str, Any], *, max_bytes: int, deadline: float) -> dict[str, Any]:
+        """Fetch a resource for the page."""
+        headers = {
+            name: value
+            for name, value in request["headers"].items()
+            if name.lower() in _FORWARDED_REQUEST_HEADERS
+        }
         try:
             answer = self._http.get(
-                asked["url"],
+                request["url"],
                 headers=headers,
-                timeout=max(0.5, min(REQUEST_SECONDS, until - monotonic())),
-                max_bytes=min(PAGE_BYTES, most),
+                timeout=max(0.5, min(REQUEST_SECONDS, deadline - monotonic())),
+                max_bytes=min(PAGE_BYTES, max_bytes),
                 max_redirects=5,
             )
         except (OutboundError, ValueError):
-            # The guard's refusals and broken servers look alike to a page.
+            # A page must not learn whether the guard refused or the server is broken.
             return {"refused": True}
         return {
             "status": answer.status,
             "headers": {
-                name: value for name, value in answer.headers.items() if name.lower() not in _NOT_HANDED_ON
+                name: value
+                for name, value in answer.headers.items()
+                if name.lower() not in _DROPPED_RESPONSE_HEADERS
             },
             "body": base64.b64encode(answer.body).decode("ascii"),
         }
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start the child that drives the browser."""
         self._folder = tempfile.TemporaryDirectory(prefix="page-render-")
         arguments = {
             "browser": self._browser,
-            "proxy": NO_PROXY,
+            "proxy": UNREACHABLE_PROXY,
             "user_agent": self._http.policy.user_agent,
         }
         self._process = subprocess.Popen(  # noqa: S603  the command is ours
@@ -213,7 +224,7 @@ class Renderer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # Nothing of the service's settings is near a browser that runs other people's programs.
+            # A browser that runs other people's programs gets none of the service's settings.
             env={
                 "HOME": self._folder.name,
                 "TMPDIR": self._folder.name,
@@ -226,12 +237,13 @@ class Renderer:
         return self._process
 
     def _stop(self) -> None:
+        """Kill the child with every process of the browser, and remove its folder."""
         process, self._process = self._process, None
         if process is not None:
             # Listed before the first is killed: orphans can't be found by their parent any more. Chromium's reporter of
             # crashes is one from the start.
-            lost = _whose_temporary_folder_is(self._folder.name) if self._folder else ()
-            for pid in {process.pid, *_descendants(process.pid), *lost}:
+            orphans = _processes_with_temporary_folder(self._folder.name) if self._folder else ()
+            for pid in {process.pid, *_descendants(process.pid), *orphans}:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             for pipe in (process.stdin, process.stdout):
@@ -240,7 +252,7 @@ class Renderer:
                         pipe.close()
             process.wait()
         if self._folder is not None:
-            # A process that is just dying may still write into it.
+            # A dying process may still write into the folder.
             shutil.rmtree(self._folder.name, ignore_errors=True)
             with suppress(OSError):
                 self._folder.cleanup()
@@ -248,33 +260,38 @@ class Renderer:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Every process that this one started, and theirs: Chromium's leave the process group of their starter."""
+    """Return every process that this one started, and theirs.
+
+    Chromium's processes leave the process group of their starter.
+    """
     children: dict[int, list[int]] = {}
     for process, parent in _processes():
         children.setdefault(parent, []).append(process)
-    found, queue = [], [pid]
+    descendants, queue = [], [pid]
     while queue:
         for child in children.get(queue.pop(), []):
-            found.append(child)
+            descendants.append(child)
             queue.append(child)
-    return found
+    return descendants
 
 
-def _whose_temporary_folder_is(folder: str) -> Iterator[int]:
-    mark = f"TMPDIR={folder}".encode()
+def _processes_with_temporary_folder(folder: str) -> Iterator[int]:
+    """Yield the processes whose temporary folder is this one."""
+    setting = f"TMPDIR={folder}".encode()
     for entry in Path("/proc").glob("[0-9]*"):
-        # Others' can't be read, and some end meanwhile.
+        # Other users' processes can't be read, and some end meanwhile.
         with suppress(OSError):
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
+            if setting in (entry / "environ").read_bytes().split(b"\0"):
                 yield int(entry.name)
 
 
 def _processes() -> Iterator[tuple[int, int]]:
+    """Yield each process with its parent."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            # The name of the program stands in brackets and may hold anything.
+            # The program's name stands in brackets and may hold anything, so the last one is searched.
             rest = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             yield int(entry.name), int(rest[1])
         except (OSError, IndexError, ValueError):
-            # It ended meanwhile.
+            # The process ended meanwhile.
             continue

@@ -1,7 +1,7 @@
-"""The child process that drives the browser: pages on stdin, questions and rendered pages on stdout.
+"""Runs the child process that drives the browser: pages on stdin, requests and rendered pages on stdout.
 
-It is run by its path and imports nothing of the project. It calls nothing: each request of the page is written to
-stdout as a line of JSON, and answered by a line on stdin.
+It is run by its path and imports nothing of the project. It calls nothing: each request of the page is
+written to stdout as a line of JSON, and answered by a line on stdin.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 SETTLE_SECONDS: Final = 8
 """How long a page may go on loading after its document is there; then it is taken as it is."""
-MAX_HTML: Final = 5 * 1024 * 1024
-"""Characters; what is longer is cut."""
-_NEEDED: Final = frozenset({"document", "script", "stylesheet", "xhr", "fetch"})
-_SWITCHES: Final = (
+MAX_HTML_CHARACTERS: Final = 5 * 1024 * 1024
+"""Longer HTML is cut."""
+_NEEDED_TYPES: Final = frozenset({"document", "script", "stylesheet", "xhr", "fetch"})
+_BROWSER_SWITCHES: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-gpu",
@@ -32,8 +32,8 @@ _SWITCHES: Final = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--no-first-run",
 )
-# What could talk past the requests that are intercepted.
-_REMOVED_FROM_WINDOW: Final = """
+# APIs whose traffic can't be intercepted as requests.
+_REMOVE_NETWORK_APIS: Final = """
 for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport", "EventSource"]) {
   delete window[name];
 }
@@ -41,86 +41,97 @@ for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChan
 
 
 class Conversation:
-    """With the parent: a line out, a line in."""
+    """Exchanges lines of JSON with the parent."""
 
     def __init__(self, inward: Any, outward: Any) -> None:
         self._inward = inward
         self._outward = outward
 
-    def hear(self) -> dict[str, Any] | None:
+    def receive(self) -> dict[str, Any] | None:
+        """Return the parent's next message; `None` where it has closed the pipe."""
         line = self._inward.readline()
         return json.loads(line) if line else None
 
-    def say(self, what: dict[str, Any]) -> None:
-        self._outward.write(json.dumps(what).encode() + b"\n")
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message to the parent."""
+        self._outward.write(json.dumps(message).encode() + b"\n")
         self._outward.flush()
 
 
 def render(browser: Any, start: dict[str, Any], parent: Conversation, user_agent: str) -> str:
-    """The HTML of one page once its JavaScript has run, in a context of its own."""
-    # Leaves the parent time before its own deadline.
-    until = monotonic() + start["seconds"] - 2
+    """Return the HTML of one page after its JavaScript has run, in a browser context of its own."""
+    # Ends two seconds before the parent's deadline.
+    deadline = monotonic() + start["seconds"] - 2
     context = browser.new_context(service_workers="block", accept_downloads=False, user_agent=user_agent)
     try:
-        context.add_init_script(_REMOVED_FROM_WINDOW)
+        context.add_init_script(_REMOVE_NETWORK_APIS)
         context.route_web_socket(re.compile(""), lambda web_socket: web_socket.close())
         page = context.new_page()
-        context.route(re.compile(""), lambda route: _answer_or_abandon(route, page, start, parent))
+        context.route(re.compile(""), lambda route: _try_answer_request(route, page, start, parent))
         page.on("dialog", lambda dialog: dialog.dismiss())
-        # A window that the page opens has no use, and would be rendered unseen.
+        # Windows that the page opens are closed: nothing of them is read.
         context.on("page", lambda other: other.close() if other != page else None)
-        page.goto(start["url"], wait_until="domcontentloaded", timeout=_left(until))
-        _settle(page, until)
-        return str(page.content())[:MAX_HTML]
+        page.goto(start["url"], wait_until="domcontentloaded", timeout=_milliseconds_left(deadline))
+        _wait_until_settled(page, deadline)
+        return str(page.content())[:MAX_HTML_CHARACTERS]
     finally:
         context.close()
 
 
-def _settle(page: Any, until: float) -> None:
+def _wait_until_settled(page: Any, deadline: float) -> None:
+    """Wait until the page makes no more requests, at most `SETTLE_SECONDS`."""
     from playwright.sync_api import Error  # noqa: PLC0415
 
     try:
-        page.wait_for_load_state("networkidle", timeout=min(_left(until), SETTLE_SECONDS * 1000))
+        page.wait_for_load_state(
+            "networkidle", timeout=min(_milliseconds_left(deadline), SETTLE_SECONDS * 1000)
+        )
     except Error:
-        # It goes on loading, as pages with live data do; what is there counts.
+        # Pages with live data never stop loading; they are taken as they are.
         return
 
 
-def _left(until: float) -> float:
-    """Milliseconds; never 0, by which Playwright means for ever."""
-    return max(1.0, (until - monotonic()) * 1000)
+def _milliseconds_left(deadline: float) -> float:
+    """Return the milliseconds until the deadline; never 0, which Playwright reads as no limit."""
+    return max(1.0, (deadline - monotonic()) * 1000)
 
 
-def _answer_or_abandon(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
+def _try_answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
+    """Answer a request, unless its window is gone."""
     from playwright.sync_api import Error  # noqa: PLC0415
 
     try:
         _answer_request(route, page, start, parent)
     except Error:
-        # The window that asked is gone; the page goes on without it.
+        # The window that made the request is gone; the page goes on without it.
         return
 
 
-def _is_main(request: Any, page: Any) -> bool:
+def _is_main_document(request: Any, page: Any) -> bool:
+    """Return whether the request is for the page itself."""
     from playwright.sync_api import Error  # noqa: PLC0415
 
     try:
         return bool(request.is_navigation_request() and request.frame == page.main_frame)
     except Error:
-        # It belongs to a window that the page is only just opening, whose frame isn't there yet.
+        # The request is of a window that the page is just opening, whose frame isn't there yet.
         return False
 
 
 def _is_allowed(request: Any, *, is_main: bool) -> bool:
-    """Whether it gets the page itself, or a script, style or data for it; frames and pictures show no text."""
-    is_needed = request.resource_type in _NEEDED and (request.resource_type != "document" or is_main)
+    """Return whether the request is for the page itself, or for a script, style or data.
+
+    Frames and pictures give no text.
+    """
+    is_needed = request.resource_type in _NEEDED_TYPES and (request.resource_type != "document" or is_main)
     is_web = urlsplit(request.url).scheme in {"http", "https"}
     return bool(is_needed and request.method == "GET" and is_web)
 
 
 def _answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conversation) -> None:
+    """Answer a request through the parent, or abort it."""
     request = route.request
-    is_main = _is_main(request, page)
+    is_main = _is_main_document(request, page)
     if not _is_allowed(request, is_main=is_main):
         route.abort()
         return
@@ -128,8 +139,8 @@ def _answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conver
         # The parent has the document already.
         route.fulfill(status=200, content_type=start["type"], body=base64.b64decode(start.pop("body")))
         return
-    parent.say({"ask": {"url": request.url, "headers": request.headers}})
-    answer = parent.hear()
+    parent.send({"ask": {"url": request.url, "headers": request.headers}})
+    answer = parent.receive()
     if answer is None or answer.get("refused"):
         route.abort()
         return
@@ -137,24 +148,25 @@ def _answer_request(route: Any, page: Any, start: dict[str, Any], parent: Conver
 
 
 def main(library_folder: str, arguments: dict[str, str]) -> None:
+    """Start the browser, and render pages until the parent closes the pipe."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.path.append(library_folder)
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
-    # Of a duplicate: closing the file leaves descriptor 1 open, which nothing else may get.
+    # On a duplicate: closing the file leaves descriptor 1 open, so that nothing else can get it.
     parent = Conversation(sys.stdin.buffer, os.fdopen(os.dup(1), "wb"))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=arguments["browser"],
-            args=list(_SWITCHES),
-            # Its sandbox can't be set up by root, who is expected in a container of its own.
+            args=list(_BROWSER_SWITCHES),
+            # Root can't set up Chromium's sandbox; a service run as root is expected to be in a container.
             chromium_sandbox=os.geteuid() != 0,
-            # Loopback would else go past the proxy.
+            # Without this, Chromium calls loopback addresses without the proxy.
             proxy={"server": arguments["proxy"], "bypass": "<-loopback>"},
             timeout=15_000,
         )
-        while (start := parent.hear()) is not None:
-            parent.say({"html": render(browser, start, parent, arguments["user_agent"])})
+        while (start := parent.receive()) is not None:
+            parent.send({"html": render(browser, start, parent, arguments["user_agent"])})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309: fetched once a day for each origin, and kept in the source's state."""
+"""Reads robots.txt by RFC 9309: fetched once a day for each origin, and stored in the source's state."""
 
 from __future__ import annotations
 
@@ -24,46 +24,53 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
 
 ROBOTS_BYTES: Final = 500 * 1024
-"""What a reader has to take at least (RFC 9309, 2.5); what follows is not read."""
+"""What a reader has to take at least (RFC 9309, 2.5); bytes beyond it are not read."""
 MAX_REDIRECTS: Final = 5
-"""How many a reader has to follow at least (RFC 9309, 2.3.1.2)."""
-FRESH: Final = timedelta(hours=24)
+"""How many redirects a reader has to follow at least (RFC 9309, 2.3.1.2)."""
+MAX_AGE: Final = timedelta(hours=24)
 """How long a copy may be used (RFC 9309, 2.4)."""
-STALE: Final = timedelta(days=30)
-"""How long the last copy holds where the server answers with its own faults (RFC 9309, 2.3.1.4)."""
-CLOSED_FRESH: Final = timedelta(hours=1)
-"""How long an origin without an answer is left alone before it is asked again."""
+MAX_AGE_IN_OUTAGE: Final = timedelta(days=30)
+"""How long the last copy applies where the server answers with errors (RFC 9309, 2.3.1.4)."""
+RETRY_UNREACHABLE_AFTER: Final = timedelta(hours=1)
+"""How long an origin without an answer is left alone before it is fetched again."""
 MAX_DELAY_SECONDS: Final = 60.0
 MAX_ORIGINS: Final = 20
 TIMEOUT_SECONDS: Final = 10
 MAX_SITEMAPS: Final = 20
-MAX_KEPT_CHARS: Final = 50_000
-"""Of the packed rules of one origin; those of the largest sites take about 5,000."""
+MAX_STORED_CHARS: Final = 50_000
+"""The most packed rules of one origin; those of the largest sites take about 5,000."""
 
 
 @dataclass(frozen=True)
 class RobotsRules:
-    """What one origin's robots.txt says to us: `kind` is `rules`, `none` (no limits) or `closed` (unreachable)."""
+    """One origin's rules for us.
+
+    `kind` is `rules`, `none` (no limits) or `closed` (unreachable).
+    """
 
     kind: str
     text: str
     sitemaps: tuple[str, ...]
     at: int
-    """When it was asked, in seconds since 1970."""
+    """When robots.txt was last requested, in seconds since 1970."""
     read_at: int
-    """When what it says was last had."""
+    """When its content was last received, in seconds since 1970."""
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> RobotsRules | None:
+    def of(cls, stored: Mapping[str, Any]) -> RobotsRules | None:
+        """Return stored rules; `None` where they can't be read."""
         try:
-            packed = zlib.decompressobj().decompress(base64.b64decode(kept["text"]), ROBOTS_BYTES * 2)
-            sitemaps = tuple(str(each) for each in kept["sitemaps"])
-            return cls(str(kept["kind"]), packed.decode(), sitemaps, int(kept["at"]), int(kept["read_at"]))
+            packed = zlib.decompressobj().decompress(base64.b64decode(stored["text"]), ROBOTS_BYTES * 2)
+            sitemaps = tuple(str(each) for each in stored["sitemaps"])
+            return cls(
+                str(stored["kind"]), packed.decode(), sitemaps, int(stored["at"]), int(stored["read_at"])
+            )
         except (KeyError, TypeError, ValueError, zlib.error):
-            # What an earlier release kept, or a hand wrote, is asked anew.
+            # Stored by an earlier release or edited by hand: it is fetched again.
             return None
 
     def as_state(self) -> dict[str, Any]:
+        """Return the rules as JSON to store."""
         text = base64.b64encode(zlib.compress(self.text.encode())).decode("ascii")
         return {
             "kind": self.kind,
@@ -75,54 +82,58 @@ class RobotsRules:
 
 
 class Robots:
-    """The robots.txt files of the origins that one fetch meets; `kept` is what the last one left."""
+    """The robots.txt files of the origins that one fetch meets; `kept` is the state of the last fetch."""
 
     def __init__(self, http: Client, kept: Mapping[str, Any], *, now: datetime) -> None:
         self._http = http
         self._token = product_token(http.policy.user_agent)
         self._now = int(now.timestamp())
-        self._kept = {
+        self._stored = {
             origin: rules
             for origin, each in kept.items()
             if isinstance(each, dict) and (rules := RobotsRules.of(each))
         }
         self._parsed: dict[str, Protego] = {}
-        self._met: dict[str, RobotsRules] = {}
+        self._current_rules: dict[str, RobotsRules] = {}
 
     def allows(self, url: str) -> bool:
+        """Return whether robots.txt allows us to read the address."""
         rules = self.rules_of(url)
         if rules.kind == "none":
             return True
-        return rules.kind == "rules" and self._parse(url, rules).can_fetch(url, self._token)
+        return rules.kind == "rules" and self._parsed_rules(url, rules).can_fetch(url, self._token)
 
     def is_closed(self, url: str) -> bool:
-        """Whether the origin's robots.txt could not be had, so that nothing of it may be read."""
+        """Return whether the origin's robots.txt could not be read, so that nothing of it may be read."""
         return self.rules_of(url).kind == "closed"
 
     def delay_of(self, url: str) -> float:
-        """Seconds between two requests that the origin asks for, at most `MAX_DELAY_SECONDS`."""
+        """Return the seconds between two requests that the origin asks for, at most `MAX_DELAY_SECONDS`."""
         rules = self.rules_of(url)
-        asked = self._parse(url, rules).crawl_delay(self._token) if rules.kind == "rules" else None
-        return min(max(asked, 0.0), MAX_DELAY_SECONDS) if asked is not None and isfinite(asked) else 0.0
+        delay = self._parsed_rules(url, rules).crawl_delay(self._token) if rules.kind == "rules" else None
+        return min(max(delay, 0.0), MAX_DELAY_SECONDS) if delay is not None and isfinite(delay) else 0.0
 
     def sitemaps_of(self, url: str) -> tuple[str, ...]:
+        """Return the sitemaps that the origin's robots.txt names."""
         return self.rules_of(url).sitemaps
 
     def rules_of(self, url: str) -> RobotsRules:
+        """Return the rules of the address's origin, fetched where they aren't known."""
         origin = origin_of(url)
-        if origin not in self._met:
-            self._met[origin] = self._current(origin)
-        return self._met[origin]
+        if origin not in self._current_rules:
+            self._current_rules[origin] = self._load_rules(origin)
+        return self._current_rules[origin]
 
     def as_state(self) -> dict[str, Any]:
-        kept = {**self._kept, **self._met}
-        newest = sorted(kept, key=lambda origin: kept[origin].at, reverse=True)[:MAX_ORIGINS]
-        states = {origin: kept[origin].as_state() for origin in newest}
-        # Longer ones are asked for at each poll.
-        return {origin: state for origin, state in states.items() if len(state["text"]) <= MAX_KEPT_CHARS}
+        """Return the rules as JSON to store, the newest ones."""
+        all_rules = {**self._stored, **self._current_rules}
+        newest = sorted(all_rules, key=lambda origin: all_rules[origin].at, reverse=True)[:MAX_ORIGINS]
+        states = {origin: all_rules[origin].as_state() for origin in newest}
+        # Longer ones aren't stored, but fetched at each poll.
+        return {origin: state for origin, state in states.items() if len(state["text"]) <= MAX_STORED_CHARS}
 
     def note_on(self, url: str) -> Note:
-        """What the origin's robots.txt says, in words."""
+        """Return a note that says in words what the origin's robots.txt contains."""
         rules, host = self.rules_of(url), urlsplit(url).netloc
         if rules.kind == "closed":
             return Note(
@@ -131,33 +142,39 @@ class Robots:
         if rules.kind == "none":
             return Note("robots_none", f"{host} has no robots.txt, so it sets no limits.")
         delay = self.delay_of(url)
-        words = [
+        clauses = [
             f"robots.txt of {host} " + ("sets rules" if "Disallow" in rules.text else "disallows nothing")
         ]
-        words += [f"it asks for {delay:g} seconds between two requests"] if delay else []
-        words += [f"it names {len(rules.sitemaps)} sitemaps"] if rules.sitemaps else []
-        return Note("robots_rules", "; ".join(words) + ".")
+        clauses += [f"it asks for {delay:g} seconds between two requests"] if delay else []
+        clauses += [f"it names {len(rules.sitemaps)} sitemaps"] if rules.sitemaps else []
+        return Note("robots_rules", "; ".join(clauses) + ".")
 
-    def _parse(self, url: str, rules: RobotsRules) -> Protego:
+    def _parsed_rules(self, url: str, rules: RobotsRules) -> Protego:
+        """Return the origin's rules as parsed by Protego."""
         origin = origin_of(url)
         if origin not in self._parsed:
             self._parsed[origin] = Protego.parse(rules.text)
         return self._parsed[origin]
 
-    def _current(self, origin: str) -> RobotsRules:
-        known = self._kept.get(origin)
-        fresh = CLOSED_FRESH if known is not None and known.kind == "closed" else FRESH
-        if known is not None and 0 <= self._now - known.at < fresh.total_seconds():
+    def _load_rules(self, origin: str) -> RobotsRules:
+        """Return the stored rules while they are fresh, else fetched ones."""
+        known = self._stored.get(origin)
+        max_age = RETRY_UNREACHABLE_AFTER if known is not None and known.kind == "closed" else MAX_AGE
+        if known is not None and 0 <= self._now - known.at < max_age.total_seconds():
             return known
-        found = self._ask(origin)
-        if found is not None:
-            return found
-        if known is not None and known.kind != "closed" and self._now - known.read_at < STALE.total_seconds():
+        fetched = self._fetch_rules(origin)
+        if fetched is not None:
+            return fetched
+        if (
+            known is not None
+            and known.kind != "closed"
+            and self._now - known.read_at < MAX_AGE_IN_OUTAGE.total_seconds()
+        ):
             return known
         return RobotsRules("closed", "", (), self._now, self._now)
 
-    def _ask(self, origin: str) -> RobotsRules | None:
-        """None where the server is unreachable or answers with a fault of its own."""
+    def _fetch_rules(self, origin: str) -> RobotsRules | None:
+        """Fetch robots.txt; `None` where the server is unreachable or answers with an error of its own."""
         try:
             answer = self._http.get(
                 f"{origin}/robots.txt",
@@ -168,7 +185,7 @@ class Robots:
                 truncate=True,
             )
         except (AddressRefused, NameNotFound):
-            # No site is there, so that it says nothing to readers either.
+            # There is no such site, so the address itself is wrong.
             raise
         except OutboundError:
             return None
@@ -176,56 +193,61 @@ class Robots:
             return None
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             return RobotsRules("none", "", (), self._now, self._now)
-        text, sitemaps = select(answer.body.decode("utf-8", errors="replace"), self._token, base=answer.url)
+        text, sitemaps = select_rules(
+            answer.body.decode("utf-8", errors="replace"), self._token, base=answer.url
+        )
         return RobotsRules("rules", text, sitemaps, self._now, self._now)
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port, for which one robots.txt stands."""
+    """Return scheme, host and port, for which one robots.txt applies."""
     parts = urlsplit(url)
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}"
 
 
 def product_token(user_agent: str) -> str:
-    """The part of a User-Agent that robots.txt names: letters, hyphens and underscores (RFC 9309, 2.2.1)."""
-    found = re.match(r"[A-Za-z_-]+", user_agent)
-    return found[0].lower() if found else "content-pipeline"
+    """Return the part of a User-Agent that robots.txt names (RFC 9309, 2.2.1).
 
-
-def select(text: str, token: str, *, base: str) -> tuple[str, tuple[str, ...]]:
-    """The rules for one product token, as a file of one group, and the sitemaps.
-
-    Groups of the token are merged; where there is none, those for everybody hold (RFC 9309, 2.2.1). The whole token
-    has to match, while Protego takes a part of one for a match too.
+    That is its letters, hyphens and underscores.
     """
-    ours: list[str] | None = None
-    everybodys: list[str] = []
+    match = re.match(r"[A-Za-z_-]+", user_agent)
+    return match[0].lower() if match else "content-pipeline"
+
+
+def select_rules(text: str, token: str, *, base: str) -> tuple[str, tuple[str, ...]]:
+    """Return the rules for one product token, as a file of one group, and the sitemaps.
+
+    Groups of the token are merged; where there is none, those for everybody apply (RFC 9309, 2.2.1). The
+    whole token has to match, while Protego takes a part of one for a match too.
+    """
+    our_rules: list[str] | None = None
+    common_rules: list[str] = []
     sitemaps: list[str] = []
-    named: set[str] = set()
-    is_naming = False
+    group_tokens: set[str] = set()
+    is_in_group_head = False
     for line in re.split(r"\r\n?|\n", text.removeprefix("\ufeff")):
         name, _, value = (part.strip() for part in line[:4096].partition("#")[0].partition(":"))
         name = name.lower()
         if name in {"user-agent", "useragent"}:
-            named = named if is_naming else set()
-            named.add("*" if value.strip() == "*" else product_token(value) if value else "")
-            is_naming = True
-            ours = ours if ours is not None or token not in named else []
+            group_tokens = group_tokens if is_in_group_head else set()
+            group_tokens.add("*" if value.strip() == "*" else product_token(value) if value else "")
+            is_in_group_head = True
+            our_rules = our_rules if our_rules is not None or token not in group_tokens else []
         elif name == "sitemap":
-            sitemaps += _sitemap(base, value)
+            sitemaps += _sitemap_address(base, value)
         elif name in {"allow", "disallow", "crawl-delay"}:
-            is_naming = False
+            is_in_group_head = False
             rule = f"{name.capitalize()}: {value}"
-            if token in named and ours is not None:
-                ours.append(rule)
-            if "*" in named:
-                everybodys.append(rule)
-    chosen = everybodys if ours is None else ours
+            if token in group_tokens and our_rules is not None:
+                our_rules.append(rule)
+            if "*" in group_tokens:
+                common_rules.append(rule)
+    chosen = common_rules if our_rules is None else our_rules
     return "\n".join(["User-agent: *", *chosen]), tuple(dict.fromkeys(sitemaps))[:MAX_SITEMAPS]
 
 
-def _sitemap(base: str, value: str) -> list[str]:
-    """Its address; nothing where what stands there is none."""
+def _sitemap_address(base: str, value: str) -> list[str]:
+    """Return a list with the sitemap's absolute address; empty where it is invalid."""
     try:
         return [urljoin(base, value)[:2048]]
     except ValueError:

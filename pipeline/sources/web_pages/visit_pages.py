@@ -1,4 +1,4 @@
-"""Pages visited one after another: what is new, edited, withdrawn or left out becomes an entry; the rest stays quiet."""
+"""Visits pages one after another; new, edited, withdrawn and left-out ones become entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNREADABLE: Final = {
 
 
 class PageWork:
-    """One poll's work on single pages; writes into the memory what it saw."""
+    """One poll's work on single pages; it writes what it saw into the memory."""
 
     def __init__(
         self,
@@ -60,13 +60,14 @@ class PageWork:
 
     @property
     def at(self) -> int:
+        """The moment of the poll in seconds since 1970."""
         return int(self._now.timestamp())
 
-    def visit_all(self, links: Sequence[PageLink], *, most: int) -> list[PageLink]:
-        """Look at the first `most` pages, as far as the time goes; what was not looked at comes back."""
-        for index, link in enumerate(links[:most]):
+    def visit_all(self, links: Sequence[PageLink], *, limit: int) -> list[PageLink]:
+        """Visit the first `limit` pages while there is time; return the links that weren't visited."""
+        for index, link in enumerate(links[:limit]):
             try:
-                self.check(link)
+                self.check_page(link)
             except OutOfTime as error:
                 self.wait, self.is_stopped = error.after, True
                 return list(links[index:])
@@ -77,30 +78,34 @@ class PageWork:
                     if link.url in self._memory.tries
                     else list(links[index + 1 :])
                 )
-        return list(links[most:])
+        return list(links[limit:])
 
-    def check(self, link: PageLink) -> None:
-        """Look at one page. Raises `OutOfTime`, and `VisitFailed` where no further page should be asked for."""
+    def check_page(self, link: PageLink) -> None:
+        """Visit one page.
+
+        Raises `OutOfTime`, and `VisitFailed` where no further page should be fetched.
+        """
         record = self._memory.pages.get(link.url) or PageRecord()
         try:
             visit = self.visit(link.url, record)
             if visit.is_unchanged:
-                self.stay(link, record, visit)
+                self.mark_checked(link, record, visit)
                 return
-            self.take(link, visit, self.read(visit))
+            self.take_page(link, visit, self.read(visit))
         except VisitFailed as problem:
-            self.tell(link, record, problem)
+            self.record_failure(link, record, problem)
             if problem.stops:
                 raise
 
     def visit(self, url: str, record: PageRecord) -> Visit:
-        # What a page shows after its JavaScript has run can change behind the same document.
+        """Fetch a page, rendered where the source wants it. Raises `VisitFailed` and `OutOfTime`."""
+        # No validators: what a page shows after its JavaScript ran can change while its document stays.
         if self._renderer is not None:
             return self._renderer.render(self._visitor.visit(url))
         return self._visitor.visit(url, etag=record.etag, modified=record.modified)
 
     def read(self, visit: Visit, *, xpath: str = "") -> PageText:
-        """The page as text; raises `VisitFailed`."""
+        """Return the page as text. Raises `VisitFailed`."""
         check_type(visit.content_type)
         try:
             return self._reader.read_page(
@@ -114,8 +119,8 @@ class PageWork:
         except TryLater as error:
             raise VisitFailed(error.message, code=error.code, kind="later") from error
 
-    def take(self, link: PageLink, visit: Visit, page: PageText) -> None:
-        """Make an entry of a page that was read, if there is anything new to say."""
+    def take_page(self, link: PageLink, visit: Visit, page: PageText) -> None:
+        """Make an entry of a page that was read, if it is new or has changed."""
         url = link.url
         record = self._memory.pages.get(url) or PageRecord()
         if (record.digest or record.why == "gone") and self._leads_away(url, record, visit):
@@ -125,29 +130,30 @@ class PageWork:
         left_out = why_left_out(page, visit, rules)
         digest = content_hash(page.title, page.body)[:16]
         identity = record.identity or self._identity_of(url, page, visit, digest)
-        self.stay(link, record, visit)
-        why = left_out.code if left_out else ""
+        self.mark_checked(link, record, visit)
+        left_out_code = left_out.code if left_out else ""
         if not identity:
             record.why = "duplicate"
             return
-        is_news = record.why != why if left_out else digest != record.digest or record.why != ""
-        record.identity, record.why = identity, why
+        has_changed = record.why != left_out_code if left_out else digest != record.digest or record.why != ""
+        record.identity, record.why = identity, left_out_code
         if not left_out:
             record.digest = digest
         self._owners[identity] = url
-        if is_news:
+        if has_changed:
             record.changed = self.at
             self.entries.append(entry_of(page, visit, identity=identity, rules=rules, left_out=left_out))
 
     def notes(self) -> list[Note]:
-        """One for each kind of trouble that pages of this poll had."""
-        found = []
+        """Return a note for each kind of problem that pages of this poll had."""
+        notes = []
         for code, (count, message, url) in sorted(self._problems.items()):
             others = f" So did {count - 1} more of this poll." if count > 1 else ""
-            found.append(Note(code, f"{url}: {message}{others}"))
-        return found
+            notes.append(Note(code, f"{url}: {message}{others}"))
+        return notes
 
-    def stay(self, link: PageLink, record: PageRecord, visit: Visit) -> None:
+    def mark_checked(self, link: PageLink, record: PageRecord, visit: Visit) -> None:
+        """Remember that the page was checked, with its validators."""
         record.checked = self.at
         record.changed = record.changed or self.at
         record.etag, record.modified = visit.etag or record.etag, visit.modified or record.modified
@@ -158,7 +164,7 @@ class PageWork:
         self._memory.tries.pop(link.url, None)
 
     def _identity_of(self, url: str, page: PageText, visit: Visit, digest: str) -> str:
-        """The address that stands for the page; empty for one that is taken in under another address already."""
+        """Return the address that identifies the page; empty where another address has it already."""
         for candidate in (own_address(page, visit), visit.url):
             owner = self._owners.get(candidate)
             if owner is None or owner == url:
@@ -168,19 +174,20 @@ class PageWork:
         return ""
 
     def _leads_away(self, url: str, record: PageRecord, visit: Visit) -> bool:
-        """Whether a page that was taken in is now a redirect to the front page, the list or another known page."""
+        """Return whether a known page now redirects to the front page, the list or another known page."""
         target = visit.url
-        # An address that has always led there is no other page now.
+        # An address that has always redirected there hasn't changed.
         if target.rstrip("/") in {url.rstrip("/"), record.identity.rstrip("/")}:
             return False
         owner = self._owners.get(target)
         is_home = target.rstrip("/") == self._home.rstrip("/") or not urlsplit(target).path.strip("/")
         return is_home or target in self._memory.pages or (owner is not None and owner != url)
 
-    def tell(self, link: PageLink, record: PageRecord, problem: VisitFailed) -> None:
+    def record_failure(self, link: PageLink, record: PageRecord, problem: VisitFailed) -> None:
+        """Remember that the page failed: withdraw or leave out its entry, or try it again later."""
         url = link.url
         if problem.kind == "later":
-            self._count(url, problem)
+            self._count_problem(url, problem)
             if url in self._memory.pages:
                 record.checked = self.at
                 return
@@ -208,12 +215,14 @@ class PageWork:
             )
 
     def _withdraw(self, url: str, record: PageRecord, problem: VisitFailed) -> None:
+        """Withdraw the entry of a page that is gone."""
         if record.digest:
             self.entries.append(Entry(external_id=record.identity, url=url, withdrawn=True))
         elif record.why != "gone":
-            self._count(url, problem)
+            self._count_problem(url, problem)
         record.why, record.digest, record.changed = "gone", "", self.at
 
-    def _count(self, url: str, problem: VisitFailed) -> None:
+    def _count_problem(self, url: str, problem: VisitFailed) -> None:
+        """Count the problem for the notes."""
         count, message, first = self._problems.get(problem.code, (0, problem.message, url))
         self._problems[problem.code] = (count + 1, message, first)

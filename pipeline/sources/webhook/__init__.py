@@ -1,4 +1,4 @@
-"""Bridges that push: the settings of a source's own inbound address."""
+"""Defines sources that bridges push to: the settings of a source's own inbound address."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pipeline.limits import MAPPING_CHARACTERS
 from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import Choice, Group, Many, Text, clean
-from pipeline.sources.webhook.entries import BODY_FORMATS, TAG_CHARACTERS, TAGS_MOST, TARGETS
+from pipeline.sources.webhook.entries import BODY_FORMATS, MAX_TAG_CHARACTERS, MAX_TAGS, TARGETS
 from pipeline.sources.webhook.expressions import ExpressionUnreadable, compiled
-from pipeline.sources.webhook.signatures import KINDS, SECRET_LEAST, SECRET_MOST
+from pipeline.sources.webhook.signatures import KINDS, MAX_SECRET_CHARACTERS, MIN_SECRET_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_HEADER: Final = r"^\s*[A-Za-z0-9][A-Za-z0-9_-]{0,63}\s*$"
-# Neither spaces nor what isn't ASCII: many senders keep a secret in one header.
-_SECRET: Final = rf"^\s*[!-~]{{{SECRET_LEAST},{SECRET_MOST}}}\s*$"
+_HEADER_PATTERN: Final = r"^\s*[A-Za-z0-9][A-Za-z0-9_-]{0,63}\s*$"
+# Printable ASCII without spaces: many senders send a secret in a header.
+_SECRET_PATTERN: Final = rf"^\s*[!-~]{{{MIN_SECRET_CHARACTERS},{MAX_SECRET_CHARACTERS}}}\s*$"
 
 
 @dataclass(frozen=True)
 class ExpressionField(Text):
-    """A JMESPath expression (jmespath.org); one that can't be read is refused with its place."""
+    """A JMESPath expression (jmespath.org); one that can't be read is refused with the position."""
 
     def schema(self) -> dict[str, Any]:
         return {**super().schema(), "format": "jmespath"}
@@ -39,13 +39,14 @@ class ExpressionField(Text):
 
 
 class Secret(Text):
-    """Written, never read: it isn't among the settings that are stored and shown."""
+    """A field that is written and never read: it isn't stored or shown with the settings."""
 
     def schema(self) -> dict[str, Any]:
         return {**super().schema(), "writeOnly": True}
 
 
 def _expression(hint: str) -> ExpressionField:
+    """Return a field for an expression."""
     return ExpressionField(hint, max_length=MAPPING_CHARACTERS)
 
 
@@ -68,7 +69,7 @@ DEFAULTS: Final = Group(
             pattern=r"^\s*[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\s*$",
         ),
         "body_format": Choice("what the body is written in", BODY_FORMATS),
-        "tags": Many("tags", Text("a tag", max_length=TAG_CHARACTERS), TAGS_MOST),
+        "tags": Many("tags", Text("a tag", max_length=MAX_TAG_CHARACTERS), MAX_TAGS),
     },
 )
 SETTINGS: Final = Group(
@@ -80,11 +81,11 @@ SETTINGS: Final = Group(
             "how the sender proves itself",
             {
                 "type": Choice("how the sender proves itself", KINDS),
-                "header": Text("the header that carries the secret", max_length=100, pattern=_HEADER),
+                "header": Text("the header that carries the secret", max_length=100, pattern=_HEADER_PATTERN),
                 "secret": Secret(
-                    f"a secret of {SECRET_LEAST} to {SECRET_MOST} printable ASCII characters, without spaces",
-                    max_length=SECRET_MOST + 20,
-                    pattern=_SECRET,
+                    f"a secret of {MIN_SECRET_CHARACTERS} to {MAX_SECRET_CHARACTERS} printable ASCII characters, without spaces",
+                    max_length=MAX_SECRET_CHARACTERS + 20,
+                    pattern=_SECRET_PATTERN,
                     description="Written once and never shown again.",
                 ),
             },
@@ -101,7 +102,7 @@ class Webhook(Source):
     config_schema: ClassVar[Mapping[str, Any]] = SETTINGS.schema()
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Without the secret: whoever keeps the settings keeps that apart, sealed."""
+        """Return the settings without the secret, which is stored apart, encrypted."""
         cleaned = clean(SETTINGS, config)
         cleaned.get("verification", {}).pop("secret", None)
         return cleaned

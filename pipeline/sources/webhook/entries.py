@@ -1,7 +1,7 @@
-"""From a body to an entry: by the source's mapping, by a preset, or by the fields' own names.
+"""Turns a body into an entry: by the source's mapping, by a preset, or by the fields' own names.
 
-A bridge's body is its own affair. What can be used is used, what can't is left out and said; only a body that gives
-neither title nor words nor address nor file makes nothing.
+Bodies are as different as bridges. What can be used is used, what can't is left out with a note; only a body
+that gives neither title nor text nor address nor file makes nothing.
 """
 
 from __future__ import annotations
@@ -37,25 +37,28 @@ TARGETS: Final = (
     "tags",
     "metadata",
 )
-"""The fields of a raw item that a body can fill; `tags` are kept in its `metadata`."""
-_SAYS_SOMETHING: Final = ("body", "media", "title", "url")
+"""The fields of a raw item that a body can fill; `tags` are stored in its `metadata`."""
+_CONTENT_FIELDS: Final = ("body", "media", "title", "url")
 _OWN_NAMES: Final = frozenset(TARGETS)
-_NAMED_MOST: Final = 10
-"""Fields that are told not to be read."""
+_MAX_NAMED_FIELDS: Final = 10
+"""Names of unread fields that a note lists."""
 BODY_FORMATS: Final = ("text", "markdown", "html")
-AUTHOR_CHARACTERS: Final = 200
-TAGS_MOST: Final = 30
-TAG_CHARACTERS: Final = 100
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_NUMBER: Final = re.compile(r"[0-9]{9,13}(\.[0-9]{1,9})?")
-_ADDRESS: Final = WebAddress("an absolute http:// or https:// address")
+MAX_AUTHOR_CHARACTERS: Final = 200
+MAX_TAGS: Final = 30
+MAX_TAG_CHARACTERS: Final = 100
+_LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_TIMESTAMP: Final = re.compile(r"[0-9]{9,13}(\.[0-9]{1,9})?")
+_ADDRESS_FIELD: Final = WebAddress("an absolute http:// or https:// address")
 _NUL: Final = "\\u0000"
-_LAST_SECOND: Final = 253_402_300_799
+_LAST_TIMESTAMP: Final = 253_402_300_799
 
 
 @dataclass(frozen=True)
 class MappedBody:
-    """What a body makes. Without an entry, `ignored` or `failed` says why; `by` names the preset that was used."""
+    """The result of mapping a body.
+
+    Without an entry, `ignored` or `failed` says why; `by` names the preset that was used.
+    """
 
     entry: Entry | None = None
     notes: tuple[Note, ...] = ()
@@ -65,42 +68,43 @@ class MappedBody:
 
 
 def read(payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any]) -> MappedBody:
-    """`headers` has lower-case names. Never raises for what was sent."""
+    """Map a body to an entry; `headers` has lower-case names. Never raises, whatever was sent."""
     budget = Budget()
     try:
-        return _read(payload, headers, config, budget)
+        return _map_body(payload, headers, config, budget)
     except TooCostly as error:
         return MappedBody(failed=Note("mapping_too_costly", str(error)))
 
 
-def _read(
+def _map_body(
     payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any], budget: Budget
 ) -> MappedBody:
+    """Map a body by the source's mapping, a preset or the fields' names. Raises `TooCostly`."""
     if headers.get(GITHUB_EVENT) == "ping":
         return MappedBody(ignored=Note("ping", "GitHub asked whether somebody is there."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
     notes: list[Note] = []
     if mapping:
-        found = _mapped(payload, mapping, budget, notes)
+        values = _apply_mapping(payload, mapping, budget, notes)
     else:
         preset = preset_for(payload, headers, budget)
         if preset is not None:
-            found, by = _mapped(payload, preset.mapping, budget, notes), preset.name
+            values, by = _apply_mapping(payload, preset.mapping, budget, notes), preset.name
             defaults = {**preset.defaults, **defaults}
         else:
             ignored = None if _OWN_NAMES.intersection(payload) else why_ignored(payload, headers)
             if ignored:
                 return MappedBody(ignored=ignored)
-            found = _by_names(payload, notes)
-    fields = {**defaults, **{name: value for name, value in found.items() if has_content(value)}}
+            values = _read_by_names(payload, notes)
+    fields = {**defaults, **{name: value for name, value in values.items() if has_content(value)}}
     entry = entry_of(fields, notes)
-    # What a default says alone is no item: each body that gave nothing would make the same one.
-    if not any(has_content(found.get(name)) for name in _SAYS_SOMETHING) or not (
+    # Defaults alone make no item: every body that gave nothing would make the same one.
+    if not any(has_content(values.get(name)) for name in _CONTENT_FIELDS) or not (
         entry.title or entry.body or entry.url or entry.media
     ):
         message = "It gives none of title, body, url and media; look at what was sent and at the mapping."
         if not mapping and not by:
-            message += _mapping_for(payload)
+            message += _suggest_mapping(payload)
         return MappedBody(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
     if not (entry.title or entry.body or entry.media):
         message = (
@@ -111,231 +115,249 @@ def _read(
     return MappedBody(entry, tuple(notes), by)
 
 
-def _by_names(payload: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
-    """The fields under their own names, or under those that other services have for them; the rest is told."""
-    found = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
-    taken = {own: theirs for own, theirs in _meant_by(payload).items() if own not in found}
-    found |= {own: payload[theirs] for own, theirs in taken.items()}
-    notes += [Note("read_as", f"{theirs} is read as {own}.") for own, theirs in taken.items()]
-    unread = [name for name in payload if name not in _OWN_NAMES and name not in taken.values()]
+def _read_by_names(payload: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
+    """Return the fields under their own or similar names, with notes on the others."""
+    fields = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
+    similar = {own: sent_name for own, sent_name in _similar_names(payload).items() if own not in fields}
+    fields |= {own: payload[sent_name] for own, sent_name in similar.items()}
+    notes += [Note("read_as", f"{sent_name} is read as {own}.") for own, sent_name in similar.items()]
+    unread = [name for name in payload if name not in _OWN_NAMES and name not in similar.values()]
     if unread:
-        named = ", ".join(name[:40] for name in unread[:_NAMED_MOST])
-        more = f" and {len(unread) - _NAMED_MOST} more" if len(unread) > _NAMED_MOST else ""
-        notes.append(Note("not_read", f"Not read: {named}{more}. A mapping can read them."))
-    return found
+        named = ", ".join(name[:40] for name in unread[:_MAX_NAMED_FIELDS])
+        others = f" and {len(unread) - _MAX_NAMED_FIELDS} more" if len(unread) > _MAX_NAMED_FIELDS else ""
+        notes.append(Note("not_read", f"Not read: {named}{others}. A mapping can read them."))
+    return fields
 
 
-def _meant_by(payload: Mapping[str, Any]) -> dict[str, str]:
-    """By our names of what says something, the names of the texts in `payload` that mean it; the longest of several."""
-    meant: dict[str, str] = {}
+def _similar_names(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return, by our names of content fields, similarly named texts of `payload`; the longest counts."""
+    similar: dict[str, str] = {}
     for name, value in payload.items():
-        own = nearest(name, _SAYS_SOMETHING) if isinstance(value, str) and value.strip() else None
-        is_other = own and name not in _OWN_NAMES and re.fullmatch(r"[A-Za-z_]{1,40}", name)
-        if own and is_other and len(value) > len(payload.get(meant.get(own, ""), "")):
-            meant[own] = name
-    return meant
+        our_name = nearest(name, _CONTENT_FIELDS) if isinstance(value, str) and value.strip() else None
+        is_other = our_name and name not in _OWN_NAMES and re.fullmatch(r"[A-Za-z_]{1,40}", name)
+        if our_name and is_other and len(value) > len(payload.get(similar.get(our_name, ""), "")):
+            similar[our_name] = name
+    return similar
 
 
-def _mapping_for(payload: Mapping[str, Any]) -> str:
-    """The mapping for a body whose fields stand within an object, or within the first of a list; empty for another."""
+def _suggest_mapping(payload: Mapping[str, Any]) -> str:
+    """Return the sentence with a mapping for fields within an object or list; empty for other bodies."""
     for name, value in payload.items():
         inner = value[0] if isinstance(value, list) and value else value
         if not isinstance(inner, dict) or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
             continue
-        found = {own: own for own in _SAYS_SOMETHING if has_content(inner.get(own))}
-        meant = {**_meant_by(inner), **found}
-        if meant:
-            before = f"{name}[0]" if isinstance(value, list) else name
-            mapping = {own: f"{before}.{theirs}" for own, theirs in meant.items()}
+        exact = {own: own for own in _CONTENT_FIELDS if has_content(inner.get(own))}
+        names = {**_similar_names(inner), **exact}
+        if names:
+            prefix = f"{name}[0]" if isinstance(value, list) else name
+            mapping = {own: f"{prefix}.{sent_name}" for own, sent_name in names.items()}
             return f" Give the source {json.dumps({'config': {'mapping': mapping}})}."
     return ""
 
 
-def _mapped(
+def _apply_mapping(
     payload: Mapping[str, Any], mapping: Mapping[str, str], budget: Budget, notes: list[Note]
 ) -> dict[str, Any]:
-    found = {}
+    """Return the values that the mapping's expressions find, with notes on those that fail."""
+    values = {}
     for name, expression in mapping.items():
         try:
-            found[name] = compiled(expression.strip()).of(payload, budget)
+            values[name] = compiled(expression.strip()).of(payload, budget)
         except ExpressionFailed as error:
             notes.append(Note("mapping_does_not_fit", f"{name}: {error}"))
-    return found
+    return values
 
 
 def has_content(value: Any) -> bool:
+    """Return whether a value is anything but `None` or empty."""
     return value is not None and value not in ("", [], {})
 
 
 def entry_of(fields: Mapping[str, Any], notes: list[Note]) -> Entry:
-    """The fields as they will be kept; what can't be is left out, with a note."""
+    """Return the fields as an entry; values that can't be stored are left out, with a note."""
     text = {
-        name: _text(fields.get(name), name, notes)
+        name: _to_text(fields.get(name), name, notes)
         for name in ("external_id", "url", "title", "body", "body_format", "author", "language")
     }
-    metadata = _metadata(fields.get("metadata"), notes)
-    tags = _tags(fields.get("tags"), notes)
+    metadata = _to_metadata(fields.get("metadata"), notes)
+    tags = _to_tags(fields.get("tags"), notes)
     if tags:
         metadata = {**metadata, "tags": tags}
     return Entry(
-        external_id=_clipped(
-            text["external_id"].strip(), "external_id", limits.EXTERNAL_ID_CHARACTERS, notes
-        ),
-        url=_address(text["url"], "url", notes),
-        title=_clipped(text["title"], "title", limits.TITLE_CHARACTERS, notes),
+        external_id=_clip(text["external_id"].strip(), "external_id", limits.EXTERNAL_ID_CHARACTERS, notes),
+        url=_valid_address(text["url"], "url", notes),
+        title=_clip(text["title"], "title", limits.TITLE_CHARACTERS, notes),
         body=text["body"],
-        body_format=_format(text["body_format"], notes),
-        author=_clipped(text["author"], "author", AUTHOR_CHARACTERS, notes),
-        language=_language(text["language"], notes),
-        published_at=_moment(fields.get("published_at"), notes),
-        media=_media(fields.get("media"), notes),
-        metadata=_small(metadata, notes),
+        body_format=_valid_format(text["body_format"], notes),
+        author=_clip(text["author"], "author", MAX_AUTHOR_CHARACTERS, notes),
+        language=_valid_language(text["language"], notes),
+        published_at=_to_datetime(fields.get("published_at"), notes),
+        media=_to_media(fields.get("media"), notes),
+        metadata=_storable_metadata(metadata, notes),
     )
 
 
-def _left_out(notes: list[Note], name: str, why: str) -> None:
-    notes.append(Note("left_out", f"{name} is left out: {why}"))
+def _note_left_out(notes: list[Note], name: str, reason: str) -> None:
+    """Note that a field is left out, and why."""
+    notes.append(Note("left_out", f"{name} is left out: {reason}"))
 
 
-def _text(value: Any, name: str, notes: list[Note]) -> str:
+def _to_text(value: Any, name: str, notes: list[Note]) -> str:
+    """Return a text or a number as text; "" for any other value, with a note."""
     if value is None:
         return ""
     if isinstance(value, str):
-        # No database holds them; half a pair can come from a function that cuts texts.
+        # Databases can't store NUL or lone surrogates; these may come from a function that cuts texts.
         return value.replace("\x00", "").encode(errors="replace").decode()
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
-        _left_out(notes, name, "it isn't text.")
+        _note_left_out(notes, name, "it isn't text.")
         return ""
     return str(value)
 
 
 def _is_finite(number: float) -> bool:
+    """Return whether a number is finite, and not too long for a float."""
     try:
         return math.isfinite(number)
     except OverflowError:
-        # A whole number with more digits than a float can hold.
+        # An integer with more digits than a float can hold.
         return False
 
 
-def _clipped(value: str, name: str, most: int, notes: list[Note]) -> str:
-    if len(value) > most:
-        notes.append(Note("cut", f"{name} is cut to {most} characters."))
-    return value[:most]
+def _clip(value: str, name: str, max_characters: int, notes: list[Note]) -> str:
+    """Return the value cut to a length, with a note where it was longer."""
+    if len(value) > max_characters:
+        notes.append(Note("cut", f"{name} is cut to {max_characters} characters."))
+    return value[:max_characters]
 
 
-def _address(value: str, name: str, notes: list[Note]) -> str:
+def _valid_address(value: str, name: str, notes: list[Note]) -> str:
+    """Return an http(s) address; "" for any other value, with a note."""
     if not value.strip():
         return ""
-    stored, problems = _ADDRESS.read(value, name)
+    stored, problems = _ADDRESS_FIELD.read(value, name)
     if problems:
-        _left_out(notes, name, problems[0].message)
+        _note_left_out(notes, name, problems[0].message)
         return ""
     return str(stored)
 
 
-def _format(value: str, notes: list[Note]) -> str:
+def _valid_format(value: str, notes: list[Note]) -> str:
+    """Return a known body format; "" for any other value, with a note."""
     if value and value not in BODY_FORMATS:
-        _left_out(notes, "body_format", f"it is one of {', '.join(BODY_FORMATS)}.")
+        _note_left_out(notes, "body_format", f"it is one of {', '.join(BODY_FORMATS)}.")
         return ""
     return value
 
 
-def _language(value: str, notes: list[Note]) -> str:
+def _valid_language(value: str, notes: list[Note]) -> str:
+    """Return a language tag; "" for any other value, with a note."""
     value = value.strip().replace("_", "-")
-    if value and (len(value) > 35 or not _LANGUAGE.fullmatch(value)):
-        _left_out(notes, "language", "it is a BCP 47 tag, such as en or pt-BR.")
+    if value and (len(value) > 35 or not _LANGUAGE_TAG.fullmatch(value)):
+        _note_left_out(notes, "language", "it is a BCP 47 tag, such as en or pt-BR.")
         return ""
     return value
 
 
-def _moment(value: Any, notes: list[Note]) -> datetime | None:
-    """RFC 3339, the date of a mail (RFC 5322), or seconds or milliseconds since 1970."""
+def _to_datetime(value: Any, notes: list[Note]) -> datetime | None:
+    """Return a moment written as RFC 3339, as a mail's date (RFC 5322), or in (milli)seconds since 1970."""
     if not has_content(value):
         return None
-    found = None
+    moment = None
     if isinstance(value, int | float) and not isinstance(value, bool):
-        found = _since_1970(float(value)) if _is_finite(value) else None
+        moment = _from_timestamp(float(value)) if _is_finite(value) else None
     elif isinstance(value, str):
         text = value.strip()
-        found = _since_1970(float(text)) if _NUMBER.fullmatch(text) else _iso_date(text) or _mail_date(text)
-    if found is None:
-        _left_out(notes, "published_at", "write it as 2026-11-20T09:30:00Z, or as seconds since 1970.")
-    return found
+        moment = (
+            _from_timestamp(float(text))
+            if _TIMESTAMP.fullmatch(text)
+            else _from_iso(text) or _from_mail_date(text)
+        )
+    if moment is None:
+        _note_left_out(notes, "published_at", "write it as 2026-11-20T09:30:00Z, or as seconds since 1970.")
+    return moment
 
 
-def _since_1970(number: float) -> datetime | None:
-    # Seconds of our time have ten digits before the point, milliseconds thirteen.
+def _from_timestamp(number: float) -> datetime | None:
+    """Return the moment of a timestamp in seconds or milliseconds; `None` for an impossible one."""
+    # Timestamps of today have ten digits in seconds, thirteen in milliseconds.
     seconds = number / 1000 if number >= 100_000_000_000 else number
-    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LAST_SECOND else None
+    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LAST_TIMESTAMP else None
 
 
-def _iso_date(text: str) -> datetime | None:
+def _from_iso(text: str) -> datetime | None:
+    """Return the moment of an ISO date with a zone; `None` for another text."""
     try:
-        found = datetime.fromisoformat(text[:40])
-        return found.astimezone(UTC) if found.tzinfo is not None else None
+        moment = datetime.fromisoformat(text[:40])
+        return moment.astimezone(UTC) if moment.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
 
 
-def _mail_date(text: str) -> datetime | None:
+def _from_mail_date(text: str) -> datetime | None:
+    """Return the moment of a mail's date with a zone; `None` for another text."""
     try:
-        found = parsedate_to_datetime(text[:100])
-        return found.astimezone(UTC) if found.tzinfo is not None else None
+        moment = parsedate_to_datetime(text[:100])
+        return moment.astimezone(UTC) if moment.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
 
 
-def _media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
-    """One address, or a list of addresses or of objects with `url` and `type`."""
+def _to_media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
+    """Return files from one address, or a list of addresses or of objects with `url` and `type`."""
     if not has_content(value):
         return ()
-    given = value if isinstance(value, list) else [value]
-    found: list[EntryMedia] = []
-    for one in given[: limits.MEDIA_PER_ITEM]:
-        fields = one if isinstance(one, dict) else {"url": one}
-        address, kind = fields.get("url"), fields.get("type")
-        stored = _address(address, "media", notes) if isinstance(address, str) else ""
+    items = value if isinstance(value, list) else [value]
+    media: list[EntryMedia] = []
+    for item in items[: limits.MEDIA_PER_ITEM]:
+        fields = item if isinstance(item, dict) else {"url": item}
+        address, mime_type = fields.get("url"), fields.get("type")
+        stored = _valid_address(address, "media", notes) if isinstance(address, str) else ""
         if not isinstance(address, str):
-            _left_out(notes, "media", "each is an address, or an object with url and type.")
-        if stored and stored not in [other.url for other in found]:
-            found.append(EntryMedia(stored, kind[:100] if isinstance(kind, str) else ""))
-    if len(given) > limits.MEDIA_PER_ITEM:
+            _note_left_out(notes, "media", "each is an address, or an object with url and type.")
+        if stored and stored not in [file.url for file in media]:
+            media.append(EntryMedia(stored, mime_type[:100] if isinstance(mime_type, str) else ""))
+    if len(items) > limits.MEDIA_PER_ITEM:
         notes.append(Note("cut", f"media is cut to {limits.MEDIA_PER_ITEM} files."))
-    return tuple(found)
+    return tuple(media)
 
 
-def _tags(value: Any, notes: list[Note]) -> list[str]:
-    """A list of texts, or one text with commas."""
+def _to_tags(value: Any, notes: list[Note]) -> list[str]:
+    """Return tags from a list of texts, or one text with commas."""
     if not has_content(value):
         return []
-    given = value if isinstance(value, list) else str(value).split(",")
-    texts = [_text(one, "tags", notes).strip()[:TAG_CHARACTERS] for one in given if isinstance(one, str)]
-    texts = [one for one in texts if one]
+    items = value if isinstance(value, list) else str(value).split(",")
+    texts = [
+        _to_text(item, "tags", notes).strip()[:MAX_TAG_CHARACTERS] for item in items if isinstance(item, str)
+    ]
+    texts = [text for text in texts if text]
     if not texts:
-        _left_out(notes, "tags", "they are a list of texts, or one text with commas.")
-    return list(dict.fromkeys(texts))[:TAGS_MOST]
+        _note_left_out(notes, "tags", "they are a list of texts, or one text with commas.")
+    return list(dict.fromkeys(texts))[:MAX_TAGS]
 
 
-def _metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
+def _to_metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
+    """Return metadata that is an object; empty for any other value, with a note."""
     if not has_content(value):
         return {}
     if not isinstance(value, dict):
-        _left_out(notes, "metadata", "it is an object.")
+        _note_left_out(notes, "metadata", "it is an object.")
         return {}
     return value
 
 
-def _small(metadata: dict[str, Any], notes: list[Note]) -> dict[str, Any]:
+def _storable_metadata(metadata: dict[str, Any], notes: list[Note]) -> dict[str, Any]:
+    """Return metadata that can be stored; empty where it is too large or can't be, with a note."""
     try:
-        written = json.dumps(metadata, allow_nan=False)
+        json_text = json.dumps(metadata, allow_nan=False)
         json.dumps(metadata, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        # An expression can make an infinite number, and half of a surrogate pair.
-        written = _NUL
-    if _NUL in written:
-        _left_out(notes, "metadata", "it holds something that can't be kept.")
+        # An expression can produce an infinite number or a lone surrogate.
+        json_text = _NUL
+    if _NUL in json_text:
+        _note_left_out(notes, "metadata", "it holds something that can't be kept.")
         return {}
-    if len(written) > limits.METADATA_BYTES:
-        _left_out(notes, "metadata", f"it may have {limits.METADATA_BYTES} bytes of JSON at most.")
+    if len(json_text) > limits.METADATA_BYTES:
+        _note_left_out(notes, "metadata", f"it may have {limits.METADATA_BYTES} bytes of JSON at most.")
         return {}
     return metadata

@@ -1,8 +1,8 @@
-"""JMESPath with a bound: an expression that a person wrote, asked of a body that a stranger sent.
+"""Evaluates JMESPath within a budget: a person wrote the expression, a stranger sent the body.
 
-A short expression can ask for endless work: `[@,@]|[@,@]|…` doubles what it holds with each step, and `to_string(@)`
-writes it out. So every step is counted, and so is the size of everything that is built, compared or handed to a
-function; past the budget the evaluation ends with `TooCostly`.
+A short expression can ask for endless work: `[@,@]|[@,@]|…` doubles what it holds with each step, and
+`to_string(@)` writes it out. So every step is counted, and so is the size of everything that is built,
+compared or handed to a function; past the budget the evaluation ends with `TooCostly`.
 """
 
 from __future__ import annotations
@@ -19,46 +19,48 @@ from pipeline import limits
 
 _PLAIN_STEP: Final = r"[\w:@$#+/-]+"
 _PLAIN_PATH: Final = re.compile(rf"{_PLAIN_STEP}(?:\[\d{{1,4}}\])*(?:\.{_PLAIN_STEP}(?:\[\d{{1,4}}\])*)*")
-"""Dotted names such as `data.content-type`: what JMESPath wants in quotes is taken for the name that it is."""
+"""Dotted names such as `data.content-type`; JMESPath wants quotes here, and they are added."""
 _NAME: Final = re.compile(rf"(?:^|\.)({_PLAIN_STEP})")
-_LOOKED_AT: Final = 8
-_DEPTH_MOST: Final = 60
-"""Levels of an expression. Each costs the interpreter two frames of its stack."""
+_TYPE_CHECK_WEIGHT: Final = 8
+_MAX_DEPTH: Final = 60
+"""The deepest level of an expression. Each costs the interpreter two frames of its stack."""
 
 
 class ExpressionUnreadable(ValueError):
-    """The expression can't be read; the message says where and why."""
+    """Raised where the expression can't be parsed; the message says where and why."""
 
 
 class TooCostly(ValueError):
-    """The expression asks for more work than one delivery may cost."""
+    """Raised where the expression asks for more work than one delivery may cost."""
 
 
 class ExpressionFailed(ValueError):
-    """The expression meets something that it can't work with, such as `join()` a number."""
+    """Raised where the expression meets a value that it can't work with, such as `join()` a number."""
 
 
 class Budget:
-    """What one delivery may cost, over all the expressions of its mapping."""
+    """The steps and sizes that one delivery may cost, over all expressions of its mapping."""
 
     def __init__(self, steps: int = limits.MAPPING_STEPS, weight: int = limits.MAPPING_WEIGHT) -> None:
         self._steps = steps
         self._weight = weight
-        # The value stays with its weight: an id means something only as long as its object is there.
+        # The value is kept with its weight, because an id is only unique while its object lives.
         self._known: dict[int, tuple[object, int]] = {}
 
     def step(self) -> None:
+        """Count one step. Raises `TooCostly`."""
         self._steps -= 1
         if self._steps < 0:
             raise TooCostly(_TOO_COSTLY)
 
     def charge(self, weight: int) -> None:
+        """Count the size of a value. Raises `TooCostly`."""
         self._weight -= weight
         if self._weight < 0:
             raise TooCostly(_TOO_COSTLY)
 
     def weigh(self, value: object) -> int:
-        """About the characters of its JSON; what stands in it twice counts twice."""
+        """Return about the number of characters of the value's JSON; what it holds twice counts twice."""
         if isinstance(value, str):
             return 2 + len(value)
         if not isinstance(value, dict | list):
@@ -77,16 +79,19 @@ _TOO_COSTLY: Final = "The mapping asks for too much work with this body; make it
 
 
 class Expression:
-    """A compiled expression. `text` is as it was written."""
+    """A compiled expression; `text` is as it was written."""
 
     def __init__(self, text: str, tree: dict[str, Any]) -> None:
         self.text = text
         self._tree = tree
 
     def of(self, payload: Any, budget: Budget) -> Any:
-        """What stands at its place in the payload, None for nothing. Raises `TooCostly`, `ExpressionFailed`."""
+        """Return what the expression finds in the payload, `None` for nothing.
+
+        Raises `TooCostly` and `ExpressionFailed`.
+        """
         try:
-            return _Bounded(budget).visit(self._tree, payload)
+            return _BudgetedInterpreter(budget).visit(self._tree, payload)
         except (TooCostly, ExpressionFailed):
             raise
         except exceptions.JMESPathTypeError as error:
@@ -101,71 +106,79 @@ class Expression:
 
 @lru_cache(maxsize=2048)
 def compiled(text: str) -> Expression:
-    """Raises `ExpressionUnreadable`. Dotted names are taken as they are, whatever characters a bridge put into them."""
+    """Return the compiled expression; dotted names may hold any character. Raises `ExpressionUnreadable`."""
     try:
-        return Expression(text, _parsed(text))
+        return Expression(text, _parse(text))
     except ExpressionUnreadable:
         if _PLAIN_PATH.fullmatch(text):
-            quoted = _NAME.sub(lambda found: found[0].replace(found[1], f'"{found[1]}"'), text)
-            return Expression(text, _parsed(quoted))
+            quoted = _NAME.sub(lambda match: match[0].replace(match[1], f'"{match[1]}"'), text)
+            return Expression(text, _parse(quoted))
         raise
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
+    """Return the expression's tree. Raises `ExpressionUnreadable`."""
     try:
         tree: dict[str, Any] = Parser().parse(text).parsed
     except exceptions.IncompleteExpressionError as error:
         message = "The expression ends too early: something is missing at its end."
         raise ExpressionUnreadable(message) from error
     except exceptions.LexerError as error:
-        raise ExpressionUnreadable(_at(text, error.lexer_position)) from error
+        raise ExpressionUnreadable(_position_message(text, error.lexer_position)) from error
     except exceptions.ParseError as error:
-        raise ExpressionUnreadable(_at(text, error.lex_position)) from error
+        raise ExpressionUnreadable(_position_message(text, error.lex_position)) from error
     except RecursionError as error:
         raise ExpressionUnreadable(_TOO_DEEP) from error
     except ValueError as error:
         raise ExpressionUnreadable("The expression can't be read.") from error
-    _check(tree)
+    _check_tree(tree)
     return tree
 
 
 _TOO_DEEP: Final = "The expression is nested too deeply; write a simpler one."
 
 
-def _at(text: str, position: int) -> str:
+def _position_message(text: str, position: int) -> str:
+    """Return the message that shows where an expression can't be read."""
     position = max(0, min(position, len(text) - 1))
     return (
         f"The expression can't be read from character {position + 1} on: `{text[position : position + 20]}`."
     )
 
 
-def _check(tree: dict[str, Any]) -> None:
-    """What the interpreter would notice only when a body comes: functions that there are not, wrong numbers of values."""
+def _check_tree(tree: dict[str, Any]) -> None:
+    """Raise for unknown functions and wrong numbers of values.
+
+    The interpreter would only notice them when a body comes.
+    """
     known = functions.Functions.FUNCTION_TABLE
-    waiting = [(tree, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        if depth > _DEPTH_MOST:
+    unchecked = [(tree, 0)]
+    while unchecked:
+        node, depth = unchecked.pop()
+        if depth > _MAX_DEPTH:
             raise ExpressionUnreadable(_TOO_DEEP)
         if node["type"] == "function_expression":
             _check_call(known, node)
-        waiting += [(child, depth + 1) for child in node.get("children", ()) if isinstance(child, dict)]
+        unchecked += [(child, depth + 1) for child in node.get("children", ()) if isinstance(child, dict)]
 
 
 def _check_call(known: dict[str, Any], node: dict[str, Any]) -> None:
-    name, given = node["value"], len(node["children"])
+    """Raise `ExpressionUnreadable` for a call that can't work."""
+    name, argument_count = node["value"], len(node["children"])
     if name not in known:
         names = ", ".join(sorted(known))
         message = f"There is no function {name[:40]}(). Known are: {names}."
         raise ExpressionUnreadable(message)
     signature = known[name]["signature"]
     is_open = bool(signature and signature[-1].get("variadic"))
-    if given < len(signature) or (given > len(signature) and not is_open):
-        message = f"{name}() takes {len(signature)} values, not {given}."
+    if argument_count < len(signature) or (argument_count > len(signature) and not is_open):
+        message = f"{name}() takes {len(signature)} values, not {argument_count}."
         raise ExpressionUnreadable(message)
 
 
-class _Bounded(TreeInterpreter):  # type: ignore[misc]  # the package ships no types
+class _BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the package ships no types
+    """Evaluates an expression and charges each step and value to the budget."""
+
     def __init__(self, budget: Budget) -> None:
         super().__init__()
         self._budget = budget
@@ -175,10 +188,10 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc]  # the package ships no t
         return super().visit(node, *args, **kwargs)
 
     def visit_multi_select_list(self, node: dict[str, Any], value: Any) -> Any:
-        return self._built(super().visit_multi_select_list(node, value))
+        return self._charge_value(super().visit_multi_select_list(node, value))
 
     def visit_multi_select_dict(self, node: dict[str, Any], value: Any) -> Any:
-        return self._built(super().visit_multi_select_dict(node, value))
+        return self._charge_value(super().visit_multi_select_dict(node, value))
 
     def visit_flatten(self, node: dict[str, Any], value: Any) -> Any:
         merged = super().visit_flatten(node, value)
@@ -198,15 +211,16 @@ class _Bounded(TreeInterpreter):  # type: ignore[misc]  # the package ships no t
         return self.COMPARATOR_FUNC[node["value"]](left, right)
 
     def visit_function_expression(self, node: dict[str, Any], value: Any) -> Any:
-        given = [self.visit(child, value) for child in node["children"]]
-        for one in given:
-            self._budget.charge(self._budget.weigh(one))
-            # Each member's type is looked at, which takes longer than reading it.
-            self._budget.charge(_LOOKED_AT * len(one) if isinstance(one, list) else 0)
-        if node["value"] == "join" and isinstance(given[0], str) and isinstance(given[1], list):
-            self._budget.charge(len(given[0]) * len(given[1]))
-        return self._built(self._functions.call_function(node["value"], given))
+        arguments = [self.visit(child, value) for child in node["children"]]
+        for argument in arguments:
+            self._budget.charge(self._budget.weigh(argument))
+            # Functions check each member's type, which takes longer than reading it.
+            self._budget.charge(_TYPE_CHECK_WEIGHT * len(argument) if isinstance(argument, list) else 0)
+        if node["value"] == "join" and isinstance(arguments[0], str) and isinstance(arguments[1], list):
+            self._budget.charge(len(arguments[0]) * len(arguments[1]))
+        return self._charge_value(self._functions.call_function(node["value"], arguments))
 
-    def _built(self, value: Any) -> Any:
+    def _charge_value(self, value: Any) -> Any:
+        """Charge the value to the budget and return it."""
         self._budget.charge(self._budget.weigh(value))
         return value

@@ -1,4 +1,4 @@
-"""What becomes of a known sender's body where the source has no mapping of its own.
+"""Maps the bodies of known senders where the source has no mapping of its own.
 
 Each preset is a mapping that a person could have written: `docs/guides/webhook-sources.md` shows them all.
 """
@@ -19,7 +19,10 @@ GITHUB_EVENT: Final = "x-github-event"
 
 @dataclass(frozen=True)
 class Preset:
-    """`when` is asked of the body; `event` is the name in GitHub's header, empty for other senders."""
+    """The mapping of a known sender.
+
+    `when` is evaluated on the body; `event` is the name in GitHub's header, empty for other senders.
+    """
 
     name: str
     when: str
@@ -107,6 +110,7 @@ PRESETS: Final = (
 
 
 def preset_for(payload: Mapping[str, Any], headers: Mapping[str, str], budget: Budget) -> Preset | None:
+    """Return the preset whose condition holds for the body; `None` without one."""
     event = headers.get(GITHUB_EVENT, "")
     for preset in PRESETS:
         if preset.event == event and _holds(preset.when, payload, budget):
@@ -115,29 +119,33 @@ def preset_for(payload: Mapping[str, Any], headers: Mapping[str, str], budget: B
 
 
 def why_ignored(payload: Mapping[str, Any], headers: Mapping[str, str]) -> Note | None:
-    """Of a known sender, and nothing that becomes an item by itself; None for a body of somebody else."""
+    """Return why a known sender's body makes no item; `None` for a body of another sender."""
     event = headers.get(GITHUB_EVENT, "")
     if event:
-        shown = f"{event[:40]} {str(payload.get('action') or '')[:40]}".strip()
-        return _ignored(f"GitHub's event `{shown}` makes nothing without a mapping.")
+        event_name = f"{event[:40]} {str(payload.get('action') or '')[:40]}".strip()
+        return _ignored(f"GitHub's event `{event_name}` makes nothing without a mapping.")
     if payload.get("type") == "event_callback" and isinstance(payload.get("event"), dict):
         inner = payload["event"]
-        shown = f"{inner.get('type') or ''} {inner.get('subtype') or ''}".strip()[:80]
-        return _ignored(f"Slack's event `{shown}` makes nothing without a mapping.")
+        event_name = f"{inner.get('type') or ''} {inner.get('subtype') or ''}".strip()[:80]
+        return _ignored(f"Slack's event `{event_name}` makes nothing without a mapping.")
     if isinstance(payload.get("post") or payload.get("page"), dict) and "current" in (
         payload.get("post") or payload.get("page") or {}
     ):
-        shown = str(payload.get("event") or "of something that isn't published")[:80]
-        return _ignored(f"Ghost's event `{shown}` makes nothing without a mapping.")
+        event_name = str(payload.get("event") or "of something that isn't published")[:80]
+        return _ignored(f"Ghost's event `{event_name}` makes nothing without a mapping.")
     return None
 
 
 def _ignored(message: str) -> Note:
+    """Return the note on a body that is ignored."""
     return Note("no_preset", message)
 
 
 def _holds(condition: str, payload: Mapping[str, Any], budget: Budget) -> bool:
-    """True as JMESPath has it: empty texts, lists and objects, null and false are not."""
+    """Return whether the condition is true, as JMESPath has it.
+
+    Empty texts, lists and objects, null and false are not.
+    """
     try:
         value = compiled(condition).of(payload, budget)
     except ExpressionFailed:

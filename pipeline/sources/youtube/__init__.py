@@ -1,4 +1,4 @@
-"""YouTube channels, playlists and videos: their settings, and how they are fetched."""
+"""Defines sources of YouTube channels, playlists and videos: settings, and how they are fetched."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from pipeline.sources.base import Fetch
 
 CAPTIONS_SECONDS: Final = 30
-"""No call for captions is begun or goes on after this; a fetch has ten seconds more."""
+"""Calls for captions end within this time after the poll began; a fetch has ten seconds more."""
 
-_SITE: Final = r"^\s*(?:https?://(?:www\.|m\.)?youtube\.com/"
-_CHANNEL: Final = _SITE + r"channel/)?(UC[A-Za-z0-9_-]{22})/?\s*$"
-_PLAYLIST: Final = _SITE + r"playlist\?list=)?((?:PL|UU|FL|OL|LL)[A-Za-z0-9_-]{8,62})\s*$"
-_VIDEO: Final = _SITE + r"watch\?v=)?([A-Za-z0-9_-]{11})\s*$"
-_NAME: Final = r"""^\s*[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}\s*$"""
+_SITE_PATTERN: Final = r"^\s*(?:https?://(?:www\.|m\.)?youtube\.com/"
+_CHANNEL_PATTERN: Final = _SITE_PATTERN + r"channel/)?(UC[A-Za-z0-9_-]{22})/?\s*$"
+_PLAYLIST_PATTERN: Final = _SITE_PATTERN + r"playlist\?list=)?((?:PL|UU|FL|OL|LL)[A-Za-z0-9_-]{8,62})\s*$"
+_VIDEO_PATTERN: Final = _SITE_PATTERN + r"watch\?v=)?([A-Za-z0-9_-]{11})\s*$"
+_NAME_PATTERN: Final = r"""^\s*[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}\s*$"""
 # Handles have 3 to 30 characters of any script (support.google.com/youtube/answer/11585688).
-_HANDLE: Final = _SITE + r""")?@?([^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30})/?\s*$"""
+_HANDLE_PATTERN: Final = (
+    _SITE_PATTERN + r""")?@?([^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30})/?\s*$"""
+)
 
 
 @dataclass(frozen=True)
 class Id(Text):
-    """An identifier, or the address that people copy from the browser, of which the identifier is kept."""
+    """An identifier, or an address with it that people copy from the browser; the identifier is stored."""
 
     prefix: str = ""
 
@@ -47,12 +49,12 @@ class Id(Text):
         return f"{self.prefix}{match[1]}" if match else value
 
 
-# Everything that leads to YouTube; what of it can be read, `place_in` says.
-_ADDRESS: Final = (
+# Every address of YouTube; `place_in` decides which of them can be read.
+_ADDRESS_PATTERN: Final = (
     r"^\s*(?:https?://)?(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?:www\.)?youtu\.be)"
     r"/[^\s\\\u0000-\u0020\u007f\ud800-\udfff]+\s*$"
 )
-_PLACES: Final = ("channel", "playlist", "handle", "video", "user", "custom")
+_PLACE_FIELDS: Final = ("channel", "playlist", "handle", "video", "user", "custom")
 
 SETTINGS: Final = Group(
     "an address on YouTube",
@@ -60,34 +62,36 @@ SETTINGS: Final = Group(
         "url": Text(
             "any address of a channel, a handle, a playlist or a video on YouTube, such as https://www.youtube.com/@example",
             max_length=500,
-            pattern=_ADDRESS,
+            pattern=_ADDRESS_PATTERN,
             description="Any address of a channel, a handle, a playlist or a video. It is kept as what it was read as: one "
             "of the settings beside it.",
         ),
         "channel": Id(
             "the channel's id (`UC…`, 24 characters) or its address with that id; any other address goes into `url`",
             max_length=200,
-            pattern=_CHANNEL,
+            pattern=_CHANNEL_PATTERN,
         ),
-        "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST),
-        "handle": Id("the channel's handle, such as @example", max_length=200, pattern=_HANDLE, prefix="@"),
-        "video": Id("the video's id (11 characters) or its address", max_length=200, pattern=_VIDEO),
-        "user": Text("the name in an old address /user/…", max_length=60, pattern=_NAME),
-        "custom": Text("the name in an old address /c/…", max_length=60, pattern=_NAME),
+        "playlist": Id("the playlist's id (`PL…`) or its address", max_length=200, pattern=_PLAYLIST_PATTERN),
+        "handle": Id(
+            "the channel's handle, such as @example", max_length=200, pattern=_HANDLE_PATTERN, prefix="@"
+        ),
+        "video": Id("the video's id (11 characters) or its address", max_length=200, pattern=_VIDEO_PATTERN),
+        "user": Text("the name in an old address /user/…", max_length=60, pattern=_NAME_PATTERN),
+        "custom": Text("the name in an old address /c/…", max_length=60, pattern=_NAME_PATTERN),
         "batch_hours": BATCH_HOURS,
     },
-    exactly_one_of=("url", *_PLACES),
+    exactly_one_of=("url", *_PLACE_FIELDS),
 )
 
 
-_NO_PLACE: Final = (
+_NOT_A_PLACE: Final = (
     "This address leads to no channel, playlist or video that everybody can see. Give one such as "
     "https://www.youtube.com/@example, …/playlist?list=PL…, …/watch?v=… or https://youtu.be/…."
 )
 
 
 class YouTubeSource(Source):
-    """Channels, playlists and handles: by their feed, the Data API where there is a key, and captions."""
+    """Reads channels, playlists and videos by feed, the Data API where there is a key, and captions."""
 
     kind = "youtube"
     label = "YouTube"
@@ -104,36 +108,39 @@ class YouTubeSource(Source):
     }
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """An address is kept as what it was read as, such as `{"handle": "@example"}`."""
+        """Return the settings; an address is stored as what it leads to, such as `{"handle": "@example"}`."""
         cleaned = clean(SETTINGS, config)
         address = cleaned.pop("url", None)
         if address is None:
             return cleaned
         place = place_in(address)
         if place is None:
-            raise ConfigInvalid([Problem("config.url", "not_a_place", _NO_PLACE)])
+            raise ConfigInvalid([Problem("config.url", "not_a_place", _NOT_A_PLACE)])
         kind, name = place
         return {kind: name, **cleaned}
 
     def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """An address is one whatever it stands under, and so is a handle: people call both the channel."""
-        found = super().meant(values)
-        for name in ("url", *_PLACES):
-            value = found.get(name)
+        """Move an address or a handle to the setting that it belongs to.
+
+        People call both the channel, and enter them in any field.
+        """
+        guessed = super().meant(values)
+        for name in ("url", *_PLACE_FIELDS):
+            value = guessed.get(name)
             if not isinstance(value, str) or not SETTINGS.fields[name].read(value, name)[1]:
                 continue
             if place_in(value) is not None:
-                found = {"url" if one == name else one: kept for one, kept in found.items()}
+                guessed = {"url" if key == name else key: entry for key, entry in guessed.items()}
             elif CHANNEL_ID.fullmatch(value.strip()) or PLAYLIST_ID.fullmatch(value.strip()):
-                own = "channel" if CHANNEL_ID.fullmatch(value.strip()) else "playlist"
-                found = {own if one == name else one: kept for one, kept in found.items()}
+                id_field = "channel" if CHANNEL_ID.fullmatch(value.strip()) else "playlist"
+                guessed = {id_field if key == name else key: entry for key, entry in guessed.items()}
             elif "/" not in value and not SETTINGS.fields["handle"].read(value, name)[1]:
                 handle = f"@{value.strip().removeprefix('@')}"
-                found = {
-                    "handle" if one == name else one: handle if one == name else kept
-                    for one, kept in found.items()
+                guessed = {
+                    "handle" if key == name else key: handle if key == name else entry
+                    for key, entry in guessed.items()
                 }
-        return found
+        return guessed
 
     def fetch(
         self,
@@ -144,9 +151,9 @@ class YouTubeSource(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """The videos that are new or changed since `state`, and those that were taken back."""
+        """Return the videos that are new or changed since `state`, and those that were taken back."""
         deadline = monotonic() + CAPTIONS_SECONDS
-        place = _place_of(config)
+        place = _followed_address(config)
         memory = YouTubeMemory.of(state, place=str(place))
         key = environment["YOUTUBE_API_KEY"]
         is_api_open = bool(key) and memory.api_after <= now.timestamp()
@@ -158,8 +165,9 @@ class YouTubeSource(Source):
         return Poll(memory, finder, captions, now, api).run(listing)
 
 
-def _place_of(config: Mapping[str, Any]) -> FollowedAddress:
-    kind = next(name for name in _PLACES if name in config)
+def _followed_address(config: Mapping[str, Any]) -> FollowedAddress:
+    """Return the channel, playlist or video that the settings name."""
+    kind = next(name for name in _PLACE_FIELDS if name in config)
     return FollowedAddress(kind, config[kind])
 
 

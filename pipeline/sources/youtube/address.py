@@ -1,4 +1,4 @@
-"""What an address of YouTube's leads to: a channel, a playlist or a video, however it was copied."""
+"""Reads which channel, playlist or video a YouTube address leads to, however it was copied."""
 
 from __future__ import annotations
 
@@ -22,20 +22,23 @@ HOSTS: Final = frozenset(
 )
 CHANNEL_ID: Final = re.compile(r"UC[A-Za-z0-9_-]{22}")
 PLAYLIST_ID: Final = re.compile(r"(?:PL|UU|FL|OL)[A-Za-z0-9_-]{8,62}")
-"""Lists that everybody sees; a mix (`RD…`) is made for one viewer, and `LL` and `WL` are somebody's own."""
+"""Lists that everybody sees.
+
+A mix (`RD…`) is made for one viewer, and `LL` and `WL` are a person's own.
+"""
 # Handles have 3 to 30 characters of any script (support.google.com/youtube/answer/11585688).
 HANDLE: Final = re.compile(r"""@[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30}""")
 NAME: Final = re.compile(r"""[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}""")
-"""Of an old address, `/user/…` or `/c/…`."""
-_OF_VIDEOS: Final = frozenset({"shorts", "live", "embed", "v", "e"})
-_OF_NAMES: Final = {"user": "user", "c": "custom"}
+"""The name in an old address, `/user/…` or `/c/…`."""
+_VIDEO_PATHS: Final = frozenset({"shorts", "live", "embed", "v", "e"})
+_KIND_BY_NAME_PATH: Final = {"user": "user", "c": "custom"}
 
 
 def place_in(address: str) -> tuple[str, str] | None:
-    """What it leads to and its name there; None for what is no such address.
+    """Return what an address leads to and its name there; `None` for an address that leads to none of them.
 
-    `channel` (`UC…`), `playlist` (`PL…`), `handle` (`@…`), `video` (11 characters), `user` or `custom` (the names of old
-    addresses). A video that was copied out of a playlist is the playlist.
+    `channel` (`UC…`), `playlist` (`PL…`), `handle` (`@…`), `video` (11 characters), `user` or `custom` (the
+    names of old addresses). A video that was copied out of a playlist is the playlist.
     """
     text = address.strip()
     try:
@@ -51,24 +54,26 @@ def place_in(address: str) -> tuple[str, str] | None:
     if PLAYLIST_ID.fullmatch(playlist):
         return "playlist", playlist
     if host.endswith("youtu.be"):
-        return _as("video", VIDEO_ID, path[0] if path else "")
-    return _of_site(path, query)
+        return _place_if_valid("video", VIDEO_ID, path[0] if path else "")
+    return _place_on_site(path, query)
 
 
-def _of_site(path: list[str], query: dict[str, str]) -> tuple[str, str] | None:
+def _place_on_site(path: list[str], query: dict[str, str]) -> tuple[str, str] | None:
+    """Return the place at an address of youtube.com."""
     first, second = (*path, "", "")[:2]
     if first in {"watch", "feeds"}:
-        return _as("video", VIDEO_ID, query.get("v", "")) or _as(
+        return _place_if_valid("video", VIDEO_ID, query.get("v", "")) or _place_if_valid(
             "channel", CHANNEL_ID, query.get("channel_id", "")
         )
-    if first in _OF_VIDEOS:
-        return _as("video", VIDEO_ID, second)
+    if first in _VIDEO_PATHS:
+        return _place_if_valid("video", VIDEO_ID, second)
     if first == "channel":
-        return _as("channel", CHANNEL_ID, second)
-    if first in _OF_NAMES:
-        return _as(_OF_NAMES[first], NAME, second)
-    return _as("handle", HANDLE, first)
+        return _place_if_valid("channel", CHANNEL_ID, second)
+    if first in _KIND_BY_NAME_PATH:
+        return _place_if_valid(_KIND_BY_NAME_PATH[first], NAME, second)
+    return _place_if_valid("handle", HANDLE, first)
 
 
-def _as(kind: str, form: re.Pattern[str], name: str) -> tuple[str, str] | None:
-    return (kind, name) if form.fullmatch(name) else None
+def _place_if_valid(kind: str, pattern: re.Pattern[str], name: str) -> tuple[str, str] | None:
+    """Return the place where its name has the right form; `None` otherwise."""
+    return (kind, name) if pattern.fullmatch(name) else None

@@ -1,7 +1,8 @@
-"""The YouTube Data API v3, as far as sources need it: a handle's channel, a list's newest videos, what a video is.
+"""Calls the YouTube Data API v3, as far as sources need it.
 
-Each call costs one unit of the key's quota (10,000 a day by default, developers.google.com/youtube/v3/determine_quota_cost,
-read in November 2026). The key travels in a header, so that it stands in no address, log or error.
+That is a handle's channel, a list's newest videos, and details of a video. Each call costs one unit of the
+key's quota (10,000 a day by default, developers.google.com/youtube/v3/determine_quota_cost, read in November
+2026). The key is sent in a header, so that it stands in no address, log or error.
 """
 
 from __future__ import annotations
@@ -22,22 +23,25 @@ if TYPE_CHECKING:
 
     from config.core.http_client import Client, Response
 
-PAGE: Final = 50
+PAGE_SIZE: Final = 50
 CALL_SECONDS: Final = 10
 MAX_BYTES: Final = 4 * 1024 * 1024
 EARLIEST_YEAR: Final = 2005
-"""YouTube's first; what is older is nonsense."""
-SHORT_PAUSE: Final = timedelta(hours=1)
+"""YouTube's first year; older dates are nonsense."""
+API_PAUSE: Final = timedelta(hours=1)
 _PACIFIC: Final = ZoneInfo("America/Los_Angeles")
-_OVER_QUOTA: Final = frozenset({"quotaExceeded", "dailyLimitExceeded"})
-_TOO_FAST: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
+_QUOTA_REASONS: Final = frozenset({"quotaExceeded", "dailyLimitExceeded"})
+_RATE_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
 _DURATION: Final = re.compile(
     r"P(?:(?P<days>[0-9]{1,4})D)?(?:T(?:(?P<hours>[0-9]{1,4})H)?(?:(?P<minutes>[0-9]{1,4})M)?(?:(?P<seconds>[0-9]{1,6})S)?)?"
 )
 
 
 class ApiFailed(Exception):
-    """`code` for programs, `str()` a sentence; `until` where it makes no sense to ask before."""
+    """Raised where the Data API fails.
+
+    `code` is for programs, `str()` a sentence; `until` is set where it makes no sense to call before.
+    """
 
     def __init__(self, code: str, message: str, until: datetime | None = None) -> None:
         super().__init__(message)
@@ -47,39 +51,45 @@ class ApiFailed(Exception):
 
 @dataclass(frozen=True)
 class DataApi:
+    """The Data API with the operator's key."""
+
     http: Client
     base: str
     key: str
 
     def channel_of(self, name: str, *, by: str, now: datetime) -> str:
-        """The id of a name's channel, or an empty text where there is none; `by` is `forHandle` or `forUsername`."""
-        found = self._ask("channels", {"part": "id", by: name}, now)
-        ids = [one.get("id") for one in _items(found)]
+        """Return the id of a name's channel, "" where there is none; `by` is `forHandle` or `forUsername`."""
+        answer = self._call("channels", {"part": "id", by: name}, now)
+        ids = [item.get("id") for item in _items_in(answer)]
         return ids[0] if ids and isinstance(ids[0], str) else ""
 
     def videos_of(self, playlist: str, *, pages: int, now: datetime) -> list[YouTubeVideo]:
-        """The first pages of a playlist, in its own order; of a channel's uploads those are the newest."""
-        query = {"part": "snippet,contentDetails", "playlistId": playlist, "maxResults": str(PAGE)}
-        found: list[YouTubeVideo] = []
+        """Return the first pages of a playlist in its own order; of a channel's uploads the newest."""
+        query = {"part": "snippet,contentDetails", "playlistId": playlist, "maxResults": str(PAGE_SIZE)}
+        listed: list[YouTubeVideo] = []
         for _page in range(pages):
-            answer = self._ask("playlistItems", query, now)
-            videos = [_listed(one, now) for one in _items(answer)]
-            found += [video for video in videos if video is not None]
+            answer = self._call("playlistItems", query, now)
+            videos = [_listed_video(item, now) for item in _items_in(answer)]
+            listed += [video for video in videos if video is not None]
             following = answer.get("nextPageToken") if isinstance(answer, dict) else None
             if not isinstance(following, str):
                 break
             query["pageToken"] = following
-        return found
+        return listed
 
     def details_of(self, ids: Sequence[str], *, now: datetime) -> dict[str, Details]:
-        """By id; a video that is missing was deleted, or is hidden from everybody."""
+        """Return details by id; a missing video was deleted, or is hidden from everybody."""
         if not ids:
             return {}
-        query = {"part": "snippet,contentDetails,status,liveStreamingDetails", "id": ",".join(ids[:PAGE])}
-        found = self._ask("videos", query, now)
-        return {str(one.get("id")): _details(one) for one in _items(found)}
+        query = {
+            "part": "snippet,contentDetails,status,liveStreamingDetails",
+            "id": ",".join(ids[:PAGE_SIZE]),
+        }
+        answer = self._call("videos", query, now)
+        return {str(item.get("id")): _details_in(item) for item in _items_in(answer)}
 
-    def _ask(self, resource: str, query: Mapping[str, str], now: datetime) -> Any:
+    def _call(self, resource: str, query: Mapping[str, str], now: datetime) -> Any:
+        """Return the API's answer. Raises `ApiFailed`."""
         pairs = urlencode(query)
         try:
             response = self.http.get(
@@ -93,17 +103,18 @@ class DataApi:
             raise ApiFailed("api_unreachable", message) from None
         if response.status != 200:
             raise _failure(response, now)
-        return _parsed(response)
+        return _parse_json(response)
 
 
 def next_midnight(now: datetime) -> datetime:
-    """When the quota begins anew: at midnight Pacific time."""
+    """Return when the quota is renewed: the next midnight in Pacific time."""
     local = now.astimezone(_PACIFIC)
     midnight = datetime(local.year, local.month, local.day, tzinfo=_PACIFIC) + timedelta(days=1)
     return midnight.astimezone(UTC)
 
 
-def _parsed(response: Response) -> Any:
+def _parse_json(response: Response) -> Any:
+    """Return the answer's JSON. Raises `ApiFailed`."""
     try:
         return json.loads(response.body)
     except (ValueError, RecursionError):
@@ -112,22 +123,23 @@ def _parsed(response: Response) -> Any:
 
 
 def _failure(response: Response, now: datetime) -> ApiFailed:
+    """Return the failure that a response means."""
     reason = ""
     try:
         error = json.loads(response.body)["error"]
         reason = str(error["errors"][0]["reason"])
     except (ValueError, RecursionError, KeyError, IndexError, TypeError):
         error = None
-    if reason in _OVER_QUOTA:
+    if reason in _QUOTA_REASONS:
         until = next_midnight(now)
         message = (
             "The day's quota of YouTube's Data API is used up. It begins anew at midnight Pacific time, "
             f"{until:%H:%M} UTC. An operator can ask Google for a larger one."
         )
         return ApiFailed("quota_exceeded", message, until)
-    if response.status == 429 or reason in _TOO_FAST:
+    if response.status == 429 or reason in _RATE_REASONS:
         message = "YouTube's Data API is asked too often at the moment; it is left alone for an hour."
-        return ApiFailed("api_rate_limited", message, now + SHORT_PAUSE)
+        return ApiFailed("api_rate_limited", message, now + API_PAUSE)
     if response.status == 404:
         return ApiFailed("not_found", "YouTube's Data API knows no such list.")
     if response.status >= 500:
@@ -137,24 +149,27 @@ def _failure(response: Response, now: datetime) -> ApiFailed:
         f"YouTube's Data API refuses the service's key (status {response.status}). The operator should look at "
         "YOUTUBE_API_KEY and at what the key is allowed."
     )
-    return ApiFailed("api_key_refused", message, now + SHORT_PAUSE)
+    return ApiFailed("api_key_refused", message, now + API_PAUSE)
 
 
-def _items(found: Any) -> list[dict[str, Any]]:
-    items = found.get("items") if isinstance(found, dict) else None
-    return [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
+def _items_in(answer: Any) -> list[dict[str, Any]]:
+    """Return the items of an answer."""
+    items = answer.get("items") if isinstance(answer, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _part(one: Mapping[str, Any], name: str) -> dict[str, Any]:
-    part = one.get(name)
+def _part_of(item: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a part of an item, empty where it is missing."""
+    part = item.get(name)
     return part if isinstance(part, dict) else {}
 
 
-def _listed(one: Mapping[str, Any], now: datetime) -> YouTubeVideo | None:
-    snippet, content = _part(one, "snippet"), _part(one, "contentDetails")
+def _listed_video(item: Mapping[str, Any], now: datetime) -> YouTubeVideo | None:
+    """Return a playlist's item as a video; `None` for one that nobody can see."""
+    snippet, content = _part_of(item, "snippet"), _part_of(item, "contentDetails")
     video_id = str(content.get("videoId") or "")
-    published = moment(content.get("videoPublishedAt"))
-    # Of a deleted or private video a playlist keeps the place, without the date.
+    published = parse_moment(content.get("videoPublishedAt"))
+    # A playlist still lists deleted and private videos, but without their dates.
     if not VIDEO_ID.fullmatch(video_id) or published is None:
         return None
     return YouTubeVideo(
@@ -163,18 +178,19 @@ def _listed(one: Mapping[str, Any], now: datetime) -> YouTubeVideo | None:
         description=str(snippet.get("description") or ""),
         published_at=min(published, now),
         channel=str(snippet.get("videoOwnerChannelTitle") or snippet.get("channelTitle") or ""),
-        listed_at=moment(snippet.get("publishedAt")),
+        listed_at=parse_moment(snippet.get("publishedAt")),
     )
 
 
-def _details(one: Mapping[str, Any]) -> Details:
-    snippet, live = _part(one, "snippet"), _part(one, "liveStreamingDetails")
-    status = _part(one, "status")
-    written = str(snippet.get("liveBroadcastContent") or "none")
+def _details_in(item: Mapping[str, Any]) -> Details:
+    """Return an item's details."""
+    snippet, live = _part_of(item, "snippet"), _part_of(item, "liveStreamingDetails")
+    status = _part_of(item, "status")
+    broadcast = str(snippet.get("liveBroadcastContent") or "none")
     return Details(
-        duration_seconds=seconds_of(str(_part(one, "contentDetails").get("duration") or "")),
-        live=written if written in {"live", "upcoming"} else "none",
-        starts_at=moment(live.get("scheduledStartTime")),
+        duration_seconds=seconds_of(str(_part_of(item, "contentDetails").get("duration") or "")),
+        live=broadcast if broadcast in {"live", "upcoming"} else "none",
+        starts_at=parse_moment(live.get("scheduledStartTime")),
         is_private=status.get("privacyStatus") == "private",
         licence=str(status.get("license") or "")[:40],
         language=str(snippet.get("defaultAudioLanguage") or "")[:35],
@@ -182,7 +198,10 @@ def _details(one: Mapping[str, Any]) -> Details:
 
 
 def seconds_of(duration: str) -> int | None:
-    """The seconds of an ISO 8601 duration such as `PT1H2M3S`; a broadcast that runs has `P0D`, which is None."""
+    """Return the seconds of an ISO 8601 duration such as `PT1H2M3S`.
+
+    A running broadcast has `P0D`, which gives `None`.
+    """
     match = _DURATION.fullmatch(duration)
     if match is None:
         return None
@@ -192,12 +211,12 @@ def seconds_of(duration: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds or None
 
 
-def moment(written: object) -> datetime | None:
-    """An aware moment of an RFC 3339 text, or None."""
-    if not isinstance(written, str):
+def parse_moment(text: object) -> datetime | None:
+    """Return the aware moment of an RFC 3339 text; `None` for any other value."""
+    if not isinstance(text, str):
         return None
     try:
-        found = datetime.fromisoformat(written[:40])
-        return found.astimezone(UTC) if found.tzinfo and found.year >= EARLIEST_YEAR else None
+        parsed = datetime.fromisoformat(text[:40])
+        return parsed.astimezone(UTC) if parsed.tzinfo and parsed.year >= EARLIEST_YEAR else None
     except (ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""The captions of one video of YouTube: by youtube-transcript-api through our own client, else by the operator's tool."""
+"""Reads the captions of a YouTube video: by youtube-transcript-api through our client, else by yt-dlp."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from config.core.http_client import Client
 
 CALL_SECONDS: Final = 10
-LEAST_SECONDS: Final = 2
-"""With less time left than this, no further call is begun."""
+MIN_CALL_SECONDS: Final = 2
+"""With less time left than this, no further call is made."""
 MAX_BYTES: Final = 5 * 1024 * 1024
-"""A page to watch a video on is about 1.5 MB."""
+"""The largest answer. A page to watch a video on has about 1.5 MB."""
 
-_UNPLAYABLE: Final = (
+_UNPLAYABLE_REASONS: Final = (
     ("blocked", r"not a bot"),
     ("upcoming", r"live event will begin|Premieres? (?:will begin )?in|will begin in"),
     ("members_only", r"members|Join this channel"),
@@ -39,7 +39,10 @@ _UNPLAYABLE: Final = (
 
 @dataclass(frozen=True)
 class VideoTranscript:
-    """What was said. `kind` is `manual` or `automatic`; `by` names who read it: `captions` or `tool`."""
+    """The words spoken in a video.
+
+    `kind` is `manual` or `automatic`; `by` names what read it: `captions` or `tool`.
+    """
 
     text: str
     language: str
@@ -49,8 +52,10 @@ class VideoTranscript:
 
 
 class NoCaptions(Exception):
-    """`kind` says why there are none: `none`, `blocked`, `gone`, `private`, `members_only`, `age_restricted`,
-    `region`, `upcoming`, `late` (no time was left) or `failed`.
+    """Raised where there are no captions.
+
+    `kind` says why: `none`, `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`,
+    `upcoming`, `late` (no time was left) or `failed`.
     """
 
     def __init__(self, kind: str) -> None:
@@ -60,7 +65,7 @@ class NoCaptions(Exception):
 
 @dataclass(frozen=True)
 class Captions:
-    """Reads captions until `deadline`, of the monotonic clock. `tool` is the path of yt-dlp, or empty."""
+    """Reads captions until `deadline` (of `monotonic()`). `tool` is the path of yt-dlp, or empty."""
 
     http: Client
     base: str
@@ -68,7 +73,7 @@ class Captions:
     deadline: float
 
     def of(self, video_id: str, *, language: str = "") -> VideoTranscript:
-        """What was said in a video, in the language that it is spoken in; raises `NoCaptions`."""
+        """Return what was said in a video, in the language that is spoken in it. Raises `NoCaptions`."""
         try:
             return self._by_library(video_id, language)
         except NoCaptions as error:
@@ -77,20 +82,21 @@ class Captions:
         return self._by_tool(video_id, language)
 
     def _by_library(self, video_id: str, language: str) -> VideoTranscript:
-        session = _Session(self.http, self.base, self.deadline)
-        # The library asks for nothing but these few attributes of a session.
+        """Read the captions by youtube-transcript-api."""
+        session = _GuardedSession(self.http, self.base, self.deadline)
+        # The library uses no more of a session than `_GuardedSession` has.
         reader = library.YouTubeTranscriptApi(http_client=cast("Any", session))
         try:
-            chosen = _choose(list(reader.list(video_id)), language)
+            chosen = _choose_track(list(reader.list(video_id)), language)
             chosen.fetch()
         except library.CouldNotRetrieveTranscript as error:
-            raise NoCaptions(_meaning_of(error)) from None
+            raise NoCaptions(_failure_kind(error)) from None
         except OutboundError:
             raise NoCaptions("failed") from None
-        # What the library meets in an answer of another shape than the one it was written for.
+        # The library raises these for answers of a shape that it doesn't expect.
         except (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError):
             raise NoCaptions("failed") from None
-        return _transcript(
+        return _to_transcript(
             read_timed_text(session.captions),
             language=chosen.language_code,
             kind="automatic" if chosen.is_generated else "manual",
@@ -98,28 +104,29 @@ class Captions:
         )
 
     def _by_tool(self, video_id: str, language: str) -> VideoTranscript:
+        """Read the captions that yt-dlp finds."""
         left = self.deadline - monotonic()
-        if left < LEAST_SECONDS:
+        if left < MIN_CALL_SECONDS:
             raise NoCaptions("late")
         try:
-            seconds = min(yt_dlp.SECONDS, left)
-            found = yt_dlp.ask(
+            seconds = min(yt_dlp.TIMEOUT_SECONDS, left)
+            video_data = yt_dlp.ask(
                 self.tool, "--dump-json", "--no-playlist", address=watch_address(video_id), seconds=seconds
             )
         except yt_dlp.ToolFailed as error:
             kinds = {"blocked", "gone", "private", "members_only", "age_restricted", "region", "upcoming"}
             raise NoCaptions(error.kind if error.kind in kinds else "failed") from None
-        track = _track_of(found, language)
+        track = _choose_tool_track(video_data, language)
         if track is None:
             raise NoCaptions("none")
-        session = _Session(self.http, self.base, self.deadline)
+        session = _GuardedSession(self.http, self.base, self.deadline)
         try:
             session.get(track[2]).raise_for_status()
             document = json.loads(session.captions)
         except (OutboundError, ValueError, RecursionError):
             raise NoCaptions("failed") from None
-        duration = found.get("duration")
-        return _transcript(
+        duration = video_data.get("duration")
+        return _to_transcript(
             read_json3(document),
             language=track[0],
             kind=track[1],
@@ -128,9 +135,10 @@ class Captions:
         )
 
 
-def _transcript(
+def _to_transcript(
     cues: list[Cue], *, language: str, kind: str, by: str, duration: int | None = None
 ) -> VideoTranscript:
+    """Return the cues as a transcript. Raises `NoCaptions` where they hold no text."""
     text = to_text(cues)
     if not text:
         raise NoCaptions("none")
@@ -138,10 +146,14 @@ def _transcript(
     return VideoTranscript(text, language if is_language else "", kind, by, duration)
 
 
-def _meaning_of(error: library.CouldNotRetrieveTranscript) -> str:
+def _failure_kind(error: library.CouldNotRetrieveTranscript) -> str:
+    """Return the kind of `NoCaptions` that the library's error means."""
     if isinstance(error, library.VideoUnplayable):
-        words = " ".join(str(each) for each in (error.reason, *error.sub_reasons))
-        return next((kind for kind, form in _UNPLAYABLE if re.search(form, words, re.IGNORECASE)), "failed")
+        reasons = " ".join(str(error_type) for error_type in (error.reason, *error.sub_reasons))
+        return next(
+            (kind for kind, pattern in _UNPLAYABLE_REASONS if re.search(pattern, reasons, re.IGNORECASE)),
+            "failed",
+        )
     kinds: tuple[tuple[type[Exception], str], ...] = (
         (library.RequestBlocked, "blocked"),
         (library.PoTokenRequired, "blocked"),
@@ -152,92 +164,101 @@ def _meaning_of(error: library.CouldNotRetrieveTranscript) -> str:
         (library.TranscriptsDisabled, "none"),
         (library.NoTranscriptFound, "none"),
     )
-    return next((kind for each, kind in kinds if isinstance(error, each)), "failed")
+    return next((kind for error_type, kind in kinds if isinstance(error, error_type)), "failed")
 
 
-def _choose(tracks: list[library.Transcript], language: str) -> library.Transcript:
-    """What people wrote in the language that is spoken, else what was heard, else what people wrote in another one."""
-    heard = [track for track in tracks if track.is_generated]
-    written = [track for track in tracks if not track.is_generated]
-    spoken = language or (heard[0].language_code if heard else "")
-    for track in [*written, *heard]:
-        if spoken and _is_same(track.language_code, spoken):
+def _choose_track(tracks: list[library.Transcript], language: str) -> library.Transcript:
+    """Return written captions in the spoken language, else automatic ones, else written ones of another."""
+    automatic = [track for track in tracks if track.is_generated]
+    manual = [track for track in tracks if not track.is_generated]
+    spoken_language = language or (automatic[0].language_code if automatic else "")
+    for track in [*manual, *automatic]:
+        if spoken_language and _is_same_language(track.language_code, spoken_language):
             return track
-    if heard or written:
-        return (heard or written)[0]
+    if automatic or manual:
+        return (automatic or manual)[0]
     raise NoCaptions("none")
 
 
-def _is_same(language: str, other: str) -> bool:
+def _is_same_language(language: str, other: str) -> bool:
+    """Return whether two tags name the same language, regardless of region."""
     return language.lower().split("-")[0] == other.lower().split("-")[0]
 
 
-def _track_of(found: Mapping[str, Any], language: str) -> tuple[str, str, str] | None:
-    """Language, kind and address of the captions that yt-dlp names."""
-    said = found.get("language")
-    spoken = language or (said if isinstance(said, str) else "")
-    written = _addresses(found.get("subtitles"))
-    # Beside what was heard, `automatic_captions` holds its translations into a hundred languages.
-    heard = _addresses(found.get("automatic_captions"))
-    original = {name: url for name, url in heard.items() if name.endswith("-orig")}
-    choices: Iterable[tuple[dict[str, str], str]] = ((written, "manual"), (original, "automatic"))
-    for tracks, kind in (*choices, (heard, "automatic")):
+def _choose_tool_track(video_data: Mapping[str, Any], language: str) -> tuple[str, str, str] | None:
+    """Return language, kind and address of the captions that yt-dlp names; `None` where there are none."""
+    video_language = video_data.get("language")
+    spoken_language = language or (video_language if isinstance(video_language, str) else "")
+    manual = _json3_addresses(video_data.get("subtitles"))
+    # `automatic_captions` also holds machine translations into a hundred languages.
+    automatic = _json3_addresses(video_data.get("automatic_captions"))
+    original = {name: url for name, url in automatic.items() if name.endswith("-orig")}
+    choices: Iterable[tuple[dict[str, str], str]] = ((manual, "manual"), (original, "automatic"))
+    for tracks, kind in (*choices, (automatic, "automatic")):
         for name, url in tracks.items():
-            if spoken and _is_same(name, spoken):
+            if spoken_language and _is_same_language(name, spoken_language):
                 return name.removesuffix("-orig"), kind, url
-    for tracks, kind in ((original, "automatic"), (written, "manual")):
+    for tracks, kind in ((original, "automatic"), (manual, "manual")):
         for name, url in tracks.items():
             return name.removesuffix("-orig"), kind, url
     return None
 
 
-def _addresses(listed: object) -> dict[str, str]:
-    found = {}
+def _json3_addresses(listed: object) -> dict[str, str]:
+    """Return the addresses of captions in the format `json3` by language."""
+    addresses = {}
     for name, formats in (listed if isinstance(listed, dict) else {}).items():
-        for one in formats if isinstance(formats, list) else []:
-            if isinstance(one, dict) and one.get("ext") == "json3" and isinstance(one.get("url"), str):
-                found[str(name)] = one["url"]
-    found.pop("live_chat", None)
-    return found
+        for track_format in formats if isinstance(formats, list) else []:
+            if (
+                isinstance(track_format, dict)
+                and track_format.get("ext") == "json3"
+                and isinstance(track_format.get("url"), str)
+            ):
+                addresses[str(name)] = track_format["url"]
+    addresses.pop("live_chat", None)
+    return addresses
 
 
-# --- What the library takes for a session of requests ----------------------------------------------------------------
+# --- The library's HTTP session, which stands in for `requests.Session` ----------------------------------------------
 
 
-class _Refused(ValueError):
-    """An answer that the library has no name for."""
+class _UnexpectedAnswer(ValueError):
+    """Raised for an answer that the library has no name for."""
 
 
-class _Session:
-    """Goes out through the guarded client, to YouTube's base address and nowhere else, until the deadline."""
+class _GuardedSession:
+    """Calls YouTube's base address and nothing else, through the guarded client, until the deadline."""
 
     def __init__(self, http: Client, base: str, deadline: float) -> None:
         self.headers: dict[str, str] = {}
-        self.cookies = _Cookies()
+        self.cookies = _SessionCookies()
         self.captions = ""
         self._http = http
         self._base = base
         self._deadline = deadline
 
-    def get(self, url: str) -> _Answer:
+    def get(self, url: str) -> _SessionResponse:
+        """Fetch an address. Captions are kept for us, and the library gets an empty document."""
         answer = self._ask("GET", url)
         if "/api/timedtext" not in url or answer.status_code != 200:
             return answer
-        # The library's own reading of cues takes time by the square of their length, and whoever uploads captions
-        # chooses that length. So it gets an empty document, and the cues are read here.
+        # The library parses cues in quadratic time of their length, which the uploader of captions chooses. So it
+        # gets an empty document, and the cues are parsed here.
         self.captions = answer.text
-        return _Answer(200, "<transcript/>")
+        return _SessionResponse(200, "<transcript/>")
 
-    def post(self, url: str, json: object) -> _Answer:
+    def post(self, url: str, json: object) -> _SessionResponse:
+        """Send JSON to an address."""
         return self._ask("POST", url, json)
 
-    def _ask(self, method: str, url: str, body: object = None) -> _Answer:
+    def _ask(self, method: str, url: str, body: object = None) -> _SessionResponse:
+        """Make a call before the deadline. Raises `NoCaptions` and `OutboundError`."""
         left = self._deadline - monotonic()
-        if left < LEAST_SECONDS:
+        if left < MIN_CALL_SECONDS:
             raise NoCaptions("late")
         if not url.startswith(f"{SITE}/"):
             message = "The captions lie on another host."
-            raise _Refused(message)
+            raise _UnexpectedAnswer(message)
         headers = {**self.headers, **self.cookies.as_header()}
         response = self._http.request(
             method,
@@ -248,38 +269,47 @@ class _Session:
             max_bytes=MAX_BYTES,
             max_redirects=2,
         )
-        return _Answer(response.status, response.body.decode(errors="replace"))
+        return _SessionResponse(response.status, response.body.decode(errors="replace"))
 
 
-class _Cookies:
+class _SessionCookies:
+    """The cookies that the library sets, with safe values."""
+
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
 
     def set(self, name: str, value: str, **_attributes: str) -> None:
+        """Set a cookie; characters that a header can't hold are dropped."""
         self._values[name] = re.sub(r"[^A-Za-z0-9+._=-]", "", value)[:200]
 
     def as_header(self) -> dict[str, str]:
+        """Return the request header of the cookies; empty without any."""
         pairs = "; ".join(f"{name}={value}" for name, value in self._values.items())
         return {"Cookie": pairs} if pairs else {}
 
 
-class _Answer:
+class _SessionResponse:
+    """An answer as the library reads it."""
+
     def __init__(self, status: int, text: str) -> None:
         self.status_code = status
         self.text = text
 
     def raise_for_status(self) -> None:
+        """Raise for a status that isn't a success."""
         if self.status_code >= 500:
-            _fail(f"YouTube answered with status {self.status_code}.")
+            _raise_unexpected(f"YouTube answered with status {self.status_code}.")
         if self.status_code in {401, 403}:
             raise NoCaptions("blocked")
         if self.status_code >= 300:
-            _fail(f"YouTube answered with status {self.status_code}.")
+            _raise_unexpected(f"YouTube answered with status {self.status_code}.")
 
     def json(self) -> Any:
+        """Return the answer's JSON."""
         self.raise_for_status()
         return json.loads(self.text)
 
 
-def _fail(message: str) -> NoReturn:
-    raise _Refused(message)
+def _raise_unexpected(message: str) -> NoReturn:
+    """Raise `_UnexpectedAnswer`."""
+    raise _UnexpectedAnswer(message)

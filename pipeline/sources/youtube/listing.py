@@ -1,4 +1,4 @@
-"""Which videos a channel or playlist has: by its feed, and where that fails, by the Data API."""
+"""Lists the videos of a channel or playlist: by its feed, and where that fails, by the Data API."""
 
 from __future__ import annotations
 
@@ -26,45 +26,46 @@ if TYPE_CHECKING:
 
 FEED_SECONDS: Final = 12
 PAGE_SECONDS: Final = 8
-FEED_VIDEOS: Final = 15
+MAX_FEED_VIDEOS: Final = 15
 """As many as a feed shows; a first poll by the Data API takes no more."""
-PAGE_BYTES: Final = 3 * 1024 * 1024
+MAX_PAGE_BYTES: Final = 3 * 1024 * 1024
 MAX_REDIRECTS: Final = 3
 BLOCKED_WAIT: Final = timedelta(hours=1)
-LONGEST_WAIT: Final = timedelta(hours=24)
+MAX_WAIT: Final = timedelta(hours=24)
 
 PLAYLIST_PAGES: Final = 4
-"""Pages of 50 that are read of a playlist, whose newest may stand anywhere in it."""
-_OUTAGE: Final = Note(
+"""Pages of 50 that are read of a playlist, whose newest videos may stand anywhere in it."""
+_FEED_OUTAGE_NOTE: Final = Note(
     "feed_outage", "YouTube's feed doesn't answer at the moment; the list comes from the Data API."
 )
-_CUT_OFF: Final = Note(
+_PLAYLIST_CUT_OFF_NOTE: Final = Note(
     "playlist_cut_off",
     "YouTube's feed shows the first 15 videos of a playlist only. Where new ones are added at its end, they are seen "
     "only with a key of the Data API, which the operator sets as YOUTUBE_API_KEY.",
 )
 
-_COUNTS: Final = re.compile(rb"<media:(?:statistics|starRating)\b[^<>]{0,200}/>")
-_DELETED: Final = re.compile(
+_CHANGING_COUNTS: Final = re.compile(rb"<media:(?:statistics|starRating)\b[^<>]{0,200}/>")
+_DELETED_ENTRY: Final = re.compile(
     rb"""<at:deleted-entry\b[^<>]{0,300}\bref=["']yt:video:([A-Za-z0-9_-]{11})["']"""
 )
 _ENTRY_ID: Final = re.compile(r"yt:video:([A-Za-z0-9_-]{11})(?:\||$)")
-_CHANNEL_OF_PAGE: Final = (
+_CHANNEL_ID_PATTERNS: Final = (
     re.compile(r"""<link rel="canonical" href="https://www\.youtube\.com/channel/(UC[A-Za-z0-9_-]{22})">"""),
     re.compile(r""""externalId":"(UC[A-Za-z0-9_-]{22})\""""),
 )
 
 
-_PAGES: Final = {"handle": "", "user": "user/", "custom": "c/"}
-"""Where the page of a name is, of the kinds whose channel has to be found."""
-_BY: Final = {"handle": "forHandle", "user": "forUsername"}
+_PAGE_PATHS: Final = {"handle": "", "user": "user/", "custom": "c/"}
+"""The paths of pages of names, by the kinds whose channel has to be found."""
+_API_PARAMETERS: Final = {"handle": "forHandle", "user": "forUsername"}
 
 
 @dataclass(frozen=True)
 class FollowedAddress:
-    """What the source follows: a channel, a playlist or a video by its id, or a name whose channel has to be found.
+    """A channel, a playlist or a video by its id, or a name, which the source follows.
 
     `kind` is `channel`, `playlist`, `video`, `handle`, or `user` or `custom` for the name of an old address.
+    The channel of a name has to be found.
     """
 
     kind: str
@@ -75,14 +76,17 @@ class FollowedAddress:
 
     @property
     def called(self) -> str:
+        """The name as it is called in messages."""
         return f"handle {self.name}" if self.kind == "handle" else f"name {self.name}"
 
 
 @dataclass(frozen=True)
 class VideoListing:
-    """Videos, newest first. `by` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last time.
+    """Videos, newest first.
 
-    `is_usual` is False where the list comes by another door than at other polls: its wording may differ then.
+    `by` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last
+    time. `is_usual` is False where the list comes from elsewhere than at other polls: its wording may differ
+    then.
     """
 
     by: str
@@ -97,7 +101,10 @@ class VideoListing:
 
 @dataclass(frozen=True)
 class Finder:
-    """Asks YouTube for lists. `api` is None where the operator gave no key, or where it has to be left alone."""
+    """Reads lists from YouTube.
+
+    `api` is `None` where the operator gave no key, or where it has to be left alone.
+    """
 
     http: Client
     base: str
@@ -105,11 +112,14 @@ class Finder:
     now: datetime
 
     def list_videos(self, place: FollowedAddress, memory: YouTubeMemory) -> VideoListing:
-        """Raises `TryLater`, and `Refused` where the place is known not to exist."""
+        """Return the videos of a place.
+
+        Raises `TryLater`, and `Refused` where the place is known not to exist.
+        """
         if place.kind == "video":
-            return self._single(place.name, memory)
-        if place.kind in _PAGES and not memory.channel_id:
-            memory.channel_id = self._channel_of(place)
+            return self._single_video(place.name, memory)
+        if place.kind in _PAGE_PATHS and not memory.channel_id:
+            memory.channel_id = self._find_channel(place)
         channel = place.name if place.kind == "channel" else memory.channel_id
         query = f"channel_id={channel}" if channel else f"playlist_id={place.name}"
         if self.api is not None and not channel:
@@ -119,53 +129,56 @@ class Finder:
                 if error.code == "not_found":
                     message = "YouTube knows no such playlist, or hides it. Check the playlist's address."
                     raise TryLater(message, code="not_found") from error
-                found = self._by_feed(query, channel, memory)
-                return replace(found, is_usual=False, notes=(Note(error.code, str(error)),))
+                listing = self._by_feed(query, channel, memory)
+                return replace(listing, is_usual=False, notes=(Note(error.code, str(error)),))
         try:
-            found = self._by_feed(query, channel, memory)
+            listing = self._by_feed(query, channel, memory)
         except TryLater as feed_error:
             if self.api is None or feed_error.code == "not_found":
                 raise
-            return self._instead(self.api, f"UU{channel.removeprefix('UC')}", memory, feed_error)
-        is_cut_off = len(found.videos) >= FEED_VIDEOS or (found.by == "same" and memory.floor > 0)
-        return found if channel or not is_cut_off else replace(found, notes=(_CUT_OFF,))
+            return self._by_api_instead(self.api, f"UU{channel.removeprefix('UC')}", memory, feed_error)
+        is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS or (listing.by == "same" and memory.floor > 0)
+        return listing if channel or not is_cut_off else replace(listing, notes=(_PLAYLIST_CUT_OFF_NOTE,))
 
     def is_there(self, video_id: str) -> bool:
-        """Whether YouTube still shows a video to everybody, by oEmbed; True also where it doesn't say."""
+        """Return whether YouTube still shows a video to everybody, by oEmbed; True where it doesn't say."""
         try:
-            response = self.http.get(_oembed(self.base, video_id), timeout=PAGE_SECONDS, max_bytes=PAGE_BYTES)
+            response = self.http.get(
+                _oembed_url(self.base, video_id), timeout=PAGE_SECONDS, max_bytes=MAX_PAGE_BYTES
+            )
         except OutboundError:
             return True
         return not _is_hidden(response)
 
-    def _single(self, video_id: str, memory: YouTubeMemory) -> VideoListing:
-        """One video by oEmbed, which knows its title and its channel; none where it was taken back since."""
-        response = self._get(_oembed(self.base, video_id), PAGE_SECONDS, "The video")
+    def _single_video(self, video_id: str, memory: YouTubeMemory) -> VideoListing:
+        """Return one video by oEmbed, which knows its title and its channel; none where it was taken back."""
+        response = self._get(_oembed_url(self.base, video_id), PAGE_SECONDS, "The video")
         if _is_hidden(response):
             if memory.begun:
                 return VideoListing("video", title=memory.title)
             message = "YouTube shows no such video to everybody. Check the video's address."
             raise TryLater(message, code="not_found", platform_status=response.status)
         try:
-            told = json.loads(response.body) if response.status == 200 else None
+            answer = json.loads(response.body) if response.status == 200 else None
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            answer = None
+        if not isinstance(answer, dict):
             message = (
                 f"YouTube answered with status {response.status} for the video; it is asked again by itself."
             )
             raise TryLater(message, code="video_unreadable", platform_status=response.status)
-        title, channel = (str(told.get(name) or "") for name in ("title", "author_name"))
+        title, channel = (str(answer.get(name) or "") for name in ("title", "author_name"))
         return VideoListing("video", videos=(YouTubeVideo(video_id, title, channel=channel),), title=title)
 
     # --- The feed ---
 
     def _by_feed(self, query: str, channel: str, memory: YouTubeMemory) -> VideoListing:
+        """Return the videos of the feed. Raises `TryLater`."""
         response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
         if response.status != 200:
-            raise self._feed_failure(response, channel)
-        _refuse_page(response)
-        digest = hashlib.sha256(_COUNTS.sub(b"", response.body)).hexdigest()
+            raise self._failure_of_feed(response, channel)
+        _raise_if_page(response)
+        digest = hashlib.sha256(_CHANGING_COUNTS.sub(b"", response.body)).hexdigest()
         if digest == memory.digest:
             return VideoListing("same", title=memory.title, digest=digest)
         try:
@@ -174,18 +187,19 @@ class Finder:
             message = "YouTube answered with something that is not a feed; it will be asked again later."
             raise TryLater(message, code="feed_unreadable") from error
         entries = [entry_of(record, identity=record["id"], now=self.now) for record in document.records]
-        videos = {video.id: video for entry in entries if (video := _video_of(entry)) is not None}
-        strangers = sum(1 for entry in entries if _video_of(entry) is None)
+        videos = {video.id: video for entry in entries if (video := _entry_to_video(entry)) is not None}
+        unreadable = sum(1 for entry in entries if _entry_to_video(entry) is None)
         return VideoListing(
             "feed",
             videos=tuple(videos.values()),
             title=document.title,
             digest=digest,
-            deleted=frozenset(found.decode() for found in _DELETED.findall(response.body)),
-            malformed=document.malformed + strangers,
+            deleted=frozenset(video_id.decode() for video_id in _DELETED_ENTRY.findall(response.body)),
+            malformed=document.malformed + unreadable,
         )
 
-    def _feed_failure(self, response: Response, channel: str) -> TryLater:
+    def _failure_of_feed(self, response: Response, channel: str) -> TryLater:
+        """Return the plug-in error for a response without a feed."""
         status = response.status
         if status in {401, 403, 429}:
             message = (
@@ -207,6 +221,7 @@ class Finder:
         return TryLater(message, code="feed_outage", after=_retry_after(response), platform_status=status)
 
     def _is_no_channel(self, channel: str) -> bool:
+        """Return whether the channel's page doesn't exist either."""
         try:
             response = self.http.get(
                 f"{self.base}/channel/{channel}", timeout=PAGE_SECONDS, max_bytes=65_536, truncate=True
@@ -215,19 +230,21 @@ class Finder:
             return False
         return response.status == 404
 
-    def _get(self, url: str, seconds: float, what: str, *, truncate: bool = False) -> Response:
-        limit = PAGE_BYTES if truncate else FEED_BYTES
+    def _get(self, url: str, seconds: float, subject: str, *, truncate: bool = False) -> Response:
+        """Fetch an address. Raises `TryLater`."""
+        limit = MAX_PAGE_BYTES if truncate else FEED_BYTES
         try:
             return self.http.get(
                 url, timeout=seconds, max_bytes=limit, max_redirects=MAX_REDIRECTS, truncate=truncate
             )
         except OutboundError as error:
-            message = f"{what} could not be fetched from YouTube: {error}"
+            message = f"{subject} could not be fetched from YouTube: {error}"
             raise TryLater(message, code=error.code) from error
 
     # --- The Data API ---
 
     def _by_api(self, api: DataApi, playlist: str, memory: YouTubeMemory, *, pages: int) -> VideoListing:
+        """Return the newest videos by the Data API. Raises `ApiFailed`."""
         try:
             videos = api.videos_of(playlist, pages=pages, now=self.now)
         except ApiFailed as error:
@@ -237,8 +254,8 @@ class Finder:
         oldest = datetime.min.replace(tzinfo=UTC)
         videos.sort(key=lambda video: video.listed_at or oldest, reverse=True)
         if not memory.begun:
-            return VideoListing("api", videos=tuple(videos[:FEED_VIDEOS]), title=_channel_name(videos))
-        # Older ones may never have been in a feed; they are no news.
+            return VideoListing("api", videos=tuple(videos[:MAX_FEED_VIDEOS]), title=_channel_name(videos))
+        # Older ones may never have been in a feed; they don't count as new.
         begun = datetime.fromtimestamp(memory.begun, tz=UTC)
         videos = [
             video
@@ -249,43 +266,46 @@ class Finder:
         ]
         return VideoListing("api", videos=tuple(videos), title=memory.title)
 
-    def _instead(
+    def _by_api_instead(
         self, api: DataApi, uploads: str, memory: YouTubeMemory, feed_error: TryLater
     ) -> VideoListing:
+        """Return the list by the Data API where the feed failed. Raises `TryLater`."""
         try:
-            found = self._by_api(api, uploads, memory, pages=1)
+            listing = self._by_api(api, uploads, memory, pages=1)
         except ApiFailed as error:
             after = error.until - self.now if error.until else feed_error.after
             message = f"{feed_error.message} {error}"
-            after = min(after, LONGEST_WAIT) if after else None
+            after = min(after, MAX_WAIT) if after else None
             raise TryLater(message, code=error.code, after=after) from error
-        return replace(found, is_usual=False, notes=(_OUTAGE,))
+        return replace(listing, is_usual=False, notes=(_FEED_OUTAGE_NOTE,))
 
     # --- Handles ---
 
-    def _channel_of(self, place: FollowedAddress) -> str:
-        # The Data API knows no names of the kind /c/….
+    def _find_channel(self, place: FollowedAddress) -> str:
+        """Return the id of a name's channel. Raises `Refused` and `TryLater`."""
+        # The Data API can't look up names of the kind /c/….
         if self.api is not None and place.kind != "custom":
             try:
-                found = self.api.channel_of(place.name, by=_BY[place.kind], now=self.now)
+                channel_id = self.api.channel_of(place.name, by=_API_PARAMETERS[place.kind], now=self.now)
             except ApiFailed:
-                return self._channel_of_page(place)
-            if found:
-                return found
+                return self._find_channel_on_page(place)
+            if channel_id:
+                return channel_id
             message = f"YouTube knows no channel with the {place.called}. Check how it is written."
             raise Refused(message, code="not_found", field=f"config.{place.kind}")
-        return self._channel_of_page(place)
+        return self._find_channel_on_page(place)
 
-    def _channel_of_page(self, place: FollowedAddress) -> str:
-        url = f"{self.base}/{_PAGES[place.kind]}{quote(place.name, safe='@')}"
+    def _find_channel_on_page(self, place: FollowedAddress) -> str:
+        """Return the channel's id from the name's page. Raises `TryLater`."""
+        url = f"{self.base}/{_PAGE_PATHS[place.kind]}{quote(place.name, safe='@')}"
         response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
         if response.status == 404:
             message = f"YouTube knows no channel with the {place.called}. Check how it is written."
             raise TryLater(message, code="not_found", platform_status=404)
-        _refuse_consent(response)
+        _raise_if_consent(response)
         text = response.body.decode(errors="replace")
-        for form in _CHANNEL_OF_PAGE:
-            match = form.search(text)
+        for pattern in _CHANNEL_ID_PATTERNS:
+            match = pattern.search(text)
             if response.status == 200 and match:
                 return match[1]
         message = (
@@ -295,20 +315,22 @@ class Finder:
         raise TryLater(message, code="handle_unreadable", platform_status=response.status)
 
 
-def _oembed(base: str, video_id: str) -> str:
+def _oembed_url(base: str, video_id: str) -> str:
+    """Return the oEmbed address of a video."""
     return f"{base}/oembed?format=json&url={quote(watch_address(video_id), safe='')}"
 
 
 def _is_hidden(response: Response) -> bool:
-    """Whether an answer of oEmbed's says that not everybody sees the video."""
+    """Return whether oEmbed's answer says that not everybody sees the video."""
     if response.status != 200:
         return response.status in {400, 401, 403, 404}
-    # It has said "Forbidden" of private videos under status 200 too.
+    # YouTube has answered "Forbidden" for private videos under status 200, too.
     return response.body.strip().startswith((b"Forbidden", b"Unauthorized", b"Not Found"))
 
 
-def _refuse_page(response: Response) -> None:
-    _refuse_consent(response)
+def _raise_if_page(response: Response) -> None:
+    """Raise `TryLater` where the answer is a web page instead of a feed."""
+    _raise_if_consent(response)
     start = response.body[:2000].lower()
     if b"<html" in start or b"<!doctype html" in start:
         message = (
@@ -317,7 +339,8 @@ def _refuse_page(response: Response) -> None:
         raise TryLater(message, code="blocked", after=BLOCKED_WAIT)
 
 
-def _refuse_consent(response: Response) -> None:
+def _raise_if_consent(response: Response) -> None:
+    """Raise `TryLater` where YouTube asks for consent to cookies."""
     is_consent = (
         "//consent.youtube.com" in response.url or b'action="https://consent.youtube.com' in response.body
     )
@@ -330,13 +353,13 @@ def _refuse_consent(response: Response) -> None:
 
 
 def _retry_after(response: Response) -> timedelta | None:
-    written = response.headers.get("Retry-After", "").strip()
-    return (
-        min(timedelta(seconds=int(written)), LONGEST_WAIT) if re.fullmatch(r"[0-9]{1,9}", written) else None
-    )
+    """Return the wait that `Retry-After` names; `None` without one."""
+    value = response.headers.get("Retry-After", "").strip()
+    return min(timedelta(seconds=int(value)), MAX_WAIT) if re.fullmatch(r"[0-9]{1,9}", value) else None
 
 
-def _video_of(entry: Entry) -> YouTubeVideo | None:
+def _entry_to_video(entry: Entry) -> YouTubeVideo | None:
+    """Return a feed's entry as a video; `None` where it is none."""
     match = _ENTRY_ID.match(entry.external_id or "")
     if match is None:
         return None
@@ -350,4 +373,5 @@ def _video_of(entry: Entry) -> YouTubeVideo | None:
 
 
 def _channel_name(videos: list[YouTubeVideo]) -> str:
+    """Return the channel's name; empty without videos."""
     return videos[0].channel if videos else ""

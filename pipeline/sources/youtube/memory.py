@@ -1,4 +1,4 @@
-"""What a YouTube source remembers from poll to poll: what it listed, what waits, and whom to leave alone until when."""
+"""Stores what a YouTube source remembers: what it listed, what waits, and what is left alone until when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MAX_WAITING: Final = 50
 
 @dataclass
 class YouTubeRecord:
-    """A video that was listed: `fate` is `given`, `left_out` or `withdrawn`; moments are seconds since 1970."""
+    """A video that was listed.
+
+    `fate` is `given`, `left_out` or `withdrawn`; times are seconds since 1970.
+    """
 
     fingerprint: str
     fate: str
@@ -29,9 +32,9 @@ class YouTubeRecord:
 
 @dataclass
 class UpcomingVideo:
-    """A video that is listed later: `next` is when to look again, `first` when it was first seen.
+    """A video that is given later.
 
-    `why` is `live` or `captions`.
+    `next` is when to check it again, `first` when it was first seen; `why` is `live` or `captions`.
     """
 
     video: YouTubeVideo
@@ -43,9 +46,10 @@ class UpcomingVideo:
 
 @dataclass
 class YouTubeMemory:
-    """`begun` is the moment of the first poll, 0 before it; `digest` is of the feed that was last read.
+    """The memory of one source.
 
-    `floor` is when the oldest video of the first poll was published, 0 where the list was shown whole; `told` is how
+    `begun` is the moment of the first poll, 0 before it; `digest` is of the feed that was last read. `floor`
+    is when the oldest video of the first poll was published, 0 where the list was complete; `told` is how
     many notes the last poll brought.
     """
 
@@ -64,34 +68,35 @@ class YouTubeMemory:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, place: str) -> YouTubeMemory:
-        """What the state says; nothing where it speaks of another channel or list."""
+        """Return the memory in a stored state; empty where it is of another channel or list."""
         if state.get("place") != place:
             return cls(place)
         memory = cls(place)
         for name in ("channel_id", "title", "digest"):
-            setattr(memory, name, _text(state.get(name)))
+            setattr(memory, name, _string(state.get(name)))
         for name in ("begun", "floor", "captions_after", "api_after", "checked", "told"):
-            setattr(memory, name, _count(state.get(name)))
-        for video_id, kept in _members(state.get("records")):
+            setattr(memory, name, _positive_int(state.get(name)))
+        for video_id, stored in _videos_in(state.get("records")):
             memory.records[video_id] = YouTubeRecord(
-                fingerprint=_text(kept.get("fingerprint")),
-                fate=_text(kept.get("fate")),
-                has_captions=kept.get("has_captions") is True,
-                published=_count(kept.get("published")),
-                missing=_count(kept.get("missing")),
-                is_unlisted=kept.get("is_unlisted") is True,
+                fingerprint=_string(stored.get("fingerprint")),
+                fate=_string(stored.get("fate")),
+                has_captions=stored.get("has_captions") is True,
+                published=_positive_int(stored.get("published")),
+                missing=_positive_int(stored.get("missing")),
+                is_unlisted=stored.get("is_unlisted") is True,
             )
-        for video_id, kept in _members(state.get("waiting")):
+        for video_id, stored in _videos_in(state.get("waiting")):
             memory.waiting[video_id] = UpcomingVideo(
-                YouTubeVideo.of_json(video_id, kept),
-                why=_text(kept.get("why")),
-                first=_count(kept.get("first")),
-                next=_count(kept.get("next")),
-                tries=_count(kept.get("tries")),
+                YouTubeVideo.from_json(video_id, stored),
+                why=_string(stored.get("why")),
+                first=_positive_int(stored.get("first")),
+                next=_positive_int(stored.get("next")),
+                tries=_positive_int(stored.get("tries")),
             )
         return memory
 
     def as_state(self) -> dict[str, Any]:
+        """Return the memory as JSON to store, cut to its bounds."""
         newest = sorted(self.records.items(), key=lambda pair: pair[1].published, reverse=True)[:MAX_RECORDS]
         waiting = list(self.waiting.items())[:MAX_WAITING]
         return {
@@ -108,28 +113,33 @@ class YouTubeMemory:
             "records": {video_id: dict(vars(record)) for video_id, record in newest},
             "waiting": {
                 video_id: {
-                    **one.video.as_json(),
-                    "why": one.why,
-                    "first": one.first,
-                    "next": one.next,
-                    "tries": one.tries,
+                    **upcoming.video.as_json(),
+                    "why": upcoming.why,
+                    "first": upcoming.first,
+                    "next": upcoming.next,
+                    "tries": upcoming.tries,
                 }
-                for video_id, one in waiting
+                for video_id, upcoming in waiting
             },
         }
 
 
-def _text(value: object) -> str:
+def _string(value: object) -> str:
+    """Return a string; "" for any other value."""
     return value if isinstance(value, str) else ""
 
 
-def _count(value: object) -> int:
+def _positive_int(value: object) -> int:
+    """Return a positive integer; 0 for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _members(value: object) -> list[tuple[str, Mapping[str, Any]]]:
+def _videos_in(value: object) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the stored objects of videos with their ids."""
     if not isinstance(value, dict):
         return []
     return [
-        (key, one) for key, one in value.items() if VIDEO_ID.fullmatch(str(key)) and isinstance(one, dict)
+        (key, stored)
+        for key, stored in value.items()
+        if VIDEO_ID.fullmatch(str(key)) and isinstance(stored, dict)
     ]

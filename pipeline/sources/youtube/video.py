@@ -1,4 +1,4 @@
-"""A video of YouTube as the sources know it, and what is told of it."""
+"""Defines a YouTube video as the sources know it, and the details that the Data API adds."""
 
 from __future__ import annotations
 
@@ -12,22 +12,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SITE: Final = "https://www.youtube.com"
-LATEST: Final = 4_000_000_000
-"""Seconds since 1970 of a year that a calendar can still write."""
+LATEST_SECONDS: Final = 4_000_000_000
+"""Seconds since 1970 of a year that `datetime` can still hold."""
 VIDEO_ID: Final = re.compile(r"[A-Za-z0-9_-]{11}")
 THUMBNAIL: Final = "https://i.ytimg.com/vi/{video_id}/hqdefault.jpg"
-"""Every video has one of this name; it is the one that the channel feeds name."""
+"""Every video has a picture of this name; channel feeds name it."""
 MAX_DESCRIPTION_CHARACTERS: Final = 5000
-"""YouTube's own limit (developers.google.com/youtube/v3/docs/videos, `snippet.description`, read in November 2026)."""
+"""YouTube's own limit.
 
-_ADDRESS: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
+developers.google.com/youtube/v3/docs/videos, `snippet.description`, read in November 2026.
+"""
+
+_WEB_ADDRESS: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
 _HASHTAGS_ONLY: Final = re.compile(r"\s*(?:#[^\s#]+\s*)+")
-_CHAPTER: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\b")
+_CHAPTER_MARK: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\b")
 
 
 @dataclass(frozen=True)
 class YouTubeVideo:
-    """What a list says of one video. `listed_at` is when it came into the list, where the list says so."""
+    """A video as a list has it.
+
+    `listed_at` is when it came into the list, where the list says so.
+    """
 
     id: str
     title: str
@@ -38,19 +44,22 @@ class YouTubeVideo:
 
     @property
     def external_id(self) -> str:
+        """The id of the video's entry."""
         return f"yt:video:{self.id}"
 
     @property
     def url(self) -> str:
+        """The address of the video's page."""
         return watch_address(self.id)
 
     @property
     def fingerprint(self) -> str:
-        """Changes when title or description do, however white space is written."""
-        words = "\0".join(" ".join(text.split()) for text in (self.title, self.description))
-        return hashlib.sha256(words.encode()).hexdigest()[:16]
+        """A hash that changes when title or description do, however white space is written."""
+        normalized = "\0".join(" ".join(text.split()) for text in (self.title, self.description))
+        return hashlib.sha256(normalized.encode()).hexdigest()[:16]
 
     def as_json(self) -> dict[str, Any]:
+        """Return the video as JSON to store."""
         return {
             "title": self.title,
             "description": self.description,
@@ -59,21 +68,22 @@ class YouTubeVideo:
         }
 
     @classmethod
-    def of_json(cls, video_id: str, kept: Mapping[str, Any]) -> YouTubeVideo:
-        published = kept.get("published")
-        is_moment = isinstance(published, int) and 0 < published < LATEST
+    def from_json(cls, video_id: str, stored: Mapping[str, Any]) -> YouTubeVideo:
+        """Return a stored video."""
+        published = stored.get("published")
+        is_moment = isinstance(published, int) and 0 < published < LATEST_SECONDS
         return cls(
             id=video_id,
-            title=str(kept.get("title", "")),
-            description=str(kept.get("description", "")),
+            title=str(stored.get("title", "")),
+            description=str(stored.get("description", "")),
             published_at=datetime.fromtimestamp(published or 0, tz=UTC) if is_moment else None,
-            channel=str(kept.get("channel", "")),
+            channel=str(stored.get("channel", "")),
         )
 
 
 @dataclass(frozen=True)
 class Details:
-    """What only the Data API says of a video. `live` is `none`, `live` or `upcoming`."""
+    """The details that only the Data API has. `live` is `none`, `live` or `upcoming`."""
 
     duration_seconds: int | None = None
     live: str = "none"
@@ -84,14 +94,15 @@ class Details:
 
 
 def watch_address(video_id: str) -> str:
+    """Return the address of a video's page."""
     return f"{SITE}/watch?v={video_id}"
 
 
 def prose_of(description: str) -> str:
-    """What a description says in words: without lines of links, of hashtags alone and of chapter marks."""
-    kept = [
+    """Return a description without lines of links, of hashtags alone and of chapter marks."""
+    lines = [
         line.strip()
         for line in description[:MAX_DESCRIPTION_CHARACTERS].splitlines()
-        if not (_ADDRESS.search(line) or _HASHTAGS_ONLY.fullmatch(line) or _CHAPTER.match(line))
+        if not (_WEB_ADDRESS.search(line) or _HASHTAGS_ONLY.fullmatch(line) or _CHAPTER_MARK.match(line))
     ]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -23,7 +23,7 @@ from pipeline.models import Event, GeneratedItem, Outlet, Publication, Simulated
 from pipeline.outlets import simulated_server
 from pipeline.outlets.outlet_client import account_of, connect
 from pipeline.outlets.simulated_server import SimulatedServer
-from pipeline.platforms.simulated import BASE_URL, SCRIPT_WORDS, TEXT_LIMIT, made_up_metrics
+from pipeline.platforms.simulated import BASE_URL, MAX_TEXT_CHARACTERS, SCRIPT_WORDS, made_up_metrics
 from pipeline.publish import reconciliation
 from pipeline.publish import send as sending
 from pipeline.publish import steps as publish_steps
@@ -93,7 +93,9 @@ def test_server_plays_its_script_call_by_call_and_then_says_ok(server):
 
 
 def test_server_refuses_what_is_too_long_whatever_the_script_says(server):
-    assert [post(server, body="x" * length).status for length in (TEXT_LIMIT, TEXT_LIMIT + 1)] == [201, 422]
+    assert [
+        post(server, body="x" * length).status for length in (MAX_TEXT_CHARACTERS, MAX_TEXT_CHARACTERS + 1)
+    ] == [201, 422]
 
 
 def test_server_that_fell_silent_cannot_be_asked(server):

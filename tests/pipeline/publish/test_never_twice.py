@@ -191,7 +191,7 @@ def play(world: World, number: int, trial: Trial, patch: pytest.MonkeyPatch) -> 
 def test_no_death_and_no_lost_call_makes_two_posts(
     world: World, monkeypatch: pytest.MonkeyPatch, record_property: Any
 ) -> None:
-    monkeypatch.setattr(http_calls, "SECONDS", 0.4)
+    monkeypatch.setattr(http_calls, "TIMEOUT_SECONDS", 0.4)
     monkeypatch.setattr(http_calls, "UPLOAD_SECONDS", 0.4)
     platform = world.case.platform
     is_provable = platform.idempotency in KEEPS_FROM_DOUBLING or world.case.finds_what_was_sent
