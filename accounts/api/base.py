@@ -43,7 +43,7 @@ class WorkspaceResource(Resource):
 
         Raises `PayloadTooLarge`.
         """
-        return raw_body(request, most=self.body_limit)
+        return raw_body(request, max_bytes=self.body_limit)
 
     @property
     def caller(self) -> Caller:

@@ -42,8 +42,8 @@ def proof_milliseconds(case: dict[str, Any], source: str, rounds: int) -> tuple[
     """Return the milliseconds of a source's first draft, and of a further one: the least of some rounds."""
     first, further = [], []
     for _ in range(rounds):
-        forget_numbers()
-        names._known.cache_clear()  # noqa: SLF001  a draft whose source was never read
+        clear_number_cache()
+        names._index_known_texts.cache_clear()  # noqa: SLF001  a draft whose source was never read
         started = thread_time()
         prove(case, source)
         first.append(thread_time() - started)

@@ -37,7 +37,7 @@ def back_up(path: Path) -> None:
     """
     if unfinished_restore.is_half_restored():
         raise backup_archive.UnusableBackup(unfinished_restore.MESSAGE)
-    refusal = media_root_id.claim()
+    refusal = media_root_id.claim_folder()
     if refusal:
         # Otherwise the backup would hold a database without its files.
         raise backup_archive.UnusableBackup(refusal)

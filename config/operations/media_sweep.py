@@ -173,9 +173,9 @@ def _inspect_folder(current: SweepRound, folder: Path, now: datetime) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         return
     paths = list(_files(folder))
-    complete = [path for path in paths if path.suffix != files.PART]
+    complete = [path for path in paths if path.suffix != files.PARTIAL_SUFFIX]
     for path in paths:
-        if path.suffix == files.PART and _is_older(path, limits.MEDIA_PARTS_KEPT, now):
+        if path.suffix == files.PARTIAL_SUFFIX and _is_older(path, limits.MEDIA_PARTS_KEPT, now):
             path.unlink(missing_ok=True)
             crash_point("retention.unlinked")
     unreferenced = _unreferenced(
@@ -236,7 +236,7 @@ def _empty_trash_folder(folder: Path, now: datetime) -> None:
     for path in list(_complete_files(folder)):
         name = str(path.relative_to(files.trash_folder()))
         if name in referenced:
-            files.bring_back(name)
+            files.restore_from_trash(name)
         # A restored file is no longer here, and fails this test.
         if _is_older(path, limits.MEDIA_TRASH_KEPT, now):
             path.unlink(missing_ok=True)
@@ -278,7 +278,7 @@ def _remove_if_abandoned(folder: Path, now: datetime) -> None:
 
 
 def _complete_files(folder: Path) -> Iterator[Path]:
-    return (path for path in _files(folder) if path.suffix != files.PART)
+    return (path for path in _files(folder) if path.suffix != files.PARTIAL_SUFFIX)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -220,7 +220,7 @@ def _move_media(stage: Path) -> None:
     If it is killed in between, the next run unpacks everything again.
     """
     for path in settings.MEDIA_ROOT.iterdir():
-        if path != stage and path.name != media_root_id.MARK:
+        if path != stage and path.name != media_root_id.ID_FILE:
             _remove(path)
     crash_point("restore.cleared")
     unpacked = stage / backup_archive.MEDIA

@@ -131,7 +131,7 @@ _FRAME_URL: Final = "{}/media/{}/{}"
 
 def _serialize_storyboard(row: GeneratedItem, stored: storyboards.StoredStoryboard) -> dict[str, Any]:
     board = stored.board
-    texts = storyboard_edits.texts(board)
+    texts = storyboard_edits.editable_texts(board)
     frames = [_FRAME_URL.format(settings.PUBLIC_URL, part.secret, part.name) for part in stored.frames]
     return {
         "generated_item": ids.encode("gen", row.pk),
@@ -146,7 +146,7 @@ def _serialize_storyboard(row: GeneratedItem, stored: storyboards.StoredStoryboa
                 "texts": [
                     {
                         "name": part.name,
-                        "words": storyboard_edits.plain(part.words),
+                        "words": storyboard_edits.normalize_text(part.words),
                         "overlays": list(part.overlays),
                     }
                     for part in texts

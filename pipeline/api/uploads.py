@@ -78,7 +78,7 @@ class UploadView(PipelineResource):
             received,
             test=self.caller.test,
             actor=self.caller.actor,
-            judged=self.judged,
+            inspected=self.judged,
         )
         body = payloads.upload(payloads.row_of(row))
         # No Location header: an upload can't be read, only named in a raw item by its id.

@@ -282,7 +282,7 @@ class Looker:
         shots_by_span = dict(self._generation.answers.get(SHOTS, {}))
         span_key = f"{span.name} {span.start} {span.end}"
         if span_key not in shots_by_span:
-            if not self._hold(timedelta(seconds=shot_process.longest(span) + settings.LEASE_SECONDS)):
+            if not self._hold(timedelta(seconds=shot_process.timeout_seconds(span) + settings.LEASE_SECONDS)):
                 raise LostLease
             shots_by_span[span_key] = [asdict(shot) for shot in shot_process.detect_shots(path, span)]
             store_answer(self._generation, self._generation.stage, **{SHOTS: shots_by_span})

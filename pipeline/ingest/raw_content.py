@@ -97,7 +97,9 @@ def rows_of(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
     """Return the raw item and its first body, neither saved; unset fields come from the source."""
-    transcript = source_media.body_with_transcript(workspace.pk, content.media, content.body, content.body_format)
+    transcript = source_media.body_with_transcript(
+        workspace.pk, content.media, content.body, content.body_format
+    )
     if transcript is not None:
         content = replace(content, body=transcript, body_format="text", body_hash="")
     body_format = content.body_format or format_of(content.body)

@@ -97,12 +97,12 @@ def _kit_value(number: int | None) -> str:
 
 
 def _to_square_png(upload: uploads.ReceivedFile) -> uploads.ReceivedFile:
-    if uploads.kind_of(upload) != "image":
+    if uploads.sniff_kind(upload) != "image":
         message = "A portrait is a picture: JPEG, PNG or WebP."
         raise Invalid.one("portrait", "not_a_picture", message)
     upload.file.seek(0)
     try:
-        data = square_png(upload.file.read(), SIDE, behind=_BEHIND)
+        data = square_png(upload.file.read(), SIDE, background=_BEHIND)
     except UnusablePicture as unusable:
         raise Invalid.one("portrait", unusable.code, unusable.message) from unusable
     return uploads.ReceivedFile(BytesIO(data), len(data), upload.name)

@@ -112,7 +112,11 @@ def restore_version(
         version = PersonaVersion.everywhere.filter(persona=row, number=number).first()
         if version is None:
             raise NotFound
-        new = {name: version.content[name] for name in VERSIONED_FIELDS if getattr(row, name) != version.content[name]}
+        new = {
+            name: version.content[name]
+            for name in VERSIONED_FIELDS
+            if getattr(row, name) != version.content[name]
+        }
         if not new:
             return row
         _write_version(row, new, by=by, now=now)

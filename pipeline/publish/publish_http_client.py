@@ -50,5 +50,5 @@ class OneCall(Client):
             message = "Another worker has taken the publication over."
             raise TimedOut(message)
         self._has_asked = True
-        options["timeout"] = min(options.get("timeout", http_calls.SECONDS), seconds_left)
+        options["timeout"] = min(options.get("timeout", http_calls.TIMEOUT_SECONDS), seconds_left)
         return self._client.request(method, url, **options)

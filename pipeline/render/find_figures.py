@@ -91,7 +91,7 @@ class Figure(NamedTuple):
 
 def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
     """Return the quantities written in digits, in order; dates, times, years and telephone numbers are left out."""
-    parsed = parse(text, language)
+    parsed = parse_numbers(text, language)
     language_code = language.partition("-")[0].lower() or parsed.language
     figures: list[Figure] = []
     range_end = -1

@@ -167,7 +167,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
 def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
     """Yield text that isn't visible: newly covered by an app's controls, or without glyphs."""
     covered = set(texts_outside(board)) - set(texts_outside(before))
-    for text in storyboard_edits.texts(board):
+    for text in storyboard_edits.editable_texts(board):
         field = f"{ROLE}.overlays[{text.overlays[0]}]"
         if any(words in text.words for words in covered):
             yield Detail(field, "outside", f"An app covers these words: “{text.words[:60]}”.")
@@ -272,7 +272,7 @@ def _shown_lines(
     lines_shown: dict[int, tuple[_TextKey, ...]] = {}
     used_keys: set[_TextKey] = set()
     for line_index, line in enumerate(lines):
-        candidates = by_words.get(storyboard_edits.plain(typeset(line.strip(), language)))
+        candidates = by_words.get(storyboard_edits.normalize_text(typeset(line.strip(), language)))
         if candidates:
             keys = next((keys for keys in candidates if used_keys.isdisjoint(keys)), candidates[0])
             lines_shown[line_index] = keys
@@ -283,9 +283,9 @@ def _shown_lines(
 def _texts_by_key(board: Storyboard) -> dict[_TextKey, str]:
     """Return the words of each text, in the order in which they appear."""
     texts: dict[_TextKey, str] = {}
-    for text in storyboard_edits.texts(board):
+    for text in storyboard_edits.editable_texts(board):
         number = sum(name == text.name for name, _ in texts)
-        texts[text.name, number] = storyboard_edits.plain(text.words)
+        texts[text.name, number] = storyboard_edits.normalize_text(text.words)
     return texts
 
 

@@ -94,7 +94,9 @@ def _clean_lateness(defaults: Defaults) -> Defaults:
         raise Invalid.one("late_policy", "unknown", _("Choose what becomes of what is late."))
     if defaults.late_policy == "publish":
         return replace(defaults, max_lateness_minutes=None)
-    minutes = DEFAULT_LATENESS_MINUTES if defaults.max_lateness_minutes is None else defaults.max_lateness_minutes
+    minutes = (
+        DEFAULT_LATENESS_MINUTES if defaults.max_lateness_minutes is None else defaults.max_lateness_minutes
+    )
     if not 1 <= minutes <= MAX_LATENESS_MINUTES:
         message = _("Give a number from 1 to %(most)d.") % {"most": MAX_LATENESS_MINUTES}
         raise Invalid.one("max_lateness_minutes", "out_of_range", message)

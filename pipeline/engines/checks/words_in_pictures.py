@@ -66,7 +66,7 @@ def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
     """Return every text on the screen or in the captions, each once."""
     texts: list[str] = []
     previous_name = ""
-    for text in storyboard_edits.texts(board):
+    for text in storyboard_edits.editable_texts(board):
         name = text.name.partition(" ")[0]
         if (previous_name, name) == ("figure", "of"):
             # What is counted stands below its number: "12" and "million crowns".
@@ -95,7 +95,7 @@ def _without_engine_text(
     state nothing.
     """
     engine_texts = {"", initials_of(persona.name), source_word(language)}
-    unique_texts = dict.fromkeys(storyboard_edits.plain(_LINE_END.sub("", text)) for text in texts)
+    unique_texts = dict.fromkeys(storyboard_edits.normalize_text(_LINE_END.sub("", text)) for text in texts)
     return tuple(text for text in unique_texts if text not in engine_texts and not _is_counter(text, pieces))
 
 
@@ -166,4 +166,4 @@ def _merge_checks(own: Check, other: Check | None) -> Check:
 
 def _comparable(words: str) -> str:
     """Return the words for comparison: typeset, cut into lines and cards, they equal the written ones."""
-    return "".join(fold(storyboard_edits.plain(words)).split())
+    return "".join(fold(storyboard_edits.normalize_text(words)).split())

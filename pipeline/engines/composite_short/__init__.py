@@ -241,7 +241,9 @@ def _check_length(draft: Draft, persona: PersonaCard) -> Check:
     words = sum(len(passage.split()) for passage in script.passages)
     summary = f"The script has {counted(words, 'word')}, and the film takes about {counted(round(seconds), 'second')}"
     if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
-        return Check("length", "failed", f"{summary}; {SECONDS[0]:.0f} to {SECONDS[1]:.0f} are possible.")
+        return Check(
+            "length", "failed", f"{summary}; {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f} are possible."
+        )
     if words > STORY_WORDS[1]:
         return Check("length", "warning", f"{summary}; up to {STORY_WORDS[1]} words are best.")
     return Check("length", "passed", f"{summary}.")

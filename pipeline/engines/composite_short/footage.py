@@ -53,7 +53,7 @@ def find_moments(
     words = outline.heard.words
     claim_by_word = list(_claims_by_word(script, claims))
     moments: list[float | None] = []
-    for piece in cut_pieces(words, outline.card, [PIECE[1]] * MAX_VISUALS):
+    for piece in cut_pieces(words, outline.card, [PIECE_SECONDS[1]] * MAX_VISUALS):
         middle = (piece.start + piece.end) / 2
         word_index = bisect_right([word.start for word in words], middle) - 1
         claim = claim_by_word[word_index] if 0 <= word_index < len(claim_by_word) else None
@@ -140,7 +140,7 @@ def fault_in(clips: Sequence[Any], material: FilmMaterial | None) -> str | None:
             return "Each clip names an upload, and of a video its start and end in seconds."
         span = _span_of(clip, name)
         if span is None:
-            return f"The part of {name} has a start and an end, {PIECE[0]:.0f} to {MAX_PART_SECONDS:.0f} seconds apart."
+            return f"The part of {name} has a start and an end, {PIECE_SECONDS[0]:.0f} to {MAX_PART_SECONDS:.0f} seconds apart."
         if any(_overlap(span, other) for other in earlier_spans):
             return f"The film would show the same of {name} twice."
         earlier_spans.append(span)
@@ -153,7 +153,7 @@ def _span_of(clip: Mapping[str, Any], name: str) -> VideoSpan | None:
     """Return the span of a clip; a still picture has no length. None for what is neither."""
     if "start" not in clip and "end" not in clip:
         return VideoSpan(name, 0.0, 0.0)
-    if not is_span(clip) or not PIECE[0] <= clip["end"] - clip["start"] <= MAX_PART_SECONDS:
+    if not is_span(clip) or not PIECE_SECONDS[0] <= clip["end"] - clip["start"] <= MAX_PART_SECONDS:
         return None
     return VideoSpan(name, float(clip["start"]), float(clip["end"]))
 
@@ -183,11 +183,11 @@ def _seconds(clip: Clip) -> float:
 def _parts(clip: Clip) -> list[VideoSpan]:
     """Return parts from all over the video, in order, each as long as any piece of a film takes."""
     seconds = _seconds(clip) - _TAIL_SECONDS
-    if seconds < PIECE[0]:
+    if seconds < PIECE_SECONDS[0]:
         return []
-    part_count = max(1, min(MAX_VISUALS, int(seconds / ROOM)))
+    part_count = max(1, min(MAX_VISUALS, int(seconds / MIN_VIDEO_SECONDS)))
     part_seconds = seconds / part_count
-    length = min(part_seconds, ROOM)
+    length = min(part_seconds, MIN_VIDEO_SECONDS)
     starts = (index * part_seconds + (part_seconds - length) / 2 for index in range(part_count))
     return [VideoSpan(clip.name, round(start, 2), round(start + length, 2)) for start in starts]
 
@@ -239,8 +239,10 @@ def _span_around(
     clip = material.spoken
     if second is None or clip is None:
         return None
-    start = round(min(max(second - _LEAD_SECONDS, 0.0), _seconds(clip) - _TAIL_SECONDS - ROOM), 2)
-    span = VideoSpan(clip.name, start, round(start + ROOM, 2))
+    start = round(
+        min(max(second - _LEAD_SECONDS, 0.0), _seconds(clip) - _TAIL_SECONDS - MIN_VIDEO_SECONDS), 2
+    )
+    span = VideoSpan(clip.name, start, round(start + MIN_VIDEO_SECONDS, 2))
     return span if start >= 0 and not any(_overlap(span, other) for other in used_spans) else None
 
 

@@ -279,8 +279,10 @@ def _check_length(draft: Draft) -> Check:
     seconds = narration.seconds_of(script)
     words = sum(count_words(passage) for passage in script.passages)
     summary = f"The script has {counted(words, 'word')} and takes about {counted(round(seconds), 'second')}"
-    if not SECONDS[0] - 3 <= seconds <= SECONDS[1] - 8:
-        return Check("length", "failed", f"{summary}; a film takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}.")
+    if not FILM_SECONDS[0] - 3 <= seconds <= FILM_SECONDS[1] - 8:
+        return Check(
+            "length", "failed", f"{summary}; a film takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."
+        )
     if not (STORY_WORDS[0] <= words <= STORY_WORDS[1] and GOOD_SECONDS[0] <= seconds + 2 <= GOOD_SECONDS[1]):
         best_length = f"{STORY_WORDS[0]} to {STORY_WORDS[1]} words in {GOOD_SECONDS[0]:.0f} to {GOOD_SECONDS[1]:.0f} seconds"
         return Check("length", "warning", f"{summary}; {best_length} are best.")

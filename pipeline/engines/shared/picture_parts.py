@@ -198,7 +198,7 @@ def lay_out_face(
         language=persona.language,
     )
     # The visible letters are centred in the disc, not their line.
-    left, top, right, bottom = ink(block)
+    left, top, right, bottom = ink_box(block)
     text_corner = (corner[0] + (size - left - right) / 2, corner[1] + (size - top - bottom) / 2)
     return [circle, DrawnText(round(text_corner[0], 2), round(text_corner[1], 2), block, on_disc, on_disc)]
 
@@ -283,7 +283,7 @@ class PictureLayout:
 
     def words(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
         """Place the block, moved aside if a letter's curve would reach into the margin."""
-        left, _, right, _ = ink(block)
+        left, _, right, _ = ink_box(block)
         x += max(0.0, MARGIN - x - left) - max(0.0, x + right - (self.width - MARGIN))
         return DrawnText(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
 

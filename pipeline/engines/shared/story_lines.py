@@ -58,7 +58,7 @@ def telling_of(draft: Draft) -> Telling:
     call = passages.pop() if len(passages) > 1 and _is_call(passages[-1]) else ""
     if len(lines) < _MIN_LINES or len(passages) > MAX_PASSAGES:
         message = (
-            f"A line each: the hook, one to {PASSAGES_MOST} passages, a call to action of at most {CALL_WORDS} words "
+            f"A line each: the hook, one to {MAX_PASSAGES} passages, a call to action of at most {CALL_WORDS} words "
             f"where there is one, the end card. The text has {counted(len(lines), 'line')}, {counted(len(passages), 'passage')} among them."
         )
         raise Refused(message, code="wrong_count")
