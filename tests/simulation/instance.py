@@ -370,7 +370,7 @@ class Instance:
             ):
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.
-            kill_switch._read.clear()
+            kill_switch._cache.clear()
             events._served_workspaces.clear()
             counters.drain()
             for cache in caches.all():
