@@ -40,6 +40,7 @@ from pipeline.pages.sources import actions as source_actions
 from pipeline.pages.sources import bulk_add
 from pipeline.pages.sources import create as source_create
 from pipeline.pages.sources import lanes as source_lanes
+from pipeline.pages.sources import listing as source_listing
 from pipeline.pages.sources import views as source_views
 from pipeline.pages.topics import views as topic_views
 
@@ -110,7 +111,7 @@ urlpatterns = [
     page_path("review/undo", review_actions.review_undo, "review_undo"),
     page_path("review/<gen:gen>", review_page.review_card, "review_card"),
     page_path("review/<gen:gen>/edit", review_edit.review_edit, "review_edit"),
-    page_path("sources/", source_views.sources, "sources_page"),
+    page_path("sources/", source_listing.sources, "sources_page"),
     page_path("sources/add", source_create.source_add, "source_add"),
     page_path("sources/add/choose", source_create.source_choose, "source_choose"),
     page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
