@@ -124,10 +124,12 @@ MAX_BURST_DEFAULT: Final = 20
 """New entries of one poll that become items at once; the rest are skipped and said so."""
 LINKS_AT_ONCE: Final = 10
 """Links that are pasted at Create at once."""
-SOURCES_AT_ONCE: Final = 100
+SOURCES_AT_ONCE: Final = 500
 """Addresses that a page adds as sources at once."""
 OPML_BYTES: Final = 1024 * 1024
 """Bytes of a feed reader's list."""
+OPML_FORM_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a form with such a list: up to there one that is too large is said on the page."""
 FIRST_POLL_NEWEST: Final = 5
 """Entries taken at a source's first poll where it doesn't say otherwise: a start, not a flood."""
 POLL_INTERVAL_MINUTES: Final = 60

@@ -116,6 +116,7 @@ urlpatterns = [
     page_path("sources/add/choose", source_create.source_choose, "source_choose"),
     page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
     page_path("sources/add/several", bulk_add.sources_several, "sources_several"),
+    page_path("sources/export", bulk_add.sources_export, "sources_export"),
     page_path("sources/add/several/undo", bulk_add.sources_several_undo, "sources_several_undo"),
     page_path(_SOURCE, source_views.source, "source_page"),
     page_path(f"{_SOURCE}/edit", source_actions.source_edit, "source_edit"),

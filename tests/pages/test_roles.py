@@ -110,6 +110,7 @@ PAGES = {
     "lane_add": "edit",
     "sources_several": "edit",
     "sources_several_undo": "edit",
+    "sources_export": "look",
     "source_edit": "edit",
     "source_pause": "edit",
     "source_poll_now": "edit",
