@@ -126,6 +126,8 @@ LINKS_AT_ONCE: Final = 10
 """Links that are pasted at Create at once."""
 SOURCES_AT_ONCE: Final = 500
 """Addresses that a page adds as sources at once."""
+SAVED_VIEWS: Final = 30
+"""Saved views of a workspace's list of items."""
 OPML_BYTES: Final = 1024 * 1024
 """Bytes of a feed reader's list."""
 OPML_FORM_BYTES: Final = 16 * 1024 * 1024
