@@ -52,7 +52,7 @@ OF_A_STRANGER = (
     "/docs/limits",
     "/nothing/here",
 )
-DOWNLOADS = ("subscribers_export", "analytics_csv")
+DOWNLOADS = ("subscribers_export", "sources_export", "analytics_csv")
 """A browser saves them, and shows no page."""
 
 
