@@ -124,10 +124,14 @@ MAX_BURST_DEFAULT: Final = 20
 """New entries of one poll that become items at once; the rest are skipped, which the log shows."""
 LINKS_AT_ONCE: Final = 10
 """Links that may be pasted at once at Create."""
-SOURCES_AT_ONCE: Final = 100
+SOURCES_AT_ONCE: Final = 500
 """Addresses that a page adds as sources at once."""
+SAVED_VIEWS: Final = 30
+"""Saved views of a workspace's list of items."""
 OPML_BYTES: Final = 1024 * 1024
 """Bytes of a feed reader's list."""
+OPML_FORM_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a form with such a list: up to there one that is too large is said on the page."""
 FIRST_POLL_NEWEST: Final = 5
 """Entries taken at a source's first poll unless it says otherwise: a start, not a flood."""
 POLL_INTERVAL_MINUTES: Final = 60

@@ -50,6 +50,7 @@ PREFIXES: Final = {
     "week_plan": "pln",
     "recurrence": "rec",
     "recurrence_turn": "rct",
+    "saved_view": "viw",
 }
 
 

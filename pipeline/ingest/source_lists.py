@@ -1,19 +1,20 @@
-"""Reads a list of addresses, or a feed reader's OPML file, and registers each as a source."""
+"""Says of each line of a list what would become of it, and registers the lines as sources."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
-from django.utils.translation import gettext_lazy
-from lxml import etree  # type: ignore[import-untyped, unused-ignore]
+from django.utils.translation import gettext as _
 
-from config.core import limits as core_limits
-from config.core.errors import AppError, Invalid
+from config.core.errors import AppError
 from pipeline import limits
 from pipeline.ingest import collect
+from pipeline.ingest.collect.source_validation import past_plan_message, sources_left
 from pipeline.ingest.pasted_url import reading_by_host
 from pipeline.models import Source
+from pipeline.text.links import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,59 +22,74 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from accounts.models import Workspace
-
-_ADDRESS_ATTRIBUTES: Final = ("xmlurl", "url", "htmlurl")
-"""Attributes of an outline that name an address, the best first: OPML 2.0's and other readers'."""
-_NAME_ATTRIBUTES: Final = ("title", "text")
-NO_FEEDS: Final = gettext_lazy(
-    "No feeds found in this file. Choose an OPML file exported from a feed reader."
-)
+    from pipeline.ingest.opml import ListedAddress
 
 
 @dataclass(frozen=True)
-class ListedAddress:
-    """A line of a list of addresses; `name` is empty where it has none."""
+class PlannedSource:
+    """What a line would become: `source` is the row that would be stored; None where there is it already, or a refusal."""
 
-    address: str
-    name: str = ""
+    number: int
+    listed: ListedAddress
+    source: Source | None = None
+    refusal: str = ""
 
 
 @dataclass
 class Registered:
-    """The result of a list.
-
-    `refused` has each refused address with the reason, for the person who gave the list.
-    """
+    """What became of a list; `refused` holds the lines that became nothing, with the reason."""
 
     added: list[UUID] = field(default_factory=list)
     known: int = 0
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[PlannedSource] = field(default_factory=list)
 
 
-def read_opml(data: bytes) -> list[ListedAddress]:
-    """Return the feeds of an OPML file in order. Raises `Invalid` at `file` where there are none."""
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
-    )
+def plan_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> list[PlannedSource]:
+    """What `register_all` would do with each line. Writes nothing, and fetches nothing."""
+    rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
+    known = {_key(kind, config) for kind, config in rows.values_list("type", "config")}
+    left = sources_left(workspace, test=False)
+    planned = []
+    for number, line in enumerate(listed, start=1):
+        row, refusal = _source_of(workspace, line, now=now)
+        if row is not None and _key(row.type, row.config) in known:
+            row = None
+        elif row is not None:
+            known.add(_key(row.type, row.config))
+            if left == 0:
+                row, refusal = None, past_plan_message(workspace)
+            elif left is not None:
+                left -= 1
+        planned.append(PlannedSource(number, line, row, refusal))
+    return planned
+
+
+def _source_of(workspace: Workspace, line: ListedAddress, *, now: datetime) -> tuple[Source | None, str]:
+    """A row that isn't stored, or why there is none."""
+    if not line.address:
+        return None, _("No address. Enter one such as https://example.org/news.")
     try:
-        root = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError:
-        root = None
-    by_address: dict[str, ListedAddress] = {}
-    for outline in root.iter("{*}outline", "outline") if root is not None else ():
-        attributes = {name.lower(): text.strip() for name, text in outline.attrib.items()}
-        address = _first_attribute(attributes, _ADDRESS_ATTRIBUTES)
-        if address:
-            name = _first_attribute(attributes, _NAME_ATTRIBUTES)
-            by_address.setdefault(address, ListedAddress(address, name[: core_limits.NAME_CHARACTERS]))
-    if not by_address:
-        raise Invalid.one("file", "no_feeds", str(NO_FEEDS))
-    return list(by_address.values())
+        reading = reading_by_host(line.address)
+        settings = collect.SourceSettings(
+            type=reading.type,
+            name=line.name,
+            config=reading.config,
+            first_poll={"newest": limits.FIRST_POLL_NEWEST},
+        )
+        return collect.checked(workspace, settings, test=False, now=now), ""
+    except AppError as error:
+        return None, _said(error)
 
 
-def _first_attribute(attributes: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return the first of these attributes that isn't empty; "" where all are."""
-    return next((attributes[name] for name in names if attributes.get(name)), "")
+def _said(error: AppError) -> str:
+    return " ".join(detail.message for detail in error.detail) or str(error)
+
+
+def _key(kind: str, config: Mapping[str, Any]) -> str:
+    """By which two sources read the same place, however its address is spelt."""
+    url = config.get("url")
+    same = {**config, "url": canonical_url(url)} if isinstance(url, str) else config
+    return f"{kind} {json.dumps(same, sort_keys=True)}"
 
 
 def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> Registered:
@@ -82,28 +98,14 @@ def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: 
     Nothing is fetched here: an address is first read at the source's first poll, which makes items of its
     newest entries.
     """
-    result = Registered()
-    rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
-    known = [(kind, config) for kind, config in rows.values_list("type", "config")]
-    for line in listed:
-        try:
-            reading = reading_by_host(line.address)
-            settings = collect.SourceSettings(
-                type=reading.type,
-                name=line.name,
-                config=reading.config,
-                first_poll={"newest": limits.FIRST_POLL_NEWEST},
-            )
-            source = collect.checked(workspace, settings, test=False, now=now)
-            if (source.type, source.config) in known:
-                result.known += 1
-                continue
-            collect.add(source, workspace=workspace, now=now)
-        except AppError as error:
-            result.refused.append(
-                (line.address, " ".join(detail.message for detail in error.detail) or str(error))
-            )
+    done = Registered()
+    for one in plan_all(workspace, listed, now=now):
+        if one.source is None:
+            done.known += not one.refusal
+            done.refused += [one] if one.refusal else []
             continue
-        known.append((source.type, source.config))
-        result.added.append(source.pk)
-    return result
+        try:
+            done.added.append(collect.add(one.source, workspace=workspace, now=now).pk)
+        except AppError as error:
+            done.refused.append(PlannedSource(one.number, one.listed, None, _said(error)))
+    return done

@@ -67,6 +67,7 @@ from pipeline.models.publication import (
     SimulatedPost,
 )
 from pipeline.models.raw_item import RawBody, RawItem, RawItemStatus, RawPrint, Upload, UploadKind, UploadUse
+from pipeline.models.saved_view import SavedView
 from pipeline.models.schedule import (
     PublishHold,
     PublishQueue,
@@ -167,6 +168,7 @@ __all__ = [
     "RecurrenceStatus",
     "RecurrenceTurn",
     "Revision",
+    "SavedView",
     "Series",
     "SeriesIssue",
     "SeriesIssueDecision",

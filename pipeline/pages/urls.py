@@ -17,6 +17,7 @@ from pipeline.pages.items import edit as item_edit
 from pipeline.pages.items import listing as item_listing
 from pipeline.pages.items import publish as item_publish
 from pipeline.pages.items import recurrence_form as item_recurrence_form
+from pipeline.pages.items import saved_views as item_saved_views
 from pipeline.pages.items import storyboard as item_storyboard
 from pipeline.pages.new import views as new_views
 from pipeline.pages.newsletters import subscribers as newsletter_subscribers
@@ -40,10 +41,13 @@ from pipeline.pages.sources import actions as source_actions
 from pipeline.pages.sources import bulk_add
 from pipeline.pages.sources import create as source_create
 from pipeline.pages.sources import lanes as source_lanes
+from pipeline.pages.sources import listing as source_listing
 from pipeline.pages.sources import views as source_views
 from pipeline.pages.topics import views as topic_views
 
-register_ids("src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que", "pln", "ser")
+register_ids(
+    "src", "raw", "gen", "out", "pub", "per", "top", "ind", "pdr", "sub", "mlg", "que", "pln", "ser", "viw"
+)
 
 
 class PlatformKind:
@@ -68,6 +72,7 @@ _OUTLET = "outlets/<out:out>"
 _QUEUE = "queues/<que:que>"
 _SERIES = "series/<ser:ser>"
 _ITEM = "items/<gen:gen>"
+_VIEW = "items/views/<viw:viw>"
 _PUBLICATION = "publications/<pub:pub>"
 _LETTER = "outlets/<out:out>"
 _DELIVERIES = "sources/<src:src>/deliveries"
@@ -86,6 +91,9 @@ urlpatterns = [
     page_path("new/", new_views.making, "making"),
     page_path("new/<raw:raw>", new_views.made, "made"),
     page_path("items/", item_listing.items_page, "items_page"),
+    page_path("items/views/save", item_saved_views.item_view_save, "item_view_save"),
+    page_path(f"{_VIEW}/rename", item_saved_views.item_view_rename, "item_view_rename"),
+    page_path(f"{_VIEW}/delete", item_saved_views.item_view_delete, "item_view_delete"),
     page_path(_ITEM, item_detail.item_page, "item_page"),
     page_path(f"{_ITEM}/approve", item_actions.item_approve, "item_approve"),
     page_path(f"{_ITEM}/reject", item_actions.item_reject, "item_reject"),
@@ -110,11 +118,12 @@ urlpatterns = [
     page_path("review/undo", review_actions.review_undo, "review_undo"),
     page_path("review/<gen:gen>", review_page.review_card, "review_card"),
     page_path("review/<gen:gen>/edit", review_edit.review_edit, "review_edit"),
-    page_path("sources/", source_views.sources, "sources_page"),
+    page_path("sources/", source_listing.sources, "sources_page"),
     page_path("sources/add", source_create.source_add, "source_add"),
     page_path("sources/add/choose", source_create.source_choose, "source_choose"),
     page_path("sources/add/lane", source_lanes.lane_add, "lane_add"),
     page_path("sources/add/several", bulk_add.sources_several, "sources_several"),
+    page_path("sources/export", bulk_add.sources_export, "sources_export"),
     page_path("sources/add/several/undo", bulk_add.sources_several_undo, "sources_several_undo"),
     page_path(_SOURCE, source_views.source, "source_page"),
     page_path(f"{_SOURCE}/edit", source_actions.source_edit, "source_edit"),

@@ -26,6 +26,7 @@ from pipeline.models import (
     RawItem,
     Recurrence,
     Revision,
+    SavedView,
     Series,
     Source,
     SourceEntry,
@@ -59,6 +60,8 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
         "personas.jsonl",
         (payloads.persona(row, is_default=row["id"] == persona_id) for row in iterate_rows(personas)),
     )
+    views = SavedView.objects.of(workspace).order_by("name").values("name", "filters")
+    yield "saved_views.jsonl", list(views)
     topics = Topic.objects.of(workspace).filter(deleted_at=None).values(*payloads.TOPIC_FIELDS)
     yield "topics.jsonl", (payloads.topic(row) for row in iterate_rows(topics))
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).values(*payloads.OUTLET_FIELDS)

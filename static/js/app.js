@@ -96,8 +96,8 @@ document.addEventListener("keydown", (event) => {
     menu.querySelector("summary").focus();
   }
 });
-// Of more tabs than a phone shows, the open one.
-document.querySelector(".tabs [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// Of more tabs or views than a phone shows, the open one.
+for (const open of document.querySelectorAll(":is(.tabs, .views) > [aria-current=page]")) open.scrollIntoView({ block: "nearest", inline: "center" });
 document.addEventListener("submit", guardSubmit);
 document.addEventListener("close", (event) => event.target.returnFocus?.focus(), true);
 // The page may come back from the browser's memory, with its forms as they were when they were sent.

@@ -15,7 +15,7 @@ from pipeline import plugins
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive, secrets
 from pipeline.labels import SOURCE_ENTRIES
-from pipeline.models import Mailing, Outlet, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
+from pipeline.models import Mailing, Outlet, SavedView, SourceEntry, Subscriber, WeekPlan, WorkspaceDefaults
 from pipeline.personas import drafts, topics
 from pipeline.platforms.base import Platform
 from pipeline.publish import workspace_hold
@@ -53,7 +53,7 @@ OF_A_STRANGER = (
     "/docs/limits",
     "/nothing/here",
 )
-DOWNLOADS = ("subscribers_export", "analytics_csv")
+DOWNLOADS = ("subscribers_export", "sources_export", "analytics_csv")
 """A browser saves them, and shows no page."""
 
 
@@ -104,6 +104,7 @@ def ids(db):
             (one.kind for one in plugins.every("platforms", Platform) if one.is_connectable), "none"
         ),
         "pub": by_hand.pk,
+        "viw": SavedView.everywhere.create(workspace=newsroom, name="Ready", filters={"status": "ready"}).pk,
         "pln": WeekPlan.everywhere.create(workspace=newsroom, made_by=alice.email).pk,
         "per": persona.pk,
         "pdr": _draft(newsroom).pk,

@@ -13,6 +13,7 @@ from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication
 from pipeline.outlets import oauth_connect
 from tests.browser.people import follow, go_to, log_in, look_over
+from tests.factories import OutletFactory
 from tests.pipeline.mailing.conftest import make_letter, subscribe
 from tests.pipeline.steps import claimed, make_items, promise
 from tests.platforms import letterbox
@@ -161,3 +162,44 @@ def test_a_log_in_that_failed_says_what_to_do(open_window, complaints, newsroom,
     look_over(page, f"outlet-oauth-{error}")
     follow(page, page.get_by_role("link", name=onward))
     page.get_by_role("heading", name=there, level=1).wait_for()
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_row_shows_the_platform_its_state_and_the_act_that_mends_it(open_window, newsroom, phone):
+    now = timezone.now()
+    error = {
+        "code": "token",
+        "message": "The token was revoked at the platform.",
+        "at": "2026-11-01T00:00:00.000Z",
+    }
+    own = {"connected_at": now, "profile": {"handle": "@harbour@social.example"}}
+    for kind, state in (
+        ("mastodon", {"is_default": True}),
+        ("bluesky", {"status": "needs_reconnect", "last_error": error}),
+        ("linkedin", {"expires_at": now + timedelta(days=3), "expiry_told_at": now}),
+        ("wordpress", {"status": "disabled"}),
+        ("youtube", {"rests_until": now + timedelta(hours=2)}),
+        ("telegram", {}),
+    ):
+        OutletFactory(workspace=newsroom, name=f"Harbour desk on {kind}", platform=kind, **own, **state)
+    item = make_items(newsroom, title="The council approved a tram line along the harbour")[0]
+    Publication.everywhere.create(
+        workspace=newsroom,
+        item=item,
+        outlet=Outlet.everywhere.get(platform="mastodon"),
+        platform="mastodon",
+        revision=1,
+        status="published",
+        published_at=now,
+    )
+    page = open_window(phone=phone)
+    log_in(page, newsroom.alice)
+    go_to(page, "Outlets")
+    look_over(page, "outlets-many")
+    page.get_by_role("link", name="Reconnect Harbour desk on bluesky").wait_for()
+    assert page.get_by_role("link", name="Reconnect").count() == 2
+    page.get_by_role("button", name="Switch on Harbour desk on wordpress").click()
+    page.get_by_text("Harbour desk on wordpress switched on.").wait_for()
+    assert page.url.endswith("/outlets/")
+    # In a link's name the mark says nothing.
+    follow(page, page.get_by_role("link", name="Harbour desk on mastodon", exact=True))

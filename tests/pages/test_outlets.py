@@ -6,15 +6,19 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from config.core.ids import encode
 from pipeline import outlets, plugins, publish
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
+from pipeline.pages.platform_mark import mark_of
 from pipeline.platforms.base import Platform
 from pipeline.schedule import queues
+from tests.factories import OutletFactory
 from tests.pages.answers import at, errors, said, text_of
-from tests.pipeline.steps import claimed, make_items, promise, reread
+from tests.pipeline.steps import NOON, claimed, make_items, promise, reread
 from tests.platforms import letterbox
 
 SECRET = "canary-token-4711"
@@ -41,6 +45,7 @@ def outlet(newsroom, wall, posts):
     )
 
 
+SOME = {"feed": "rss", "mastodon": "M", "wordpress": "WP", "linkedin": "LI", "youtube": "YT", "x": "X"}
 FORM = {"config_too_long": "refuse", "config_link": "none", "secret_token": SECRET, "name": "Corner"}
 
 
@@ -78,11 +83,87 @@ def test_the_list_tells_how_each_is_doing(owner, newsroom, outlet):
     assert "No account connected" not in text_of(answer)
 
 
+@pytest.mark.parametrize(
+    ("state", "who", "act"),
+    [
+        ({"status": "needs_reconnect"}, "owner", "reconnect"),
+        ({"status": "needs_reconnect"}, "editor", "ask"),
+        ({"expiry_told_at": NOON, "expires_at": NOON}, "owner", "reconnect"),
+        ({"status": "disabled", "expiry_told_at": NOON, "expires_at": NOON}, "owner", "switch"),
+        ({"status": "disabled"}, "editor", "switch"),
+        ({"status": "disabled"}, "viewer", ""),
+        ({}, "owner", ""),
+    ],
+)
+def test_a_row_offers_what_mends_its_state(as_person, alice, bob, vera, newsroom, outlet, state, who, act):
+    Outlet.everywhere.filter(pk=outlet.pk).update(**state)
+    person = {"owner": alice, "editor": bob, "viewer": vera}[who]
+    text = text_of(as_person(person).get(at(newsroom, "outlets_page")))
+    acts = {
+        "reconnect": at(newsroom, "outlet_reconnect", out=outlet.pk),
+        "ask": "Ask an owner to reconnect it.",
+        "switch": at(newsroom, "outlet_switch", out=outlet.pk),
+    }
+    assert [name for name, sign in acts.items() if sign in text] == ([act] if act else [])
+
+
+def test_switching_on_in_the_list_stays_there(editor, newsroom, outlet):
+    Outlet.everywhere.filter(pk=outlet.pk).update(status="disabled")
+    answer = editor.post(at(newsroom, "outlet_switch", out=outlet.pk), {"on": "yes", "list": ""})
+    assert answer["Location"] == at(newsroom, "outlets_page")
+    assert reread(outlet).status == "ok"
+
+
+def posted(item, outlet, **changes):
+    state = {"status": "published", "published_at": NOON, **changes}
+    return Publication.everywhere.create(
+        workspace=item.workspace, item=item, outlet=outlet, platform=outlet.platform, revision=1, **state
+    )
+
+
+def test_a_row_says_what_it_takes_and_what_was_posted_last(editor, newsroom, outlet):
+    first, second, third = (make_items(newsroom, title=f"Post {n}", external_id=f"p{n}")[0] for n in range(3))
+    last = posted(first, outlet)
+    posted(second, outlet, published_at=NOON - timedelta(hours=1))
+    posted(third, outlet, status="failed", published_at=None)
+    rows = editor.get(at(newsroom, "outlets_page")).context["rows"]
+    assert [row["post"] for row in rows[:-1]] == [None, None]
+    assert (rows[-1]["takes"], rows[-1]["post"].pk, rows[-1]["has_page"]) == ("Short texts", last.pk, True)
+    # Of a post whose item was deleted the moment stays.
+    type(first).everywhere.filter(pk=first.pk).update(deleted_at=NOON)
+    row = editor.get(at(newsroom, "outlets_page")).context["rows"][-1]
+    assert (row["post"].pk, row["has_page"]) == (last.pk, False)
+
+
+def test_the_list_asks_as_much_for_many_as_for_one(editor, newsroom, outlet):
+    item = make_items(newsroom)[0]
+
+    def cost():
+        with CaptureQueriesContext(connection) as asked:
+            editor.get(at(newsroom, "outlets_page"))
+        return len(asked)
+
+    posted(item, outlet)
+    cost()
+    one = cost()
+    for number in range(20):
+        posted(item, OutletFactory(workspace=newsroom, name=f"Stage {number}"))
+    assert cost() == one
+
+
+def test_each_platform_has_a_mark_of_its_own():
+    marks = {one.kind: mark_of(one.kind, one.label) for one in plugins.every("platforms", Platform)}
+    assert {kind: mark.icon or mark.letters for kind, mark in marks.items() if kind in SOME} == SOME
+    assert all(1 <= mark.colour <= 8 for mark in marks.values())
+    assert len({(mark.icon, mark.letters, mark.colour) for mark in marks.values()}) == len(marks)
+
+
 def test_only_connectable_platforms_are_offered(owner, newsroom, wall):
     kinds = {one["kind"]: one for one in owner.get(at(newsroom, "outlet_add")).context["kinds"]}
     assert kinds["letterbox"] == {
         "kind": "letterbox",
         "label": "Letterbox",
+        "mark": mark_of("letterbox", "Letterbox"),
         "summary": "Posts to a letterbox on a wall.",
         "takes": "Short texts",
     }

@@ -13,7 +13,7 @@ from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_url
 from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, SourceEntry, WorkspaceDefaults
-from pipeline.pages.sources.forms import opened, sealed
+from pipeline.pages.sources.forms import TILES, opened, sealed
 from pipeline.payloads import feed_addresses
 from tests.pages.answers import at
 from tests.pipeline.steps import NOON
@@ -166,6 +166,29 @@ def test_a_host_that_does_not_exist_is_told_in_plain_words(editor, newsroom, unk
         settings = collect.SourceSettings(source_type, config={"url": "https://example.invalid/feed"})
         source = polled(collect.register(newsroom, settings))
         assert source.last_error["message"] == unknown_name
+
+
+@pytest.mark.parametrize("kind", ["rss", "scraper", "youtube", "tiktok"])
+def test_a_tile_shows_an_address_of_its_kind_and_takes_any(editor, newsroom, kind):
+    page = at(newsroom, "source_add")
+    assert f'href="?kind={kind}"' in editor.get(page).content.decode()
+    answer = editor.get(f"{page}?kind={kind}")
+    example = next(tile.example for tile in TILES if tile.kind == kind)
+    shown = answer.content.decode()
+    assert f'placeholder="{example}"' in shown
+    assert re.findall(r'href="\?kind=(\w+)" aria-current="true"', shown) == [kind]
+    # What the example shows is an address.
+    (found,) = (
+        editor.post(f"{page}?kind={kind}", {"address": "https://www.youtube.com/@trams"})
+        .context["form"]
+        .fields["kind"]
+        .choices
+    )
+    assert "A channel on YouTube" in str(found[1])
+
+
+def test_an_unknown_tile_is_none(editor, newsroom):
+    assert editor.get(at(newsroom, "source_add") + "?kind=nonsense").context["chosen"] is None
 
 
 # --- Before saving ---------------------------------------------------------------------------------------------------

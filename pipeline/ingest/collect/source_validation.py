@@ -165,10 +165,23 @@ def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
     used = Source.objects.of(workspace).polled().filter(test=test).count()
     if used >= limit:
-        message = f"The plan has {counted(limit, 'active source')}; pause or delete one, or ask for more."
+        message = past_plan_message(workspace)
         raise SourcesExceeded(
             Detail("type", "active_sources", message, {"limit": limit, "used": used, "resets_at": None})
         )
+
+
+def past_plan_message(workspace: Workspace) -> str:
+    most = credit_account.plan_limits(workspace).active_sources_most
+    return f"The plan has {counted(most, 'active source')}; pause or delete one, or ask for more."
+
+
+def sources_left(workspace: Workspace, *, test: bool) -> int | None:
+    """How many more active sources the plan allows at this moment; None where it has no limit."""
+    if workspace.is_unlimited:
+        return None
+    used = Source.objects.of(workspace).polled().filter(test=test).count()
+    return max(0, credit_account.plan_limits(workspace).active_sources_most - used)
 
 
 def name_for(kind: SourceKind, config: Mapping[str, Any]) -> str:

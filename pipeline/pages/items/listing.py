@@ -16,6 +16,7 @@ from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import APPROVAL_FIELDS, is_approved_row
 from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
+from pipeline.pages.items.saved_views import views_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,6 +71,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
         "is_first_page": "before" not in request.GET,
         "is_filtered": any(form.data.get(name) for name in form.fields),
         "is_understood": is_understood,
+        **views_context(place, form),
     }
     return render(request, "pages/items/list.html", context)
 

@@ -42,6 +42,17 @@ def health_of(outlet: Outlet, now: datetime) -> HealthBadge:
     return HealthBadge("good", "circle-check", _("Connected"), "")
 
 
+def wants_reconnect(outlet: Outlet) -> bool:
+    """Whether logging in again is what mends it, or what keeps it from breaking."""
+    if outlet.status == OutletStatus.NEEDS_RECONNECT:
+        return True
+    return (
+        outlet.status == OutletStatus.OK
+        and outlet.expiry_told_at is not None
+        and outlet.expires_at is not None
+    )
+
+
 def account_of(outlet: Outlet) -> str:
     profile: Mapping[str, Any] = outlet.profile
     return str(profile.get("handle") or profile.get("name") or profile.get("external_id") or "")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @page("edit", methods=("POST",))
 def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Switches off, and on with `on=yes`."""
+    """Switches off, and on with `on=yes`; with `list` it leads back to the list."""
     row = find_outlet(place, out)
     is_on = request.POST.get("on") == "yes"
     by, now = place.user.email, utc_now()
@@ -38,6 +38,8 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
             outlets.switch_off(row, by=by, now=now)
             said = _("%(name)s switched off. Scheduled posts will fail.") % {"name": row.name}
             offer_undo(request, said, place.address("outlet_switch", out=out), {"on": "yes"})
+    if "list" in request.POST:
+        return redirect(place.address("outlets_page"))
     return redirect(place.address("outlet_page", out=out))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
+from django.http import QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
@@ -12,6 +13,7 @@ from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
+from config.core.ids import encode
 from pipeline import personas
 from pipeline.ingest import collect, replan
 from pipeline.models import RawItem
@@ -27,15 +29,20 @@ if TYPE_CHECKING:
 
 @page("edit", methods=("POST",))
 def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Pauses, and resumes with `active=yes`."""
+    """Pauses, and resumes with `active=yes`; with `list`, the query of the list, it leads back there."""
     row = find_source(place, src)
     is_active = request.POST.get("active") == "yes"
     changes = {"status": "active" if is_active else "paused"}
+    back = {"list": request.POST["list"]} if "list" in request.POST else {}
     with report_errors(request):
         collect.change(row, changes, workspace=place.workspace, now=utc_now())
         said = _("%(name)s switched on.") if is_active else _("%(name)s paused.")
-        messages.success(request, said % {"name": row.name})
-    return redirect(place.address("source_page", src=src))
+        opposite = {"active": "no" if is_active else "yes", **back}
+        offer_undo(request, said % {"name": row.name}, place.address("source_pause", src=src), opposite)
+    if not back:
+        return redirect(place.address("source_page", src=src))
+    query = QueryDict(back["list"]).urlencode()
+    return redirect(f"{place.address('sources_page')}?{query}#{encode('src', src)}")
 
 
 @page("edit", methods=("POST",))

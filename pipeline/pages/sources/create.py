@@ -19,7 +19,8 @@ from pipeline.ingest import collect, own_feeds
 from pipeline.ingest.pasted_url import AddressReading, read_address
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
-from pipeline.pages.sources.forms import FRESH, AddressForm, ChooseForm, opened, sealed
+from pipeline.pages.platform_mark import mark_of
+from pipeline.pages.sources.forms import FRESH, TILES, AddressForm, ChooseForm, opened, sealed
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,12 +29,16 @@ if TYPE_CHECKING:
 @page("edit")
 def source_add(request: HttpRequest, place: Place) -> HttpResponse:
     form = form_recovery.form_for(request, AddressForm)
+    chosen = next((tile for tile in TILES if tile.kind == request.GET.get("kind")), None)
+    if chosen is not None:
+        form.ask_for(chosen)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             own_feeds.refuse(place.workspace.pk, {"address": form.cleaned_data["address"]})
             found = read_address(form.cleaned_data["address"], now=utc_now())
             return _choose(request, place, found, _fresh(place, found))
-    return render(request, "pages/sources/add.html", {"form": form})
+    tiles = [{"tile": tile, "mark": mark_of(tile.kind, str(tile.label))} for tile in TILES]
+    return render(request, "pages/sources/add.html", {"form": form, "tiles": tiles, "chosen": chosen})
 
 
 @page("edit")

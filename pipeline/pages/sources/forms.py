@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -21,6 +22,8 @@ from pipeline.pages.new.forms import address_in
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from django.utils.functional import _StrPromise
+
     from accounts.models import Workspace
     from pipeline.models import Source
 
@@ -30,6 +33,41 @@ _FIRST: Final = (
     ("newest", gettext_lazy("Latest")),
     ("all", gettext_lazy("All")),
     ("none", gettext_lazy("New only")),
+)
+
+
+@dataclass(frozen=True)
+class SourceTile:
+    """A kind of source that is found by an address, with an example of one."""
+
+    kind: str
+    label: _StrPromise
+    about: _StrPromise
+    example: str
+
+
+TILES: Final = (
+    SourceTile(
+        "rss", gettext_lazy("Feed"), gettext_lazy("RSS, Atom or JSON Feed"), "https://example.org/feed.xml"
+    ),
+    SourceTile(
+        "scraper",
+        gettext_lazy("Website"),
+        gettext_lazy("A site, its sitemap or a page"),
+        "https://example.org/news",
+    ),
+    SourceTile(
+        "youtube",
+        gettext_lazy("YouTube"),
+        gettext_lazy("A channel, playlist or video"),
+        "https://www.youtube.com/@name",
+    ),
+    SourceTile(
+        "tiktok",
+        gettext_lazy("TikTok"),
+        gettext_lazy("An account or a video"),
+        "https://www.tiktok.com/@name",
+    ),
 )
 
 
@@ -47,6 +85,12 @@ class AddressForm(forms.Form):
             }
         ),
     )
+
+    def ask_for(self, tile: SourceTile) -> None:
+        """Show an address of that kind as the example; any other is taken too."""
+        field = self.fields["address"]
+        field.help_text = tile.about
+        field.widget.attrs |= {"placeholder": tile.example, "autofocus": True}
 
     def clean_address(self) -> str:
         address = address_in(self.cleaned_data["address"])

@@ -1,4 +1,4 @@
-"""The sources of a workspace, and one of them: how it is doing, and what was done with its entries."""
+"""One source: how it is doing, and what was done with its entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pipeline.pages.sources.address_label import place_of
 from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
@@ -28,29 +27,6 @@ if TYPE_CHECKING:
 ENTRIES: Final = 50
 ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
 """Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
-
-
-@page("look", methods=("GET",))
-def sources(request: HttpRequest, place: Place) -> HttpResponse:
-    there = Source.objects.of(place.workspace).filter(deleted_at=None, test=False, is_push=False)
-    rows = [
-        {
-            "source": one,
-            "kind": kind_of(one.type).label,
-            "health": health_of(one, place.workspace),
-            "where": place_of(one),
-            "next": _next_of(one) if place.workspace.is_at_work else None,
-        }
-        for one in there.order_by("name", "id")
-    ]
-    return render(request, "pages/sources/list.html", {"rows": rows})
-
-
-def _next_of(one: Source) -> datetime | None:
-    """When it is polled next; of a brand lane, when it makes something next."""
-    if one.status not in POLLED_SOURCES:
-        return None
-    return one.due_at if one.type == "brand" else one.wake_at
 
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
