@@ -163,6 +163,10 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         """Made, and neither published, scheduled nor rejected."""
         return self.filter(status=GeneratedItemStatus.READY, deleted_at=None)
 
+    def unscheduled(self) -> Self:
+        """Ready, and at most an approval is missing before it can be scheduled."""
+        return self.ready().filter(held__in=["", HoldReason.APPROVAL_STALE])
+
     def decided(self) -> Self:
         """Somebody approved or rejected it."""
         return self.filter(

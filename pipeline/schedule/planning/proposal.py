@@ -79,9 +79,10 @@ class Proposal:
     """Slots that stay free."""
 
 
+APPROVE_FIRST: Final = "This workspace publishes only what is approved. Approve it first."
 _WHY: Final = {
     "held": "It is on hold. Approve it first.",
-    "approval_required": "This workspace publishes only what is approved. Approve it first.",
+    "approval_required": APPROVE_FIRST,
     "variant": "Another variant of it goes first.",
     "no_outlet": "None of its outlets is in this plan and takes its format.",
 }

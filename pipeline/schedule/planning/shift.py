@@ -20,7 +20,7 @@ from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 if TYPE_CHECKING:
     from pipeline.text.local_time import WallClock
 
-_WHY: Final = {
+WHY_NOT_THERE: Final = {
     "closed": "The outlet rests at that time, or its queue gives no slots then.",
     "taken": "Something else goes out there at that moment.",
     "gap": "That is nearer to another post than the outlet's gap allows.",
@@ -64,7 +64,7 @@ def move(
             [post for post in timeline.planner_outlet.posts if post.key != str(row.pk)],
         )
         if code:
-            raise Conflict.because(code=code, message=_WHY[code])
+            raise Conflict.because(code=code, message=WHY_NOT_THERE[code])
         slot = timeline.slots.get(at)
         former = publish.take_snapshot(row.item)[encode("pub", row.pk)]
         moved = publish.retime(
