@@ -54,9 +54,7 @@ def move(
     """
     with transaction.atomic():
         row = _locked(publication, expected_version)
-        if not now <= at <= now + limits.PUBLISH_AHEAD:
-            message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
-            raise Conflict.because(code="past" if at < now else "too_far", message=message)
+        refuse_unless_ahead(at, now)
         timeline = _timeline(row, at, now)
         code = fill_slots.why_not(
             timeline.planner_outlet,
@@ -103,6 +101,13 @@ def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_v
         row = _locked(publication, expected_version)
         slot, queue = next_slot_or_refuse(row.outlet, row.workspace, after=now, own=row)
         return publish.retime(row, due_at=slot.moment, clock=slot.clock, queue=queue, by=by, now=now)
+
+
+def refuse_unless_ahead(at: datetime, now: datetime) -> None:
+    """Raises `Conflict` where nothing can be scheduled for that time: it is past, or too far."""
+    if not now <= at <= now + limits.PUBLISH_AHEAD:
+        message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
+        raise Conflict.because(code="past" if at < now else "too_far", message=message)
 
 
 def _locked(publication: Publication, expected_version: int) -> Publication:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from django.db import transaction
 
 from config.core import states
-from config.core.errors import Conflict, Detail, Invalid
+from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline import limits, publish
+from pipeline import publish
 from pipeline.models import Outlet
 from pipeline.review import bulk_review
 from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.outlet_slots import timelines_of
-from pipeline.schedule.planning.shift import WHY_NOT_THERE
+from pipeline.schedule.planning.shift import WHY_NOT_THERE, refuse_unless_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from uuid import UUID
 
     from accounts.models import Workspace
@@ -65,8 +65,6 @@ def take_slot(
         slots = {timeline.planner_outlet.key: (slot, timeline.queue)} if slot else {}
         return publish.PublishWish(outlets=[timeline.planner_outlet.key], publish_at=at, slots=slots)
 
-    if at < now:
-        _refuse_moment("past")
     return _schedule(
         item, {outlet}, (at, at + MOMENT), choose, by=by, now=now, expected_version=expected_version
     )
@@ -90,8 +88,6 @@ def take_day(
         slots = {one.planner_outlet.key: _first_free(one, between) for one in timelines}
         return publish.PublishWish(outlets=list(slots), slots=slots)
 
-    if between[1] <= now:
-        _refuse_moment("past")
     return _schedule(item, outlets, between, choose, by=by, now=now, expected_version=expected_version)
 
 
@@ -117,11 +113,11 @@ def _schedule(
     expected_version: int,
 ) -> bulk_review.Decided:
     """Locks in the order in which everybody does: the item with its variants, then the outlets."""
-    if between[0] > now + limits.PUBLISH_AHEAD:
-        _refuse_moment("too_far")
+    # Of a day that has begun the rest is left.
+    refuse_unless_ahead(max(between[0], min(now, between[1] - MOMENT)), now)
     with transaction.atomic():
-        row = next(one for one in publish.lock_groups([item.variant_group]) if one.pk == item.pk)
-        states.refuse_other_version(row.version, expected_version)
+        versions = {one.pk: one.version for one in publish.lock_groups([item.variant_group])}
+        states.refuse_other_version(versions.get(item.pk, 0), expected_version)
         rows = _find_outlets(item.workspace, outlets)
         publish.lock_outlets(rows)
         timelines = timelines_of(item.workspace, rows, starts_at=between[0], ends_at=between[1], now=now)
@@ -161,13 +157,3 @@ def _first_free(timeline: OutletTimeline, between: tuple[datetime, datetime]) ->
     rule = next((code for code in barring if code != "taken"), "")
     message = f"{name}: {WHY_NOT_THERE[rule]}" if rule else f"{name} has no free slot on that day."
     raise Conflict.because(code=rule or "no_slot", message=message, field="queue")
-
-
-_MOMENTS: Final[Mapping[str, str]] = {
-    "past": "This time has passed. Choose a later one.",
-    "too_far": f"Choose a time at most {limits.PUBLISH_AHEAD.days} days ahead.",
-}
-
-
-def _refuse_moment(code: str) -> NoReturn:
-    raise Conflict(Detail("publish_at", code, _MOMENTS[code]))

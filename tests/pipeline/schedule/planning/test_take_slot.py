@@ -111,8 +111,8 @@ def test_refusals_say_why_and_write_nothing(workspace, feed):
         ("taken", "Something else goes out there at that moment."),
         ("gap", "That is nearer to another post than the outlet's gap allows."),
         ("closed", "The outlet rests at that time, or its queue gives no slots then."),
-        ("past", "This time has passed. Choose a later one."),
-        ("too_far", "Choose a time at most 366 days ahead."),
+        ("past", "Choose a time from now on, and at most 366 days ahead."),
+        ("too_far", "Choose a time from now on, and at most 366 days ahead."),
     ]
     Outlet.everywhere.filter(pk=feed.pk).update(gap_minutes=None, per_day=1)
     assert refusal(take, item, feed, SLOT + timedelta(hours=3)) == (
