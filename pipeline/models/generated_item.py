@@ -166,6 +166,10 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
         """Return the items that were made and are neither published, scheduled nor rejected."""
         return self.filter(status=GeneratedItemStatus.READY, deleted_at=None)
 
+    def unscheduled(self) -> Self:
+        """Ready, and at most an approval is missing before it can be scheduled."""
+        return self.ready().filter(held__in=["", HoldReason.APPROVAL_STALE])
+
     def decided(self) -> Self:
         """Return the items that somebody approved or rejected."""
         return self.filter(

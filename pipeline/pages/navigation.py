@@ -97,7 +97,7 @@ SECTIONS: Final = (
         gettext_lazy("Calendar"),
         "calendar",
         (
-            Tab("calendar", gettext_lazy("Schedule"), frozenset({"calendar"})),
+            Tab("calendar", gettext_lazy("Calendar"), frozenset({"calendar"})),
             Tab("queues_page", gettext_lazy("Posting times"), frozenset({"queues", "queue"})),
             Tab("series_page", gettext_lazy("Recurring"), frozenset({"series"})),
         ),
@@ -211,7 +211,8 @@ def every_page(place: Place) -> Iterator[tuple[str, str, str]]:
     """Label, address and icon of each, as somebody may search for it."""
     for section in SECTIONS:
         for tab in section.tabs:
-            label = f"{section.label} · {tab.label}" if len(section.tabs) > 1 else str(section.label)
+            is_named_so = len(section.tabs) == 1 or tab.label == section.label
+            label = str(section.label) if is_named_so else f"{section.label} · {tab.label}"
             yield label, place.address(tab.page), section.icon
     for shown in settings_tabs(place):
         yield f"{_('Settings')} · {shown.label}", shown.address, shown.icon

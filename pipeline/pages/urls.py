@@ -8,6 +8,7 @@ from pipeline.pages.calendar import fill_week as calendar_fill_week
 from pipeline.pages.calendar import free_slot as calendar_slot
 from pipeline.pages.calendar import move as calendar_move
 from pipeline.pages.calendar import page as calendar_page
+from pipeline.pages.calendar import schedule_item as calendar_schedule_item
 from pipeline.pages.failures import actions as failure_actions
 from pipeline.pages.failures import page as failure_page
 from pipeline.pages.inbound import views as inbound_views
@@ -183,6 +184,7 @@ urlpatterns = [
     ),
     page_path("calendar/", calendar_page.calendar, "calendar"),
     page_path("calendar/slot", calendar_slot.free_slot, "calendar_slot"),
+    page_path("calendar/items/<gen:gen>", calendar_schedule_item.calendar_schedule, "calendar_schedule"),
     page_path("calendar/fill", calendar_fill_week.calendar_fill, "calendar_fill"),
     page_path("calendar/plans/<pln:pln>/undo", calendar_fill_week.calendar_undo, "calendar_undo"),
     page_path("calendar/<pub:pub>", calendar_move.calendar_move, "calendar_move"),

@@ -1,4 +1,5 @@
-// Posts of the calendar are moved by dragging and by Alt with an arrow. Without it each has a link to a form.
+// Items of the tray are scheduled and posts are moved by dragging, posts also by Alt with an arrow. Without it each has a
+// link to a form.
 
 const board = document.querySelector("[data-calendar]");
 const form = document.querySelector("[data-move]");
@@ -27,7 +28,7 @@ async function send(event, fields) {
       method: "POST", body, headers: { "X-Calendar": "1" }, credentials: "same-origin",
     });
     if (answer.status === 204) {
-      sessionStorage.setItem("calendar-focus", event.dataset.event);
+      sessionStorage.setItem("calendar-focus", isOfTray(event) ? itemLink(event) : `[data-event="${CSS.escape(event.dataset.event)}"] > a`);
       location.reload();
       return;
     }
@@ -40,15 +41,32 @@ async function send(event, fields) {
   event.removeAttribute("aria-busy");
 }
 
+function isOfTray(event) {
+  return event.dataset.tray !== undefined;
+}
+
+// Where the item stands once it is scheduled.
+function itemLink(event) {
+  return `.event > a[href="${CSS.escape(event.querySelector("a").getAttribute("href"))}"]`;
+}
+
 function dayWith(event, day) {
   return { local_time: `${day}T${event.querySelector("time").textContent.trim()}` };
 }
 
+// A slot, or a day: of one outlet in a week, of all of the item's outlets in a month.
+function placeAt(over) {
+  const outlet = over.closest("[data-outlet]")?.dataset.outlet;
+  const place = over.dataset.at ? { at: over.dataset.at } : { day: over.dataset.day };
+  return outlet ? { ...place, outlet } : place;
+}
+
 function targetAt(x, y) {
   const below = document.elementFromPoint(x, y);
-  const cell = below?.closest("td[data-day]");
-  // In a week a post stays in its outlet's lane.
-  if (!cell || (cell.dataset.lane && cell.dataset.lane !== held.event.dataset.outlet)) return null;
+  const cell = below?.closest("td[data-day], li[data-at]");
+  if (!cell) return null;
+  // In a week a post stays in its outlet's lane; an item of the tray goes to any.
+  if (!isOfTray(held.event) && cell.dataset.lane && cell.dataset.lane !== held.event.dataset.outlet) return null;
   return below.closest(".slot") ?? cell;
 }
 
@@ -74,7 +92,7 @@ function drop() {
 board?.addEventListener("pointerdown", (event) => {
   const card = event.target.closest("[data-event]");
   // A finger scrolls; it moves a post by the form.
-  if (!card || event.button !== 0 || event.pointerType === "touch" || event.target.closest(".event-move")) return;
+  if (!card || event.button !== 0 || event.pointerType === "touch" || event.target.closest(".event-move, .button")) return;
   held = { event: card, x: event.clientX, y: event.clientY, ghost: null, over: null };
 });
 
@@ -101,7 +119,8 @@ board?.addEventListener("pointerup", () => {
   event.addEventListener("click", still, { capture: true });
   window.setTimeout(() => event.removeEventListener("click", still, { capture: true }), 0);
   if (!over || over.contains(event)) return;
-  if (over.dataset.at) send(event, { at: over.dataset.at });
+  if (isOfTray(event)) send(event, placeAt(over));
+  else if (over.dataset.at) send(event, { at: over.dataset.at });
   else send(event, dayWith(event, over.dataset.day));
 });
 
@@ -124,7 +143,7 @@ function slotBeside(event, way) {
 board?.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && held) { drop(); return; }
   const card = event.target.closest("[data-event]");
-  if (!card || !event.altKey) return;
+  if (!card || isOfTray(card) || !event.altKey) return;
   const way = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!way) return;
   // Else the browser goes back a page.
@@ -143,5 +162,5 @@ board?.addEventListener("keydown", (event) => {
 const last = sessionStorage.getItem("calendar-focus");
 if (last) {
   sessionStorage.removeItem("calendar-focus");
-  document.querySelector(`[data-event="${CSS.escape(last)}"] > a`)?.focus();
+  document.querySelector(last)?.focus();
 }

@@ -26,7 +26,7 @@ from pipeline.generate.model import spending_caps
 from pipeline.ingest import near_duplicates
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import find_known, identify
-from pipeline.models import Event, GeneratedItem, RawPrint, Source, items_made_from
+from pipeline.models import Event, GeneratedItem, Outlet, RawPrint, Source, items_made_from
 from pipeline.pages.review.page import review_query_in
 from pipeline.pages.review.stories import waiting_count
 from pipeline.sources.base import Entry
@@ -369,6 +369,22 @@ def test_review_queue_is_counted_by_index(workspace, filled, query, index):
         waiting_count(place, narrowed)
     filled("generated_item")
     assert indexes_of(*sent[-1]) == {index}
+
+
+@pytest.mark.parametrize("query", ["", "outlet=narrowed", "before=paged"])
+def test_tray_of_the_calendar_reads_its_index(workspace, filled, query):
+    """As long as it may be, it is read in the order of the index of statuses."""
+    client = Client()
+    client.force_login(MembershipFactory(workspace=workspace).user)
+    outlet = Outlet.objects.of(workspace).first()
+    given = {"outlet": encode("out", outlet.pk)} if "outlet" in query else {}
+    given |= {"before": encode("gen", uuid7())} if "before" in query else {}
+    with seen() as sent:
+        assert client.get(reverse("calendar", kwargs={"ws": workspace.pk}), given).status_code == 200
+    filled("generated_item")
+    reads = [one for one in reads_of(sent, "generated_item") if '"held" IN' in one[0]]
+    used = [indexes_of(*one) - {"raw_item_pkey"} for one in reads]
+    assert used == [{"generated_item_by_status"}]
 
 
 def test_first_page_reads_by_index_alone(workspace, filled):

@@ -102,7 +102,7 @@ def test_an_item_is_chosen_for_a_free_slot(open_window, newsroom, feed):
     page.goto(week_of(newsroom, monday))
     cell = page.locator(f"td[data-lane='{feed.pk}'][data-day='{monday}']")
     cell.get_by_role("link", name="Free slot at 09:00").click()
-    page.get_by_role("heading", name="Schedule an item").wait_for()
+    page.get_by_role("heading", name="Choose an item").wait_for()
     look_over(page, "free-slot")
     follow(page, page.get_by_role("button", name=f"Approve and schedule {TITLES[0]}"))
     page.get_by_text("Scheduled for Workspace feed on").wait_for()
@@ -131,7 +131,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     assert (moved.due_at, moved.queue_id is not None) == (at(monday + timedelta(days=1), 17, 30), True)
     # Onto a day where something stands at its time: it stays where it is, and it is said why.
     card.drag_to(
-        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 120, "y": 4}
+        page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 90, "y": 4}
     )
     page.get_by_text("Something else goes out there at that moment.").wait_for()
     assert reread(row).due_at == moved.due_at
@@ -213,3 +213,89 @@ def test_without_a_script_and_on_a_phone_a_form_moves_it(open_window, newsroom, 
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Moved back to 11:00").wait_for()
     assert reread(row).due_at == at(next_week(), 11)
+
+
+def test_an_item_of_the_tray_is_dragged_to_a_slot_and_to_a_day(open_window, newsroom, feed, complaints):
+    complaints.expect("409 (Conflict)")
+    first, second, third, fourth, _fifth = items(newsroom)
+    monday = next_week()
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.goto(week_of(newsroom, monday))
+    tray = page.get_by_role("region", name="Unscheduled items")
+    card = tray.locator("[data-tray]", has_text=TITLES[0])
+    lane = f"td[data-lane='{feed.pk}']"
+    card.drag_to(page.locator(f"{lane}[data-day='{monday}'] .slot", has_text="17:30"))
+    page.get_by_text("Scheduled for Workspace feed on").wait_for()
+    row = Publication.everywhere.get(item=first)
+    assert (row.due_at, row.queue_id is not None) == (at(monday, 17, 30), True)
+    # The focus follows it, and the tray has it no more.
+    assert page.evaluate("document.activeElement.textContent").strip().endswith(TITLES[0])
+    assert tray.get_by_text(TITLES[0]).count() == 0
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Undone").wait_for()
+    assert reread(row).status == "cancelled"
+    tray.get_by_text(TITLES[0]).wait_for()
+    # Onto a day: its first free slot.
+    page.goto(week_of(newsroom, monday))
+    tray.locator("[data-tray]", has_text=TITLES[1]).drag_to(
+        page.locator(f"{lane}[data-day='{monday}']"), target_position={"x": 100, "y": 70}
+    )
+    page.get_by_text("Scheduled for Workspace feed on").wait_for()
+    assert Publication.everywhere.get(item=second).due_at == at(monday, 9)
+    look_over(page, "calendar-tray")
+    # Somebody has taken the slot since this page was opened: it is said, and the item stays.
+    promise(third, feed, publish_at=at(monday, 17, 30))
+    card.drag_to(page.locator(f"{lane}[data-day='{monday}'] .slot", has_text="17:30"))
+    page.get_by_text("Something else goes out there at that moment.").wait_for()
+    assert card.is_visible()
+    assert reread(first).status == "ready"
+    # In a month a day is one of all outlets of the item.
+    page.goto(week_of(newsroom, monday).replace("view=week", "view=month"))
+    card.drag_to(page.locator(f"td[data-day='{monday + timedelta(days=2)}']").first)
+    page.get_by_text("Scheduled for Workspace feed on").wait_for()
+    assert Publication.everywhere.scheduled().get(item=first).due_at == at(monday + timedelta(days=2), 9)
+    # A day alone lists its slots.
+    page.goto(week_of(newsroom, monday + timedelta(days=3)).replace("view=week", "view=day"))
+    tray.locator("[data-tray]", has_text=TITLES[3]).drag_to(
+        page.get_by_text("Free slot · Workspace feed").last
+    )
+    page.get_by_text("Scheduled for Workspace feed on").wait_for()
+    assert Publication.everywhere.get(item=fourth).due_at == at(monday + timedelta(days=3), 17, 30)
+
+
+def test_the_tray_by_key_and_on_a_phone(open_window, newsroom, feed):
+    items(newsroom)
+    page = open_window()
+    log_in(page, newsroom.alice)
+    page.goto(week_of(newsroom, next_week()))
+    page.get_by_role("link", name=f"Schedule {TITLES[0]}").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Next free slots").wait_for()
+    look_over(page, "tray-schedule")
+    slot = page.get_by_role("group", name="Workspace feed").get_by_role("button").first
+    slot.focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.get_by_text("Scheduled for Workspace feed on").wait_for()
+    row = Publication.everywhere.get()
+    assert row.queue_id is not None
+    phone = open_window(phone=True)
+    log_in(phone, newsroom.alice)
+    phone.goto(week_of(newsroom, next_week()))
+    tray = phone.get_by_role("region", name="Unscheduled items")
+    assert not tray.get_by_role("link", name="Schedule Rye keeps").is_visible()
+    tray.locator("summary").click()
+    look_over(phone, "calendar-tray-phone")
+    tray.get_by_role("link", name="Schedule Rye keeps").click()
+    phone.get_by_role("heading", name="Next free slots").wait_for()
+    phone.get_by_role("group", name="Workspace feed").get_by_role("button").nth(1).click()
+    phone.get_by_text("Scheduled for Workspace feed on").wait_for()
+    # From the other side: a day's free slot takes an item.
+    day = next_week() + timedelta(days=3)
+    phone.goto(week_of(newsroom, day).replace("view=week", "view=day"))
+    look_over(phone, "calendar-day-slots")
+    phone.get_by_role("link", name="Choose an item for 17:30, Workspace feed").click()
+    phone.get_by_role("heading", name="Choose an item").wait_for()
+    follow(phone, phone.get_by_role("button", name=f"Approve and schedule {TITLES[2]}"))
+    assert Publication.everywhere.filter(due_at=at(day, 17, 30)).count() == 1

@@ -160,6 +160,7 @@ PAGES = {
     "calendar_fill": "edit",
     "calendar_move": "edit",
     "calendar_move_back": "edit",
+    "calendar_schedule": "edit",
     "calendar_slot": "edit",
     "calendar_undo": "edit",
     "failures": "look",

@@ -1,12 +1,11 @@
-"""A free slot of an outlet: the items that are ready for it, each a click away."""
+"""A free slot of an outlet: the items that fit there, each a click away."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
-from django.contrib import messages
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
@@ -16,62 +15,60 @@ from config.core.clock import utc_now
 from config.core.datetimes import read_moment
 from config.core.errors import AppError
 from config.core.ids import decode, encode
-from config.core.states import Overtaken
-from pipeline import labels, publish
-from pipeline.models import GeneratedItem, Outlet
+from pipeline import publish
+from pipeline.models import Outlet
 from pipeline.outlets.outlet_client import buckets_of
-from pipeline.pages.items import display, next_actions, slot_times
+from pipeline.pages.calendar import tray
+from pipeline.pages.calendar.schedule_item import schedule_into, week_address, why_not_scheduled
 from pipeline.pages.items.detail import find_item
-from pipeline.pages.items.forms import version_in
-from pipeline.pages.review.actions import offer_undo_of
-from pipeline.review import bulk_review
+from pipeline.schedule import planning
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from django.http import HttpRequest, HttpResponse
 
+    from pipeline.models import GeneratedItem
+
 OFFERED: Final = 20
-"""The newest items that are ready; the others are found in Content."""
-
-
-class OfferedItem(NamedTuple):
-    item: GeneratedItem
-    public_id: str
-    title: str
-    badge: labels.Badge
-    is_approved: bool
+"""Items of a page."""
 
 
 @page("edit")
 def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
-    """`outlet` and `at` say which slot; POST with `item` schedules that item for it."""
+    """`outlet` and `at` say which slot; POST with `item` and its `version` schedules that item for it."""
     if not request.GET:
         return redirect(place.address("calendar"))
     outlet = _outlet(request, place)
     at = read_moment(request.GET.get("at", ""))
     if at is None:
         raise Http404
-    has_passed = at <= utc_now()
+    now = utc_now()
+    has_passed = at <= now
     why = _("This slot has passed. Choose another one.") if has_passed else ""
-    if request.method == "POST" and not has_passed and form_recovery.is_first_sending(request):
+    chosen = None
+    back = week_address(place, at.astimezone(ZoneInfo(place.workspace.timezone)).date())
+    if request.method == "POST" and not has_passed:
+        if not form_recovery.is_first_sending(request):
+            return redirect(back)
+        key = decode("gen", request.POST.get("item", ""))
+        if key is None:
+            raise Http404
+        chosen = find_item(place, key)
         try:
-            return _schedule(request, place, outlet, at)
-        except Overtaken:
-            why = _("Changed since you opened it. Choose again.")
+            return redirect(_schedule(request, place, chosen, outlet, at))
         except AppError as error:
-            why = error.detail[0].message if error.detail else str(error)
+            why = why_not_scheduled(error)
         form_recovery.allow_sending_again(request)
-    offered = [] if has_passed else _offered(place, outlet)
     context = {
         "outlet": outlet,
         "at": at,
         "zone": place.workspace.timezone,
         "address": f"{place.address('calendar_slot')}?{request.GET.urlencode()}",
         "why": why,
-        "offered": offered,
-        "has_unapproved": not all(one.is_approved for one in offered),
-        "back": _back(place, at),
+        "chosen": chosen,
+        "back": back,
+        **({} if has_passed else _offered(request.GET, place, outlet, now)),
     }
     return render(request, "pages/calendar/free_slot.html", context)
 
@@ -82,43 +79,34 @@ def _outlet(request: HttpRequest, place: Place) -> Outlet:
     return row
 
 
-def _offered(place: Place, outlet: Outlet) -> list[OfferedItem]:
-    """Those that are approved first, then the newest."""
-    rows = GeneratedItem.objects.of(place.workspace).live().ready().filter(held="")
-    taken = rows.filter(bucket__in=buckets_of(outlet.platform)).order_by("-id")
-    found = [
-        OfferedItem(
-            row,
-            encode("gen", row.pk),
-            display.title_of(row),
-            labels.of_promise(row),
-            row.is_approved_as_it_is,
-        )
-        for row in taken.select_related("generation", "raw_item")[:OFFERED]
-    ]
-    return sorted(found, key=lambda one: not one.is_approved)
+def _offered(query: QueryDict, place: Place, outlet: Outlet, now: datetime) -> dict[str, Any]:
+    """The newest that the outlet's own rules allow, those that are approved first; and how many they don't."""
+    rows = tray.unscheduled(place).filter(bucket__in=buckets_of(outlet.platform))
+    before = decode("gen", query.get("before", ""))
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: OFFERED + 1])
+    page_rows = found[:OFFERED]
+    assets = publish.assets_of(page_rows)
+    fitting = [one for one in page_rows if not publish.problems_of(one, outlet, assets.get(one.pk, []))]
+    offered = [tray.as_shown(place, one, [outlet], now=now) for one in fitting]
+    older = query.copy()
+    if len(found) > OFFERED:
+        older["before"] = encode("gen", page_rows[-1].pk)
+    return {
+        "offered": sorted(offered, key=lambda one: not one.is_approved),
+        "has_unapproved": any(not one.is_approved and not one.has_to_be_approved for one in offered),
+        "unfit": len(page_rows) - len(fitting),
+        "older": older.urlencode() if len(found) > OFFERED else "",
+    }
 
 
-def _schedule(request: HttpRequest, place: Place, outlet: Outlet, at: datetime) -> HttpResponse:
-    key = decode("gen", request.POST.get("item", ""))
-    if key is None:
-        raise Http404
-    row = find_item(place, key)
-    version = version_in(request.POST)
-    wish = publish.PublishWish(outlets=[encode("out", outlet.pk)], publish_at=at)
-    given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now(), wish=wish)
-    chosen = (row, row.version if version is None else version)
-    (done,) = bulk_review.decide(bulk_review.PUBLISH, [chosen], given)
-    if done.error is not None or done.former is None:
-        raise done.error or Overtaken()
-    promised = slot_times.publications_in(place.workspace, done.former)
-    said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
-    for line in next_actions.waits_of(place, promised, now=utc_now()).lines:
-        messages.warning(request, line)
-    offer_undo_of(request, place, said, done)
-    return redirect(_back(place, at))
-
-
-def _back(place: Place, at: datetime) -> str:
-    on = at.astimezone(ZoneInfo(place.workspace.timezone)).date()
-    return f"{place.address('calendar')}?view=week&on={on.isoformat()}"
+def _schedule(request: HttpRequest, place: Place, item: GeneratedItem, outlet: Outlet, at: datetime) -> str:
+    return schedule_into(
+        request,
+        place,
+        item,
+        lambda version: planning.take_slot(
+            item, outlet.pk, at, by=place.user.email, now=utc_now(), expected_version=version
+        ),
+    )

@@ -14,6 +14,7 @@ from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
 from pipeline.pages.calendar import queries as boards
+from pipeline.pages.calendar import tray
 from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, DateRange, date_range_of
 from pipeline.publish import workspace_hold
 
@@ -30,7 +31,13 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     span = date_range_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
     only = decode("out", request.GET.get("outlet", ""))
     board = boards.read(place.workspace, span, only=only, now=now)
-    outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, is_simulated=False).order_by("id")
+    outlets = list(
+        Outlet.objects.of(place.workspace)
+        .filter(deleted_at=None)
+        .only("name", "platform", "is_simulated")
+        .order_by("id")
+    )
+    before = decode("gen", request.GET.get("before", ""))
     context = {
         "span": span,
         "board": board,
@@ -42,7 +49,8 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
         "hold": workspace_hold.read_hold(place.workspace),
         "why": boards.reasons(board, now),
         "lasts": _lasts(board),
-        "outlets": [(encode("out", key), name) for key, name in outlets.values_list("id", "name")],
+        "tray": tray.read_tray(place, outlets, only=only, before=before, now=now),
+        "outlets": [(encode("out", one.pk), one.name) for one in outlets if not one.is_simulated],
         "only": encode("out", only) if only else "",
         **_links(request, span, today),
     }
@@ -78,6 +86,7 @@ def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]
         "back": to(span.view, span.previous) if span.previous else "",
         "forth": to(span.view, span.next) if span.next else "",
         "now_link": to(span.view, today),
+        "here": to(span.view, span.on),
         "views": [(view, _NAMES[view](), to(view, span.on)) for view in VIEWS],
     }
 

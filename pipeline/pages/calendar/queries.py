@@ -91,6 +91,8 @@ class OpenSlot:
     time: str
     query: str
     """Names it to the page that puts an item there."""
+    outlet: str
+    outlet_id: str
 
 
 class PlannedDigest(NamedTuple):
@@ -121,6 +123,8 @@ class CalendarCell:
     """The digests that are to be made."""
     more: int = 0
     total: int = 0
+    free: int = 0
+    """Free slots of all outlets; a day alone shows them, a week has them in its lanes."""
 
     @property
     def entries(self) -> list[CellEntry]:
@@ -140,6 +144,10 @@ class CalendarRow:
     outlet: Outlet
     queue: PublishQueue | None
     cells: tuple[CalendarCell, ...]
+
+    @property
+    def public_id(self) -> str:
+        return encode("out", self.outlet.pk)
 
 
 @dataclass(frozen=True)
@@ -266,8 +274,11 @@ def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: date
             lambda slot: slot.moment < span.ends_at, publish.moments_of(queue, after=after)
         ):
             local = slot.moment.astimezone(span.zone)
-            query = urlencode({"outlet": encode("out", outlet.pk), "at": as_z(slot.moment)})
-            by_day[local.date()].openings.append(OpenSlot(slot.moment, f"{local:%H:%M}", query))
+            public_id = encode("out", outlet.pk)
+            query = urlencode({"outlet": public_id, "at": as_z(slot.moment)})
+            by_day[local.date()].openings.append(
+                OpenSlot(slot.moment, f"{local:%H:%M}", query, outlet.name, public_id)
+            )
     for (start, end), blackout in zip(publish.blackouts_of(queue), queue.blackouts, strict=True):
         for day in span.days:
             if start < day.ends_at and end > day.starts_at:
@@ -304,7 +315,18 @@ def _together(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCe
         total = sum(cell.total for cell in cells)
         shown = cards[:most]
         reasons = dict.fromkeys(why for cell in cells for why in cell.closed)
-        found.append(CalendarCell(day.on, shown, closed=list(reasons), more=total - len(shown), total=total))
+        openings = [slot for cell in cells for slot in cell.openings]
+        found.append(
+            CalendarCell(
+                day.on,
+                shown,
+                openings if span.view == DAY else [],
+                closed=list(reasons),
+                more=total - len(shown),
+                total=total,
+                free=len(openings),
+            )
+        )
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from django.core import signing
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -34,6 +35,7 @@ from pipeline.review import undo as undoing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import date
     from uuid import UUID
 
     from django.http import HttpRequest
@@ -123,6 +125,8 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
             status=status,
         )
     (messages.error if errors or not done else messages.success)(request, " ".join(lines))
+    if request.POST.get("week"):
+        return redirect(f"{place.address('calendar')}?{urlencode({'on': request.POST['week']})}")
     own_page = decode("gen", request.POST.get("item", ""))
     if own_page is not None:
         return redirect(place.address("item_page", gen=own_page))
@@ -157,9 +161,13 @@ def offer(
     offer_undo(request, said, place.address("review_undo"), fields, is_good=is_good)
 
 
-def offer_undo_of(request: HttpRequest, place: Place, said: str, done: bulk_review.Decided) -> None:
-    """On the item's own page, where the undo leads back to."""
+def offer_undo_of(
+    request: HttpRequest, place: Place, said: str, done: bulk_review.Decided, *, week: date | None = None
+) -> None:
+    """The undo leads back to the item's own page, or to that week of the calendar."""
     fields = {"undo": note_of(place, done), "item": encode("gen", done.item.pk)}
+    if week is not None:
+        fields["week"] = week.isoformat()
     offer_undo(request, said, place.address("review_undo"), fields)
 
 

@@ -1,14 +1,25 @@
-"""Plans a week: ready items in free slots, proposed before anything is written, with one undo for all of it."""
+"""Puts ready items into free slots: a week at once with one undo, one item, or one post moved."""
 
 from pipeline.schedule.planning.commit_plan import PlanCommit, PlanEntry, Refusal, commit
-from pipeline.schedule.planning.proposal import DAYS, LeftOut, PlanRequest, Proposal, Proposed, propose
+from pipeline.schedule.planning.proposal import (
+    APPROVE_FIRST,
+    DAYS,
+    LeftOut,
+    PlanRequest,
+    Proposal,
+    Proposed,
+    propose,
+)
 from pipeline.schedule.planning.revert import Undone, forget, undo
 from pipeline.schedule.planning.shift import Moved, move, move_back, to_next_slot
+from pipeline.schedule.planning.take_slot import NextSlots, next_slots, take_day, take_slot
 
 __all__ = [
+    "APPROVE_FIRST",
     "DAYS",
     "LeftOut",
     "Moved",
+    "NextSlots",
     "PlanCommit",
     "PlanEntry",
     "PlanRequest",
@@ -20,7 +31,10 @@ __all__ = [
     "forget",
     "move",
     "move_back",
+    "next_slots",
     "propose",
+    "take_day",
+    "take_slot",
     "to_next_slot",
     "undo",
 ]

@@ -85,9 +85,10 @@ class Proposal:
     """The number of slots that stay free."""
 
 
+APPROVE_FIRST: Final = "This workspace publishes only what is approved. Approve it first."
 _MESSAGES: Final = {
     "held": "It is on hold. Approve it first.",
-    "approval_required": "This workspace publishes only what is approved. Approve it first.",
+    "approval_required": APPROVE_FIRST,
     "variant": "Another variant of it goes first.",
     "no_outlet": "None of its outlets is in this plan and takes its format.",
 }

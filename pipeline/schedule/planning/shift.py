@@ -20,7 +20,7 @@ from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
 if TYPE_CHECKING:
     from pipeline.text.local_time import WallClock
 
-_MESSAGES: Final = {
+REFUSAL_MESSAGES: Final = {
     "closed": "The outlet rests at that time, or its queue gives no slots then.",
     "taken": "Something else goes out there at that moment.",
     "gap": "That is nearer to another post than the outlet's gap allows.",
@@ -55,9 +55,7 @@ def move(
     """
     with transaction.atomic():
         row = _lock_publication(publication, expected_version)
-        if not now <= at <= now + limits.PUBLISH_AHEAD:
-            message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
-            raise Conflict.because(code="past" if at < now else "too_far", message=message)
+        refuse_unless_ahead(at, now)
         timeline = _timeline(row, at, now)
         code = fill_slots.why_not(
             timeline.planner_outlet,
@@ -65,7 +63,7 @@ def move(
             [post for post in timeline.planner_outlet.posts if post.key != str(row.pk)],
         )
         if code:
-            raise Conflict.because(code=code, message=_MESSAGES[code])
+            raise Conflict.because(code=code, message=REFUSAL_MESSAGES[code])
         slot = timeline.slots.get(at)
         former = publish.take_snapshot(row.item)[encode("pub", row.pk)]
         moved = publish.retime(
@@ -105,6 +103,13 @@ def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_v
         row = _lock_publication(publication, expected_version)
         slot, queue = next_slot_or_refuse(row.outlet, row.workspace, after=now, own=row)
         return publish.retime(row, due_at=slot.moment, clock=slot.clock, queue=queue, by=by, now=now)
+
+
+def refuse_unless_ahead(at: datetime, now: datetime) -> None:
+    """Raise `Conflict` if nothing can be scheduled for that time: it is past, or too far ahead."""
+    if not now <= at <= now + limits.PUBLISH_AHEAD:
+        message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
+        raise Conflict.because(code="past" if at < now else "too_far", message=message)
 
 
 def _lock_publication(publication: Publication, expected_version: int) -> Publication:
