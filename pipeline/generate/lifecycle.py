@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 REDRAW: Final = "redraw"
 """Where a run that only draws keeps what a person has said with the words: the next try needs it."""
 
+REWRITE: Final = "rewrite"
+"""Where a run that writes an item's words again keeps what was asked, what stood before and which revision it wrote."""
+
 
 def start_run(generation: Generation) -> None:
     if generation.status != GenerationStatus.QUEUED:

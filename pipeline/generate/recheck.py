@@ -19,14 +19,15 @@ from pipeline.engines.checks.words_in_pictures import board_words, check_further
 from pipeline.generate import brief as briefing
 from pipeline.generate import multi_source
 from pipeline.generate.acceptance import engine_named
-from pipeline.generate.checkpoint import brief_from, draft_of, text_of
-from pipeline.generate.checks import place_of, run_checks
+from pipeline.generate.checkpoint import RunMaterial, brief_from, draft_of, text_of
+from pipeline.generate.checks import place_of, run_checks, run_checks_with_visuals
+from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.topics.select import subject_of
 from pipeline.grounding import place_in
 from pipeline.media import drawn_pictures, source_media
-from pipeline.models import BrandPick, GenerationInput, Revision
+from pipeline.models import BrandPick, Generation, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
 from pipeline.writers.topic_and_story_briefs import SourcePart, brief_of, combine
@@ -46,6 +47,20 @@ _NO_SOURCE: Final = Check(
 _INNER_MARKS: Final = str.maketrans({"\u201c": "\u2018", "\u201d": "\u2019", '"': "'"})
 _MOST_SHOWN: Final = 5
 _LONGEST_SHOWN: Final = 160
+
+
+def material_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> RunMaterial:
+    """What the item's words rest on, and what decides over other words on the same.
+
+    Raises `Refused` where what they rest on was deleted.
+    """
+    brief, source = _basis_of(item, engine, persona)
+    own_words = OwnWords.beside_item(item, is_verbatim=False) if item.raw_item_id is not None else None
+    return RunMaterial(
+        brief,
+        source,
+        lambda draft: run_checks_with_visuals(engine, draft, brief, source, persona, own_words=own_words),
+    )
 
 
 def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dict[str, Any]]:
@@ -116,15 +131,21 @@ def _with_unsaid(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Che
 
 
 def _words_before(item: GeneratedItem, persona: PersonaCard) -> list[str]:
-    """What was judged with the first revision, the writer's words, and what the persona may say as it is."""
+    """What was judged when a writer wrote it, with the first revision and each rewrite, and what the persona may say."""
     own = [*persona.approved_lines, *(str(one.get("text") or "") for one in persona.required_structures)]
-    first = Revision.everywhere.filter(item=item).exclude(number=item.revision).order_by("number").first()
+    former = Revision.everywhere.filter(item=item).exclude(number=item.revision).order_by("number")
+    first = former.first()
     if first is None:
         return [item.title, *words_of(draft_of(item)), *_override_words(item.overrides), *own]
-    written = draft_of(
-        item, title=first.title, body=first.body, body_format=first.body_format, content=first.content
-    )
-    return [first.title, *words_of(written), *_override_words(first.overrides), *own]
+    runs = Generation.everywhere.filter(rewrites=item).done()
+    rewritten = set(runs.values_list(f"answers__{REWRITE}__wrote", flat=True))
+    by_writers = [first, *former.exclude(pk=first.pk).filter(number__in=rewritten)]
+    for one in by_writers:
+        words = {"title": one.title, "body": one.body, "body_format": one.body_format, "content": one.content}
+        own += [one.title, *words_of(draft_of(item, **words)), *_override_words(one.overrides)]
+    if item.revision in rewritten:
+        own += [item.title, *words_of(draft_of(item))]
+    return own
 
 
 def _override_words(overrides: Mapping[str, Any]) -> Iterator[str]:

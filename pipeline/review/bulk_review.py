@@ -105,7 +105,7 @@ def edit(
             "revision": item.revision,
             "alt_texts": {},
             "order": None,
-            **_approval_of(item),
+            **approval_of(item),
         }
         if order is not None:
             former["order"] = [key.hex for key in asset_order.order_of(item)]
@@ -127,7 +127,7 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
             for name, promise in publish.take_snapshot(item).items()
             if promise["status"] == PublicationStatus.SCHEDULED
         }
-        before = _approval_of(item)
+        before = approval_of(item)
         row = publish.cancel(item, now=now, expected_version=expected_version)
         publications = Publication.everywhere.filter(item=row)
         if (
@@ -146,7 +146,7 @@ def _approve(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decid
     if given.shown:
         others = variants.choose(item, by=given.by, now=given.now, expected_versions=given.shown)
     row = decisions.approve(item, by=given.by, now=given.now, expected_version=version)
-    return Decided(row, {"act": APPROVE, "version": row.version, **_approval_of(item), **_set_aside(others)})
+    return Decided(row, {"act": APPROVE, "version": row.version, **approval_of(item), **_set_aside(others)})
 
 
 def _reject(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decided:
@@ -169,7 +169,7 @@ def _publish(item: GeneratedItem, version: int, given: BulkReviewInput) -> Decid
         "stood": {name: stood[name] for name in names if name in stood},
         "aside": [key.hex for key in aside],
         "at": as_z(given.now),
-        **_approval_of(item),
+        **approval_of(item),
     }
     return Decided(row, former)
 
@@ -193,7 +193,7 @@ def _set_aside(others: Sequence[GeneratedItem]) -> Former:
     return {"aside": [sibling.pk.hex for sibling in others], "at": at}
 
 
-def _approval_of(item: GeneratedItem) -> Former:
+def approval_of(item: GeneratedItem) -> Former:
     """As it was read; whoever decides names that version, so it was so until the act."""
     return {
         "approved_by": item.approved_by,

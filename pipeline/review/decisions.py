@@ -73,7 +73,7 @@ def approve(
         states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
-        _refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
+        refuse_unless(row, allowed | OUT if is_flagged else allowed, "approved")
         update_locked(
             row,
             now,
@@ -130,13 +130,14 @@ def edit(
     by: str,
     now: datetime,
     expected_version: int | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> GeneratedItem:
     """Change words, outlets or alt texts while some of it may still be sent; changed words are a new revision.
 
     `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets, and
     `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves again. Words that
     are drawn in a picture are drawn again, and the item is generating meanwhile; not while it has publications, for its
-    pictures are promised.
+    pictures are promised. `beside` is what a writer who wrote the words says of them: their claims, and who it was.
     `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it was read.
     Raises `Invalid` for words that can't be drawn, and `Conflict` where it isn't editable, or drawn words change while it
     is promised.
@@ -144,7 +145,7 @@ def edit(
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
-        _refuse_unless(row, EDITABLE_ITEMS, "edited")
+        refuse_unless(row, EDITABLE_ITEMS, "edited")
         if changes in ({}, {"alt_texts": {}}):
             # Nothing was said, so nothing is written and the version stays.
             return row
@@ -160,7 +161,8 @@ def edit(
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
             # A film that stays as it is shows what a person may have written into its storyboard.
             filmed = None if is_redrawn else storyboards.stored_storyboard(row)
-            write_revision(row, now, by=by, board=filmed.board if filmed is not None else None, **values)
+            board = filmed.board if filmed is not None else None
+            write_revision(row, now, by=by, board=board, **values, **(beside or {}))
         else:
             update_locked(row, now, **values)
         alt_texts = changes.get("alt_texts", {})
@@ -260,6 +262,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         if not others.exclude(pk=row.pk).exists():
             # A drawing that broke keeps what was said with the words.
             lifecycle.erase_words(Generation.everywhere.filter(pk=row.generation_id))
+        lifecycle.erase_words(Generation.everywhere.filter(rewrites=row))
         update_locked(
             row,
             now,
@@ -296,7 +299,7 @@ def _erase_files(item: UUID) -> None:
         erase_of_items([item])
 
 
-def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
+def refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
     """Raises `Conflict` for an item that was erased, or is in none of the allowed statuses; `verb` as in "approved"."""
     refuse_deleted(row)
     if row.status not in allowed:

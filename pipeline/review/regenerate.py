@@ -52,7 +52,7 @@ def retry(
     if item.revision and item.status == GeneratedItemStatus.FAILED and is_drawn(item):
         return _retry_drawing(item, now, expected_version)
     with transaction.atomic():
-        raw = _source_of(item)
+        raw = lock_source(item)
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
@@ -101,7 +101,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
     """
     hint = collapse(strip_invisible(hint))
     with transaction.atomic():
-        raw = _source_of(item)
+        raw = lock_source(item)
         row = lock_with_workspace(item)
         refuse_deleted(row)
         if row.status in ITEMS_IN_MAKING:
@@ -130,7 +130,7 @@ def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: da
 
     In the caller's transaction, who calls `reserve` for its run last. Raises `Conflict`.
     """
-    raw = _source_of(item)
+    raw = lock_source(item)
     row = lock_with_workspace(item)
     refuse_deleted(row)
     generation = _another_run(row, raw, workspace, now)
@@ -174,7 +174,7 @@ def _further(
     return variant
 
 
-def _source_of(item: GeneratedItem) -> RawItem | None:
+def lock_source(item: GeneratedItem) -> RawItem | None:
     """The raw item, locked before the items made from it; None where the item speaks of a topic, or of several."""
     if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         return None

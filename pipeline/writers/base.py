@@ -177,10 +177,12 @@ class Writer(ABC):
         client: Any = None,
         judge: Judge | None = None,
         hint: str = "",
+        former: Draft | None = None,
     ) -> DraftAnswer:
         """At most `variants` different drafts. Raises `TryLater`, `Refused` or `NeedsReconnect`.
 
-        A `hint` is what a person of the workspace asks of these drafts; a writer without a model refuses one.
+        A `hint` is what a person of the workspace asks of these drafts; a writer without a model refuses one. With it
+        `former` are words that are written again, for the most part as they are.
 
         A writer that can mend a draft asks `judge` and mends once; what still fails is returned as it is, for the
         caller runs the engine's checks again and decides by them.

@@ -102,6 +102,7 @@ class Claude(Writer):
         client: Any = None,
         judge: Judge | None = None,
         hint: str = "",
+        former: Draft | None = None,
     ) -> DraftAnswer:
         """Without facts of the model's, and for an engine that asks no model, the offline words with the offline label."""
         variant = engine.draft_schema()
@@ -126,7 +127,9 @@ class Claude(Writer):
         def drafts_in(words: str) -> list[Draft]:
             return _drafts(_visible(parse_answer(words, schema))["variants"], engine, brief, persona)
 
-        request = prompts.draft_request(engine, brief, persona, variants=wanted, seed=seed, hint=hint)
+        request = prompts.draft_request(
+            engine, brief, persona, variants=wanted, seed=seed, hint=hint, former=former
+        )
         drafts = talk.answer(request, drafts_in)[:wanted]
         failed = _failures(drafts, judge)
         if failed and talk.can_repair():

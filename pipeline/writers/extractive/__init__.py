@@ -41,6 +41,7 @@ MAX_FACTS = 24
 MAX_HEADINGS = 40
 _POOL = 160
 """Diversity is weighed among this many best sentences: its cost rises with pool times facts."""
+FROM_SOURCE = "extractive-1"
 APPROVED_LINES = "approved-lines-1"
 """The label of what is an approved line of the persona, word for word."""
 _LEAST_WORDS = 4
@@ -308,12 +309,10 @@ class Extractive(Writer):
     kind = "extractive"
     label = "Without AI: sentences taken from the source"
     offline = True
-    prompt_version = "extractive-1"
+    prompt_version = FROM_SOURCE
 
     def _usage(self) -> Usage:
-        return Usage(
-            provider="offline", model="extractive-1", offline=True, prompt_version=self.prompt_version
-        )
+        return Usage(provider="offline", model=FROM_SOURCE, offline=True, prompt_version=self.prompt_version)
 
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
         del client
@@ -330,8 +329,9 @@ class Extractive(Writer):
         client: Any = None,
         judge: Judge | None = None,
         hint: str = "",
+        former: Draft | None = None,
     ) -> DraftAnswer:
-        del client
+        del client, former
         if hint:
             raise Refused(NO_HINTS, code="needs_ai", field="hint")
         if brief.lane is not None:
