@@ -407,3 +407,11 @@ def test_the_quotes_that_a_rewrite_keeps_go_with_the_source(item, workspace, mod
     assert (reread(run).answers, reread(again).error["code"]) == ({}, "source_deleted")
     with pytest.raises(Conflict):
         regenerate.lock_source(reread(item))
+
+
+def test_rewrites_go_with_the_items_of_a_workspace_that_ends(item, workspace, model_server):
+    _, run = rewritten(item, model_server)
+    GeneratedItem.everywhere.filter(workspace=workspace).delete()
+    assert not Generation.everywhere.filter(pk=run.pk).exists()
+    # What the calls have cost stays.
+    assert ModelCall.everywhere.filter(workspace=workspace).count() == 3
