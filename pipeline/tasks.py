@@ -30,6 +30,7 @@ from pipeline.models import (
     WebSubSubscription,
 )
 from pipeline.personas import drafts
+from pipeline.review import rewrite_run
 from pipeline.schedule import recurring, series
 from pipeline.workspace import digest_count
 
@@ -70,7 +71,7 @@ jobs.register(
         per_workspace=1,
     )
 )
-# Three jobs over the same rows: the row says which queue its next step needs.
+# Four jobs over the same rows: the row says which queue its next step needs.
 _RUN_OPTIONS: Final[dict[str, Any]] = {
     "model": Generation,
     "give_up": generate.give_up,
@@ -109,6 +110,14 @@ jobs.register(
         turns=generate.turns_of_films,
         late_after=timedelta(hours=1),
         **{**_RUN_OPTIONS, "longest": limits.RENDER_FOLDERS_KEPT},
+    )
+)
+jobs.register(
+    jobs.RowJob(
+        name="generate.rewrite_item",
+        work=rewrite_run.run_rewrite,
+        where={"queue": GenerationQueue.REWRITE.value},
+        **{**_RUN_OPTIONS, "give_up": rewrite_run.give_up},
     )
 )
 jobs.register(

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 REDRAW: Final = "redraw"
 """Key in `answers` of a run that only draws: what a person sent with the words; a retry needs it."""
 
+REWRITE: Final = "rewrite"
+"""Where a run that writes an item's words again keeps what was asked, what stood before and which revision it wrote."""
+
 
 def start_run(generation: Generation) -> None:
     """Move the run, its items and its raw item to running, with the persona's and the raw item's current

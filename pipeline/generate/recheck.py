@@ -19,14 +19,15 @@ from pipeline.engines.checks.words_in_pictures import board_words, check_further
 from pipeline.generate import brief as briefing
 from pipeline.generate import multi_source
 from pipeline.generate.acceptance import engine_named
-from pipeline.generate.checkpoint import brief_from, draft_of, text_of
-from pipeline.generate.checks import place_of, run_checks
+from pipeline.generate.checkpoint import RunMaterial, brief_from, draft_of, text_of
+from pipeline.generate.checks import place_of, run_checks, run_checks_with_visuals
+from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.topics.select import subject_of
 from pipeline.grounding import place_in
 from pipeline.media import drawn_pictures, source_media
-from pipeline.models import BrandPick, GenerationInput, Revision
+from pipeline.models import BrandPick, Generation, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
 from pipeline.writers.topic_and_story_briefs import SourcePart, brief_of, combine
@@ -46,6 +47,20 @@ _NO_SOURCE: Final = Check(
 _INNER_MARKS: Final = str.maketrans({"\u201c": "\u2018", "\u201d": "\u2019", '"': "'"})
 _MAX_SENTENCES_SHOWN: Final = 5
 _MAX_SENTENCE_CHARACTERS: Final = 160
+
+
+def material_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> RunMaterial:
+    """What the item's words rest on, and what decides over other words on the same.
+
+    Raises `Refused` where what they rest on was deleted.
+    """
+    brief, source = _load_basis(item, engine, persona)
+    own_words = OwnWords.beside_item(item, is_verbatim=False) if item.raw_item_id is not None else None
+    return RunMaterial(
+        brief,
+        source,
+        lambda draft: run_checks_with_visuals(engine, draft, brief, source, persona, own_words=own_words),
+    )
 
 
 def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dict[str, Any]]:
@@ -129,31 +144,35 @@ def _add_unsaid_warning(checks: Sequence[Check], sentences: Sequence[str]) -> tu
 
 
 def _known_texts(item: GeneratedItem, persona: PersonaCard) -> list[str]:
-    """Return the texts judged with the first revision (the writer's words), and what the persona may always
-    say.
+    """Return the texts judged when a writer wrote them (the first revision and each rewrite), and what the
+    persona may always say.
     """
     persona_texts = [
         *persona.approved_lines,
         *(str(structure.get("text") or "") for structure in persona.required_structures),
     ]
-    first_revision = (
-        Revision.everywhere.filter(item=item).exclude(number=item.revision).order_by("number").first()
-    )
+    earlier = Revision.everywhere.filter(item=item).exclude(number=item.revision).order_by("number")
+    first_revision = earlier.first()
     if first_revision is None:
         return [item.title, *words_of(draft_of(item)), *_override_words(item.overrides), *persona_texts]
-    first_draft = draft_of(
-        item,
-        title=first_revision.title,
-        body=first_revision.body,
-        body_format=first_revision.body_format,
-        content=first_revision.content,
-    )
-    return [
-        first_revision.title,
-        *words_of(first_draft),
-        *_override_words(first_revision.overrides),
-        *persona_texts,
-    ]
+    runs = Generation.everywhere.filter(rewrites=item).done()
+    rewritten = set(runs.values_list(f"answers__{REWRITE}__wrote", flat=True))
+    texts = persona_texts
+    for revision in [
+        first_revision,
+        *earlier.exclude(pk=first_revision.pk).filter(number__in=rewritten),
+    ]:
+        draft = draft_of(
+            item,
+            title=revision.title,
+            body=revision.body,
+            body_format=revision.body_format,
+            content=revision.content,
+        )
+        texts += [revision.title, *words_of(draft), *_override_words(revision.overrides)]
+    if item.revision in rewritten:
+        texts += [item.title, *words_of(draft_of(item))]
+    return texts
 
 
 def _override_words(overrides: Mapping[str, Any]) -> Iterator[str]:

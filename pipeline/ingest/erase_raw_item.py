@@ -41,6 +41,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
         RawBody.everywhere.filter(raw_item=row).delete()
         # Briefs and findings that a writer made of it are content too.
         lifecycle.erase_words(Generation.everywhere.filter(raw_item=row))
+        lifecycle.erase_words(Generation.everywhere.filter(rewrites__raw_item=row))
         SharedBrief.everywhere.filter(raw_item=row).delete()
         batches.forget_calls(Generation.everywhere.filter(raw_item=row).values("pk"))
         # Runs that sleep until the model has answered wake and learn that nothing will come of it.

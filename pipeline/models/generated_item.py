@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
-from pipeline.models.generation import GenerationInput
+from pipeline.models.generation import Generation, GenerationInput
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -188,6 +188,11 @@ class GeneratedItemQuerySet(models.QuerySet[Any]):
     def on_hold(self) -> Self:
         return self.exclude(held="")
 
+    def with_newest_rewrite(self) -> Self:
+        """Each with `newest_rewrite_id`, of the run that writes its words again, or did last; None for nearly all."""
+        runs = Generation.everywhere.filter(rewrites=models.OuterRef("pk")).order_by("-id")
+        return self.annotate(newest_rewrite_id=models.Subquery(runs.values("pk")[:1]))
+
     def flagged(self) -> Self:
         """Return the published items whose source has changed since."""
         return self.exclude(flagged="")
@@ -262,6 +267,8 @@ class GeneratedItem(WorkspaceRow):
     published_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField(default=utc_now)
     deleted_at = models.DateTimeField(null=True)
+    newest_rewrite_id: UUID | None
+    """Of an item that was read `with_newest_rewrite`."""
 
     everywhere: ClassVar = GeneratedItemQuerySet.as_manager()
     objects: ClassVar = OwnGeneratedItems.as_manager()

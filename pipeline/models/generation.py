@@ -34,9 +34,16 @@ class GenerationQueue(models.TextChoices):
     GENERATE = "generate", _("AI")
     COMPUTE = "compute", _("Compute")
     RENDER = "render", _("Video")
+    REWRITE = "rewrite", _("Rewrite")
 
 
 class GenerationQuerySet(models.QuerySet[Any]):
+    def open(self) -> Self:
+        return self.filter(status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING])
+
+    def done(self) -> Self:
+        return self.filter(status=GenerationStatus.DONE)
+
     def ended(self) -> Self:
         return self.filter(status__in=[GenerationStatus.DONE, GenerationStatus.FAILED])
 
@@ -58,6 +65,11 @@ class Generation(WorkspaceRow, DueModel):
     topic = models.ForeignKey("pipeline.Topic", null=True, on_delete=models.SET_NULL, related_name="+")
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     persona_version = models.PositiveIntegerField(null=True)
+    # An index with a name of its own stands below.
+    rewrites = models.ForeignKey(
+        "pipeline.GeneratedItem", null=True, on_delete=models.CASCADE, related_name="rewrites", db_index=False
+    )
+    """The item whose words it writes again; None for a run that makes items of its own."""
     variants = models.PositiveSmallIntegerField(default=1)
     status = models.CharField(max_length=10, choices=GenerationStatus, default=GenerationStatus.QUEUED)
     stage = models.CharField(max_length=10, choices=GenerationStage, default=GenerationStage.BRIEF)
@@ -94,6 +106,22 @@ class Generation(WorkspaceRow, DueModel):
                 name="generation_films",
                 condition=models.Q(queue=GenerationQueue.RENDER),
             ),
+            # The newest rewrite of an item, which its page shows.
+            models.Index(
+                fields=["rewrites", "-id"],
+                name="generation_rewrites",
+                condition=models.Q(rewrites__isnull=False),
+            ),
+        ]
+        constraints: ClassVar = [
+            # Of two people who ask at the same moment one has it written again.
+            models.UniqueConstraint(
+                fields=["rewrites"],
+                condition=models.Q(
+                    rewrites__isnull=False, status__in=[GenerationStatus.QUEUED, GenerationStatus.RUNNING]
+                ),
+                name="generation_rewrite_once",
+            )
         ]
 
 

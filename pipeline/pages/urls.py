@@ -18,6 +18,7 @@ from pipeline.pages.items import edit as item_edit
 from pipeline.pages.items import listing as item_listing
 from pipeline.pages.items import publish as item_publish
 from pipeline.pages.items import recurrence_form as item_recurrence_form
+from pipeline.pages.items import rewrite as item_rewrite
 from pipeline.pages.items import saved_views as item_saved_views
 from pipeline.pages.items import storyboard as item_storyboard
 from pipeline.pages.new import views as new_views
@@ -101,6 +102,9 @@ urlpatterns = [
     page_path(f"{_ITEM}/restore", item_actions.item_restore, "item_restore"),
     page_path(f"{_ITEM}/retry", item_actions.item_retry, "item_retry"),
     page_path(f"{_ITEM}/regenerate", item_actions.item_regenerate, "item_regenerate"),
+    page_path(f"{_ITEM}/rewrite", item_rewrite.item_rewrite, "item_rewrite"),
+    page_path(f"{_ITEM}/rewrite/cancel", item_rewrite.item_rewrite_cancel, "item_rewrite_cancel"),
+    page_path(f"{_ITEM}/rewrite/undo", item_rewrite.item_rewrite_undo, "item_rewrite_undo"),
     page_path(f"{_ITEM}/recurring", item_recurrence_form.item_recurring, "item_recurring"),
     page_path(f"{_ITEM}/recurring/stop", item_recurrence_form.item_recurring_stop, "item_recurring_stop"),
     page_path(f"{_ITEM}/choose", item_actions.item_choose, "item_choose"),

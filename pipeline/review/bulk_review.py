@@ -105,7 +105,7 @@ def edit(
             "revision": item.revision,
             "alt_texts": {},
             "order": None,
-            **_approval_of(item),
+            **approval_of(item),
         }
         if order is not None:
             former["order"] = [key.hex for key in asset_order.order_of(item)]
@@ -128,7 +128,7 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
             for name, snapshot in publish.take_snapshot(item).items()
             if snapshot["status"] == PublicationStatus.SCHEDULED
         }
-        approval = _approval_of(item)
+        approval = approval_of(item)
         row = publish.cancel(item, now=now, expected_version=expected_version)
         publications = Publication.everywhere.filter(item=row)
         if (
@@ -148,7 +148,7 @@ def _approve_item(item: GeneratedItem, version: int, review: BulkReviewInput) ->
         others = variants.choose(item, by=review.by, now=review.now, expected_versions=review.shown)
     row = decisions.approve(item, by=review.by, now=review.now, expected_version=version)
     return Decided(
-        row, {"act": APPROVE, "version": row.version, **_approval_of(item), **_describe_rejected(others)}
+        row, {"act": APPROVE, "version": row.version, **approval_of(item), **_describe_rejected(others)}
     )
 
 
@@ -174,7 +174,7 @@ def _publish_item(item: GeneratedItem, version: int, review: BulkReviewInput) ->
         "stood": {name: snapshots[name] for name in names if name in snapshots},
         "aside": [key.hex for key in rejected_siblings],
         "at": as_z(review.now),
-        **_approval_of(item),
+        **approval_of(item),
     }
     return Decided(row, former)
 
@@ -198,7 +198,7 @@ def _describe_rejected(others: Sequence[GeneratedItem]) -> Former:
     return {"aside": [sibling.pk.hex for sibling in others], "at": at}
 
 
-def _approval_of(item: GeneratedItem) -> Former:
+def approval_of(item: GeneratedItem) -> Former:
     """Return the item's approval, hold and flag.
 
     The decision names its version, so they are those before the act.

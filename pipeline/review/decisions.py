@@ -72,7 +72,7 @@ def approve(
         states.refuse_other_version(row.version, expected_version)
         is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
         allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
-        _refuse_unless(row, allowed | PUBLISHED_STATUSES if is_flagged else allowed, "approved")
+        refuse_unless(row, allowed | PUBLISHED_STATUSES if is_flagged else allowed, "approved")
         update_locked(
             row,
             now,
@@ -130,13 +130,15 @@ def edit(
     by: str,
     now: datetime,
     expected_version: int | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> GeneratedItem:
     """Edit text, outlets or alt texts while some of it may still be sent; changed text is a new revision.
 
     `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets,
     and `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves
     again. If text in a picture changes, the picture is drawn again and the item is generating meanwhile; that
-    isn't possible while it has publications, which were scheduled with these pictures.
+    isn't possible while it has publications, which were scheduled with these pictures. `beside` is what a
+    writer who wrote the text says of it: its claims, and the writer's name.
 
     With an `expected_version` it raises `states.Overtaken` as a `version_conflict` if the row has changed
     since it was read. Raises `Invalid` for text that can't be drawn, and `Conflict` if the item isn't
@@ -145,7 +147,7 @@ def edit(
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
-        _refuse_unless(row, EDITABLE_ITEMS, "edited")
+        refuse_unless(row, EDITABLE_ITEMS, "edited")
         if changes in ({}, {"alt_texts": {}}):
             # Nothing was given, so nothing is written and the version stays.
             return row
@@ -161,7 +163,8 @@ def edit(
         if any(getattr(row, name) != values[name] for name in values.keys() & WORDS):
             # A video that isn't rendered again shows text that a person may have written into its storyboard.
             stored = None if is_redrawn else storyboards.stored_storyboard(row)
-            write_revision(row, now, by=by, board=stored.board if stored is not None else None, **values)
+            board = stored.board if stored is not None else None
+            write_revision(row, now, by=by, board=board, **values, **(beside or {}))
         else:
             update_locked(row, now, **values)
         alt_texts = changes.get("alt_texts", {})
@@ -267,6 +270,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         if not others.exclude(pk=row.pk).exists():
             # A failed drawing run keeps alt texts or a storyboard.
             lifecycle.erase_words(Generation.everywhere.filter(pk=row.generation_id))
+        lifecycle.erase_words(Generation.everywhere.filter(rewrites=row))
         update_locked(
             row,
             now,
@@ -307,7 +311,7 @@ def _erase_files(item: UUID) -> None:
         erase_files_of_items([item])
 
 
-def _refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
+def refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
     """Raise `Conflict` for an erased item, or one in none of the allowed statuses; `verb` as in "approved"."""
     refuse_deleted(row)
     if row.status not in allowed:

@@ -53,7 +53,7 @@ def retry(
     if item.revision and item.status == GeneratedItemStatus.FAILED and is_drawn(item):
         return _retry_drawing(item, now, expected_version)
     with transaction.atomic():
-        raw = _source_of(item)
+        raw = lock_source(item)
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
@@ -102,7 +102,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
     """
     hint = collapse(strip_invisible(hint))
     with transaction.atomic():
-        raw = _source_of(item)
+        raw = lock_source(item)
         row = lock_with_workspace(item)
         refuse_deleted(row)
         if row.status in ITEMS_IN_MAKING:
@@ -133,7 +133,7 @@ def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: da
 
     Runs in the caller's transaction, which calls `reserve` for its run last. Raises `Conflict`.
     """
-    raw = _source_of(item)
+    raw = lock_source(item)
     row = lock_with_workspace(item)
     refuse_deleted(row)
     generation = _create_run(row, raw, workspace, now)
@@ -178,7 +178,7 @@ def _create_variant(
     return variant
 
 
-def _source_of(item: GeneratedItem) -> RawItem | None:
+def lock_source(item: GeneratedItem) -> RawItem | None:
     """Return the raw item, locked before its items; None for an item from a topic, or from several.
 
     Raises `Conflict` if the raw item was deleted.

@@ -193,10 +193,12 @@ class Writer(ABC):
         client: Any = None,
         judge: Judge | None = None,
         hint: str = "",
+        former: Draft | None = None,
     ) -> DraftAnswer:
         """Return at most `variants` different drafts. Raises `TryLater`, `Refused` or `NeedsReconnect`.
 
-        `hint` is a person's wish for these drafts; a writer without a model refuses one.
+        `hint` is a person's wish for these drafts; a writer without a model refuses one. With it, `former` is a
+        draft to be written again, for the most part as it is.
 
         A writer that can repair a draft calls `judge` and repairs once; what still fails is returned as it
         is, because the caller runs the engine's checks again and decides by them.

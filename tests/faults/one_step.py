@@ -55,6 +55,7 @@ from config.core.ids import encode, uuid7
 from config.operations import media_sweep
 from pipeline import limits, outlets, plugins
 from pipeline.events import TYPES
+from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.ingest import collect, raw_content, store_raw_item, websub
@@ -93,6 +94,7 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.personas import crud, drafts, topics
+from pipeline.review import rewrites
 from pipeline.schedule import recurring, series
 from pipeline.sources.base import Hub
 from pipeline.states import derive_status
@@ -391,6 +393,26 @@ def lose_sources():
 
 def ask_for_draft(url="", posts=""):
     drafts.request(_workspace(), persona=None, url=url, posts=posts, by="test", now=timezone.now())
+
+
+def ask_for_rewrite():
+    rewrites.request(
+        GeneratedItem.everywhere.select_related("workspace").get(),
+        rewrites.SHORTER,
+        workspace=_workspace(),
+        by="test",
+        now=timezone.now(),
+    )
+
+
+def rewritten():
+    row = GeneratedItem.everywhere.get()
+    return {
+        "words": row.body.partition("\n")[0],
+        "revision": row.revision,
+        "is_checked": row.is_checked,
+        "runs": list(Generation.everywhere.filter(rewrites=row).values_list("status", flat=True)),
+    }
 
 
 def draft():
@@ -774,7 +796,8 @@ def _broken_runs():
         entries = Counter(LedgerEntry.everywhere.filter(subject=run.pk).values_list("kind", flat=True))
         if entries["reserve"] != 1 or entries["settle"] + entries["release"] != 1:
             yield f"a run that is {run.status} has {dict(entries)}"
-        if run.answers:
+        # What the undo of a rewrite needs stays.
+        if run.answers.keys() - ({REWRITE} if run.rewrites_id else set()):
             yield f"a run that is {run.status} keeps its answers"
     for item in GeneratedItem.everywhere.all():
         numbers = list(
@@ -872,6 +895,8 @@ STEPS = {
         letterbox_outlet,
         ask_for_draft,
         draft,
+        ask_for_rewrite,
+        rewritten,
         add_bridge,
         recover,
         recover_by,

@@ -692,6 +692,8 @@ def test_every_crash_point_has_a_scenario():
     elsewhere |= {point for point in POINTS if point.startswith("mailing.")}
     # Their scenarios need a model that takes batches: test_model_kills.py.
     elsewhere |= {point for point in POINTS if point.startswith("batches.")}
+    # A rewrite needs a model too: test_rewrite_kills.py.
+    elsewhere |= {point for point in POINTS if point.startswith("rewrite.")}
     # What is sent again has been sent before: test_recovery_kills.py.
     elsewhere |= {point for point in POINTS if point.startswith("recover.")}
     # Around the calls of every platform: tests/pipeline/publish/test_never_twice.py. Taking a post back, and what follows once

@@ -14,6 +14,7 @@ from pipeline import labels, publish
 from pipeline.generate import retry_rules
 from pipeline.models import (
     Asset,
+    Bucket,
     FlagReason,
     GeneratedItem,
     GeneratedItemStatus,
@@ -25,8 +26,9 @@ from pipeline.pages.items import claims, display, next_actions, preview, publica
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrence_display as returns
 from pipeline.pages.items.scene_display import scenes_of
-from pipeline.review import storyboards
+from pipeline.review import rewrites, storyboards
 from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
+from pipeline.writers.extractive import APPROVED_LINES, FROM_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 _LIVE_SECONDS: Final = 2
 _PART: Final = "progress"
+_REWRITE_PART, _CARD_PART = "rewriting", "card-rewriting"
 REVISIONS: Final = 20
 _VARIANTS: Final = 12
 
@@ -47,6 +50,7 @@ def find_item(place: Place, gen: UUID) -> GeneratedItem:
         .filter(pk=gen, deleted_at=None, test=False)
         .select_related("workspace", "source", "raw_item", "topic", "persona", "parent", "generation")
         .defer("generation__answers", "workspace__model_key")
+        .with_newest_rewrite()
     )
     row: GeneratedItem = get_object_or_404(rows)
     return row
@@ -58,7 +62,12 @@ def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     progress = _progress(request, place, row)
     if isinstance(progress, HttpResponse):
         return progress
-    return render(request, "pages/items/detail.html", {**seen(place, row), "progress": progress})
+    context = seen(place, row)
+    rewriting = _rewriting(request, context["rewrite"])
+    if isinstance(rewriting, HttpResponse):
+        return rewriting
+    context |= {"progress": progress, "rewriting": rewriting}
+    return render(request, "pages/items/detail.html", context)
 
 
 def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
@@ -86,6 +95,8 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "returns": returns.recurrence_of(place, row),
         "outlook": next_actions.outlook_of(place, row, now=now) if sent or row.held else None,
         "revisions": _revisions(place, row),
+        "offline_writers": (FROM_SOURCE, APPROVED_LINES),
+        "rewrite": rewrites.standing_of(row),
         "angle": display.angle_of(row),
         "has_source_page": row.source is not None
         and row.source.deleted_at is None
@@ -115,6 +126,8 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "is_under_way": row.status in ITEMS_IN_MAKING,
         "is_editable": row.status in EDITABLE_ITEMS,
         "is_publishable": row.status in PUBLISHABLE_ITEMS,
+        # A film's words are changed in its scenes.
+        "is_rewritable": row.status in EDITABLE_ITEMS and row.bucket != Bucket.VIDEO,
         "needs_approval": _needs_approval(row),
         "checks": display.checks_of(row),
         "is_superseded": (row.rejection or {}).get("code") == "superseded",
@@ -166,6 +179,24 @@ def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpRes
         context,
         css_class="stack",
         interval_seconds=_LIVE_SECONDS,
+    )
+
+
+def _rewriting(request: HttpRequest, standing: rewrites.RewriteStanding | None) -> HttpResponse | str:
+    """The same of its rewrite. A review card asks here too, and is told the end: what is typed there must stay."""
+    is_working = standing is not None and standing.is_working
+    is_card = is_poll_for(request, _CARD_PART)
+    if not is_working and is_poll_for(request, _REWRITE_PART):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    if not is_working and not is_card:
+        return ""
+    return polling_fragment(
+        request,
+        _CARD_PART if is_card else _REWRITE_PART,
+        "pages/items/rewriting.html",
+        {"rewrite": standing, "rewrite_address": request.path + "/rewrite", "is_card": is_card},
+        css_class="under-way" if is_card else "",
+        interval_seconds=_LIVE_SECONDS if is_working else 0,
     )
 
 

@@ -10,7 +10,7 @@ from pipeline.pages.items import claims, display, next_actions, preview
 from pipeline.pages.items.detail import item_head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
-from pipeline.review import asset_order
+from pipeline.review import asset_order, rewrites
 from pipeline.states import ITEMS_IN_MAKING
 from pipeline.text.content_buckets import TRAITS
 
@@ -50,6 +50,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "map": claims.map_of(row),
         "checks": display.checks_of(row),
         "angle": display.angle_of(row),
+        "rewrite": rewrites.standing_of(row),
         "reasons": REASONS,
         "has_order": bool(asset_order.movable(there)),
         "zone": place.workspace.timezone,

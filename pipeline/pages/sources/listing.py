@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from accounts.pages.page_access import Place, page
 from config.core import limits as core_limits
 from config.core.clock import utc_now
-from config.core.ids import encode, first_of
+from config.core.ids import encode, lowest_id_at
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import GeneratedItem, Source, SourceStatus
@@ -116,6 +116,6 @@ def _next_of(one: Source) -> datetime | None:
 def _made_in_a_week(place: Place, keys: Sequence[UUID], now: datetime) -> dict[UUID, int]:
     """Items of each source from the last seven days: ids tell the time, so that the source's own index finds them."""
     rows = GeneratedItem.objects.of(place.workspace).filter(
-        source_id__in=keys, pk__gte=first_of(now - WEEK), deleted_at=None
+        source_id__in=keys, pk__gte=lowest_id_at(now - WEEK), deleted_at=None
     )
     return dict(rows.order_by().values_list("source_id").annotate(Count("pk")))

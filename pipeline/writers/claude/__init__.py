@@ -108,6 +108,7 @@ class Claude(Writer):
         client: Any = None,
         judge: Judge | None = None,
         hint: str = "",
+        former: Draft | None = None,
     ) -> DraftAnswer:
         """Write drafts with one call and at most one repair.
 
@@ -139,7 +140,7 @@ class Claude(Writer):
             )
 
         request = prompts.draft_request(
-            engine, brief, persona, variants=wanted_variants, seed=seed, hint=hint
+            engine, brief, persona, variants=wanted_variants, seed=seed, hint=hint, former=former
         )
         drafts = conversation.answer(request, parse_drafts)[:wanted_variants]
         failed_by_index = _failed_checks(drafts, judge)

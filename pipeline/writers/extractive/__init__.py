@@ -41,6 +41,7 @@ MAX_FACTS = 24
 MAX_HEADINGS = 40
 _DIVERSITY_POOL = 160
 """Diversity is weighed among this many best sentences, since its cost rises with pool times facts."""
+FROM_SOURCE = "extractive-1"
 APPROVED_LINES = "approved-lines-1"
 """The model name of drafts that are approved lines of the persona, word for word."""
 _MIN_WORDS = 4
@@ -329,12 +330,10 @@ class Extractive(Writer):
     kind = "extractive"
     label = "Without AI: sentences taken from the source"
     offline = True
-    prompt_version = "extractive-1"
+    prompt_version = FROM_SOURCE
 
     def _usage(self) -> Usage:
-        return Usage(
-            provider="offline", model="extractive-1", offline=True, prompt_version=self.prompt_version
-        )
+        return Usage(provider="offline", model=FROM_SOURCE, offline=True, prompt_version=self.prompt_version)
 
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
         del client
@@ -351,8 +350,9 @@ class Extractive(Writer):
         client: Any = None,
         judge: Judge | None = None,
         hint: str = "",
+        former: Draft | None = None,
     ) -> DraftAnswer:
-        del client
+        del client, former
         if hint:
             raise Refused(NO_HINTS, code="needs_ai", field="hint")
         if brief.lane is not None:

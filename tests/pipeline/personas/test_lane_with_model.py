@@ -67,7 +67,7 @@ def test_model_writes_from_what_persona_and_topic_state(workspace, model_server)
     model_server.script = [written(GOOD, "f2")]
     item = made(workspace, add_lane(workspace))
     assert (item.status, item.body, item.persona_version) == ("ready", GOOD, persona.version)
-    assert (item.generator["offline"], item.generator["prompt_version"]) == (False, "claude-5")
+    assert (item.generator["offline"], item.generator["prompt_version"]) == (False, "claude-6")
     assert item.claims[0]["quote"] == "Rye needs twenty hours in the basket."
     # One call: what may be said is asked of nobody.
     assert [call.stage for call in ModelCall.everywhere.all()] == ["draft"]

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0002_workspace_delisted_at'),
-        ('pipeline', '0003_raw_item_words'),
+        ('pipeline', '0004_rewrites'),
     ]
 
     operations = [

@@ -1,0 +1,220 @@
+"""The task of a rewrite: a model is asked, its answer is stored, and the words, their cost and the end are one transaction.
+
+Whatever stops it leaves the words as they were and gives the credits back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from config.core import states
+from config.core.clock import utc_now
+from config.core.crash_points import crash_point
+from config.core.errors import AppError
+from pipeline import generate, limits, plugins
+from pipeline.engines.base import Engine
+from pipeline.engines.checks.grounded import words_of
+from pipeline.generate import multi_source
+from pipeline.generate.checkpoint import as_json, draft_from, store_answer
+from pipeline.generate.lifecycle import REWRITE, settle_credits
+from pipeline.generate.model.metered_client import LostLease, open_client
+from pipeline.generate.model.spending_caps import WAITING_CODES
+from pipeline.labels import of_item
+from pipeline.models import GeneratedItem, Generation, GenerationStage, GenerationStatus
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
+from pipeline.review import decisions, rewrites
+from pipeline.review.regenerate import lock_source
+from pipeline.review.rerender import lock_with_workspace
+from pipeline.states import EDITABLE_ITEMS
+from pipeline.writers.base import Usage
+
+if TYPE_CHECKING:
+    from pipeline.engines.base import Draft
+    from pipeline.generate.checkpoint import RunMaterial
+
+log = structlog.get_logger(__name__)
+
+MODEL_TRIES: Final = 3
+"""A person waits: an outage that lasts longer is told, and they decide."""
+_WAITS: Final = "waits"
+
+
+def run_rewrite(run: Generation) -> None:
+    """Work one claimed rewrite to its end, or until the model may be asked again."""
+    crash_point("rewrite.claimed")
+    try:
+        _work(run)
+    except (LostLease, states.Overtaken) as error:
+        log.info("overtaken", generation=run.pk.hex, reason=str(error))
+    except TryLater as error:
+        _wait(run, error)
+    except (Refused, NeedsReconnect) as error:
+        _fail(run, error.code, error.message)
+    except AppError as error:
+        _fail(run, "not_written", str(error))
+
+
+def give_up(run: Generation) -> None:
+    """A rewrite whose task broke again and again ends as failed."""
+    _fail(run, "gave_up", _("It broke several times; the operator's log has the reason."))
+
+
+def _work(run: Generation) -> None:
+    item: GeneratedItem = GeneratedItem.everywhere.select_related("workspace", "raw_item", "topic").get(
+        pk=run.rewrites_id
+    )
+    _refuse_overtaken(run, item)
+    if run.status == GenerationStatus.QUEUED:
+        states.move(run, "running", under_lease=True)
+    engine = plugins.get("engines", run.engine, Engine)
+    persona = generate.persona_card(item.persona_id, item.persona_version)
+    material = generate.material_of(item, engine, persona)
+    if "draft" not in run.answers:
+        writer = generate.writer_for(run)
+        if writer.offline:
+            raise Refused(rewrites.why_not_rewritten(item), code="needs_ai")
+        if material.brief.without_model or not material.brief.facts:
+            message = _("The model found no facts in the source to write from. Edit the words by hand.")
+            raise Refused(message, code="no_facts")
+        with open_client(run) as client:
+            answer = writer.draft(
+                engine,
+                material.brief,
+                persona,
+                variants=1,
+                seed=run.pk.hex,
+                client=client,
+                judge=material.judge,
+                hint=run.answers[REWRITE]["hint"],
+                former=generate.draft_of(item),
+            )
+        crash_point("rewrite.answered")
+        store_answer(run, GenerationStage.WRITE, draft=asdict(answer.drafts[0]), usage=asdict(answer.usage))
+        crash_point("rewrite.drafted")
+    draft = draft_from(run.answers["draft"])
+    _refuse_useless(run, item, draft, material)
+    _write(run, item, draft, material, engine)
+    crash_point("rewrite.committed")
+
+
+def _write(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial, engine: Engine) -> None:
+    now, usage = utc_now(), Usage(**run.answers["usage"])
+    content = as_json(dict(draft.content))
+    words: dict[str, Any] = {"title": draft.title[:500], "content": content}
+    if "parts" not in content:
+        words["body"] = draft.body
+    claims = (
+        multi_source.split_claims(draft.claims, material.brief)
+        if material.brief.stories
+        else [asdict(claim) for claim in draft.claims]
+    )
+    with transaction.atomic():
+        lock_source(item)
+        row = lock_with_workspace(item)
+        _refuse_overtaken(run, row)
+        # First the run, for the checks of the words ask which revisions a writer wrote.
+        said = {**run.answers[REWRITE], **rewrites.kept_of(row), "wrote": row.revision + 1}
+        states.move(
+            run,
+            "done",
+            under_lease=True,
+            wake_at=None,
+            attempts=0,
+            finished_at=now,
+            error=None,
+            answers={REWRITE: said},
+        )
+        beside = {"claims": claims, "generator": _generator(row, usage, run.credits_reserved)}
+        decisions.edit(row, words, by=usage.model, now=now, beside=beside)
+        settle_credits(run, engine, 1, now)
+        crash_point("rewrite.written")
+
+
+def _generator(row: GeneratedItem, usage: Usage, credit_count: int) -> dict[str, Any]:
+    """Who wrote its newest words, and what all of them have cost."""
+    before = row.generator
+    cost = Decimal(str(before.get("cost_usd") or 0)) + Decimal(usage.cost_micro_usd) / 1_000_000
+    return {
+        **before,
+        "provider": usage.provider,
+        "model": usage.model,
+        "offline": usage.offline,
+        "prompt_version": usage.prompt_version,
+        "input_tokens": (before.get("input_tokens") or 0) + usage.input_tokens,
+        "output_tokens": (before.get("output_tokens") or 0) + usage.output_tokens,
+        "cost_usd": f"{cost:.6f}",
+        "credits": (before.get("credits") or 0) + credit_count,
+    }
+
+
+def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
+    """Raises `Refused` where somebody has edited it meanwhile, or it may not be edited any more: they win."""
+    if item.deleted_at is not None:
+        raise Refused(_("It was deleted."), code="deleted")
+    if item.revision != run.answers[REWRITE]["revision"]:
+        message = _("It was edited meanwhile, so the edit stands and the rewrite was dropped.")
+        raise Refused(message, code="edited_meanwhile")
+    if item.status not in EDITABLE_ITEMS:
+        message = _("Its status is now %(status)s, so the rewrite was dropped.")
+        raise Refused(message % {"status": of_item(item).label}, code="not_editable")
+
+
+def _refuse_useless(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial) -> None:
+    """Raises `Refused` for words that fail a check, that are the same, or that are no shorter though that was asked."""
+    faults = [check.message for check in material.judge(draft) if check.outcome == "failed"]
+    if faults:
+        message = _("What the model wrote didn't pass the checks: %(faults)s") % {"faults": " ".join(faults)}
+        raise Refused(message, code="checks_failed")
+    before, after = _text_of(generate.draft_of(item)), _text_of(draft)
+    if after == before:
+        raise Refused(_("The model changed nothing."), code="unchanged")
+    if run.answers[REWRITE]["wish"] == rewrites.SHORTER and len(after) >= len(before):
+        raise Refused(_("What the model wrote is no shorter."), code="not_shorter")
+
+
+def _text_of(draft: Draft) -> str:
+    return "\n".join((draft.title, *words_of(draft)))
+
+
+def _wait(run: Generation, error: TryLater) -> None:
+    """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at once."""
+    times = run.answers.get(_WAITS, 0)
+    wait = error.after or limits.MODEL_RETRIES[min(times, len(limits.MODEL_RETRIES) - 1)]
+    is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
+    if is_long or times + 1 >= MODEL_TRIES:
+        _fail(run, error.code, error.message)
+        return
+    kept = {"code": error.code, "message": error.message}
+    answers = {**run.answers, _WAITS: times + 1}
+    run.sleep_until(utc_now() + wait, attempts=0, error=kept, answers=as_json(answers))
+
+
+def _fail(run: Generation, code: str, message: str) -> None:
+    """The words stay and the credits go back; what a person asked goes where the item was deleted."""
+    now = utc_now()
+    with transaction.atomic():
+        # As the row is: what was rolled back stands in memory still.
+        row: Generation | None = run.under_lease().select_related("workspace").first()
+        if row is None:
+            log.info("overtaken", generation=run.pk.hex)
+            return
+        item = GeneratedItem.everywhere.filter(rewrites=row, deleted_at=None).values("version").first()
+        said = {} if item is None else {REWRITE: {**row.answers[REWRITE], "version": item["version"]}}
+        states.move(
+            row,
+            "failed",
+            under_lease=True,
+            wake_at=None,
+            attempts=0,
+            finished_at=now,
+            error={"code": code, "message": message},
+            answers=said,
+        )
+        settle_credits(row, None, 0, now)
+        crash_point("rewrite.written")

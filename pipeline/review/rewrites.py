@@ -1,0 +1,217 @@
+"""An item's words written again by a model, as its next revision: asked for, cancelled, taken back, and how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from config.core import dispatcher, states, work_queue
+from config.core.errors import Conflict, Invalid
+from config.core.middleware import request_id
+from pipeline.generate import acceptance
+from pipeline.generate.lifecycle import REWRITE, settle_credits
+from pipeline.generate.model.keys import workspace_has_key
+from pipeline.models import (
+    GeneratedItem,
+    GeneratedItemStatus,
+    Generation,
+    GenerationQueue,
+    GenerationStage,
+    GenerationStatus,
+    HoldReason,
+)
+from pipeline.review import bulk_review, undo
+from pipeline.review.decisions import is_drawn, refuse_unless
+from pipeline.review.regenerate import lock_source, reserve
+from pipeline.review.rerender import lock_with_workspace, update_locked, why_promised
+from pipeline.states import EDITABLE_ITEMS, OPEN_RUNS
+from pipeline.text.html_text import strip_invisible
+from pipeline.text.prose.verbatim_edits import collapse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from accounts.models import Workspace
+
+SHORTER, PLAINER, OWN = "shorter", "plainer", "own"
+HINTS: Final[Mapping[str, str]] = {
+    SHORTER: "Make it clearly shorter: keep the point, and leave out what matters least.",
+    PLAINER: "Say it in plainer words and shorter sentences, for readers who don't know the subject.",
+}
+"""What the model is told for a wish of one word; one of the editor's own is told as it is."""
+CANCELLED: Final = "cancelled"
+
+
+@dataclass(frozen=True)
+class RewriteStanding:
+    """How the newest rewrite of an item stands, as long as that tells something of its words."""
+
+    is_working: bool = False
+    is_current: bool = False
+    """Its words are the newest ones."""
+    is_undoable: bool = False
+    message: str = ""
+    """What it waits for, or why it came to nothing; the words stand as they were then."""
+
+
+def why_not_rewritten(item: GeneratedItem) -> str:
+    """The sentence that says what is missing, or what to do instead; empty where its words can be written again."""
+    engine = acceptance.engine_named(item.engine_output)
+    if engine.bucket == "video":
+        return _("A film isn't rewritten in place. Edit its scenes, or create a variant.")
+    if engine.draft_schema() is None:
+        return _("No model writes a %(format)s. Edit it by hand.") % {"format": engine.name}
+    return "" if has_model(item) else _("Rewriting needs an AI model, and this workspace has no key for one.")
+
+
+def has_model(item: GeneratedItem) -> bool:
+    """Whether the item's workspace has a key for a model, or may use the operator's."""
+    return workspace_has_key(item.workspace)
+
+
+def request(
+    item: GeneratedItem,
+    wish: str,
+    *,
+    hint: str = "",
+    workspace: Workspace,
+    by: str,
+    now: datetime,
+    expected_version: int | None = None,
+) -> Generation:
+    """Promise to write the item's words again as `wish` and `hint` say; where it is `OWN`, as the hint says alone.
+
+    Its credits are reserved. Raises `Invalid` without a hint, `Conflict` where it can't be rewritten or is being,
+    `QuotaExceeded`, and `states.Overtaken` where it isn't the version that was expected.
+    """
+    told = " ".join(filter(None, (HINTS.get(wish, ""), collapse(strip_invisible(hint)))))
+    if not told:
+        raise Invalid.one(field="hint", code="required", message=_("Write what should change."))
+    with transaction.atomic():
+        lock_source(item)
+        row = lock_with_workspace(item)
+        states.refuse_other_version(row.version, expected_version)
+        _refuse_unable(row)
+        engine = acceptance.engine_named(row.engine_output)
+        run: Generation = Generation.everywhere.create(
+            workspace=workspace,
+            test=row.test,
+            engine=engine.kind,
+            persona_id=row.persona_id,
+            persona_version=row.persona_version,
+            rewrites=row,
+            stage=GenerationStage.DRAFT,
+            queue=GenerationQueue.REWRITE,
+            credits_reserved=0 if row.test else engine.credits,
+            answers={REWRITE: {"wish": wish, "hint": told, "by": by, "revision": row.revision}},
+            due_at=now,
+            wake_at=now,
+            request_id=request_id(),
+            created_at=now,
+        )
+        dispatcher.wake()
+        reserve(workspace, run, now)
+    return run
+
+
+def cancel(item: GeneratedItem, *, now: datetime) -> None:
+    """The words stay, the credits go back; a model that answers later answers nobody. Raises `Conflict` where none works."""
+    with transaction.atomic():
+        runs = Generation.everywhere.filter(rewrites=item).open()
+        run: Generation | None = runs.select_for_update(of=("self",)).first()
+        if run is None:
+            raise Conflict.because(code="not_rewriting", message=_("No rewrite is under way any more."))
+        error = {"code": CANCELLED, "message": _("Cancelled.")}
+        states.move(
+            run, "failed", error=error, answers={}, wake_at=None, finished_at=now, **work_queue.overtake()
+        )
+        settle_credits(run, None, 0, now)
+
+
+def undo_rewrite(
+    item: GeneratedItem, *, by: str, now: datetime, expected_version: int | None = None
+) -> GeneratedItem:
+    """The words before come back as the newest revision, with what they rest on, and their approval with them.
+
+    Raises `Conflict` where something was decided on the rewritten words since, `states.Overtaken` as `request` does.
+    """
+    with transaction.atomic():
+        row = lock_with_workspace(item)
+        states.refuse_other_version(row.version, expected_version)
+        run = _newest(row)
+        if run is None or not _is_undoable(row, run):
+            message = _("Something was done with it since. Restore the version in its history.")
+            raise Conflict.because(code="decided_meanwhile", message=message)
+        said = run.answers[REWRITE]
+        # Before the words, which are held against them.
+        update_locked(row, now, claims=said["claims"], generator={**row.generator, **said["writer"]})
+        former = {
+            "act": bulk_review.EDIT,
+            "version": row.version,
+            "revision": said["revision"],
+            "alt_texts": {},
+            "order": None,
+            **said["approval"],
+        }
+        return undo.undo(row, former, by=by, now=now)
+
+
+def standing_of(item: GeneratedItem) -> RewriteStanding | None:
+    """None where nothing is, or was of late, rewritten; of an item that was read `with_newest_rewrite`."""
+    run = Generation.everywhere.filter(pk=item.newest_rewrite_id).first() if item.newest_rewrite_id else None
+    if run is None:
+        return None
+    message = str((run.error or {}).get("message", ""))
+    if run.status in OPEN_RUNS:
+        return RewriteStanding(is_working=True, message=message)
+    said = run.answers.get(REWRITE, {})
+    if run.status == GenerationStatus.DONE:
+        if said.get("wrote") != item.revision:
+            return None
+        return RewriteStanding(is_current=True, is_undoable=_is_undoable(item, run))
+    # It is told until something else is done with the item.
+    return RewriteStanding(message=message) if said.get("version") == item.version else None
+
+
+def kept_of(row: GeneratedItem) -> dict[str, Any]:
+    """What stands before the words are written, as `undo_rewrite` needs it."""
+    writer = {
+        name: row.generator.get(name, "") for name in ("provider", "model", "offline", "prompt_version")
+    }
+    return {"claims": row.claims, "writer": writer, "approval": bulk_review.approval_of(row)}
+
+
+# --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _refuse_unable(row: GeneratedItem) -> None:
+    refuse_unless(row, EDITABLE_ITEMS, "rewritten")
+    why_not = why_not_rewritten(row)
+    if why_not:
+        raise Conflict.because(code="needs_ai", message=why_not)
+    if is_drawn(row) and row.status != GeneratedItemStatus.READY:
+        what, first = why_promised(row)
+        message = f"Its words are drawn in an image that {what}. {first}, then rewrite it."
+        raise Conflict.because(code="drawn_words", message=message)
+    if Generation.everywhere.filter(rewrites=row).open().exists():
+        raise Conflict.because(code="rewriting", message=_("It is being rewritten already."))
+
+
+def _newest(item: GeneratedItem) -> Generation | None:
+    run: Generation | None = Generation.everywhere.filter(rewrites=item).order_by("-id").first()
+    return run
+
+
+def _is_undoable(row: GeneratedItem, run: Generation) -> bool:
+    """The words are those that it wrote, and nobody has decided on them since."""
+    said = run.answers.get(REWRITE, {})
+    if said.get("wrote") != row.revision or row.status not in EDITABLE_ITEMS:
+        return False
+    left = said["approval"]
+    if left["approved_at"] is not None:
+        left = {**left, "held": left["held"] or HoldReason.APPROVAL_STALE.value}
+    return bool(bulk_review.approval_of(row) == left)
