@@ -84,7 +84,7 @@ urlpatterns = [
 handler404 = "accounts.pages.landing.page_not_found"
 # allauth's handler; Django has none for 429.
 handler429 = "accounts.pages.landing.too_many_requests"
-handler500 = "accounts.pages.landing.broken"
+handler500 = "accounts.pages.landing.server_error"
 if settings.IS_DEVELOPMENT:
     urlpatterns += [
         path(demo_views.PATH.removeprefix("/"), demo_views.feed),

@@ -1,7 +1,7 @@
 """Makes a source of each of the six types against the real network, and records what each brought.
 
-`make prove-live` writes docs/proofs/live.txt. A new demo starts without a key for a model; each source is given one
-address or nothing beside its type, and has TIMEOUT_SECONDS to bring an item. Other addresses:
+`make prove-live` writes docs/proofs/live.txt. A new demo starts without a key for a model; each source is
+given one address or nothing beside its type, and has TIMEOUT_SECONDS to bring an item. Other addresses:
 `python -m tools.prove_sources rss=https://… tiktok=name`.
 """
 

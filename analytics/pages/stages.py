@@ -76,8 +76,8 @@ class Flow:
 
 
 def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
-    """Count what entered, failed and was published in the span before `now`, and what is due in the next.
-    one after.
+    """Count what entered, failed and was published in the span before `now`, and what is due in the next. one
+    after.
 
     Generating, waiting and late content is counted whatever its age. The number of statements depends on
     which stages hold anything, not on how much.

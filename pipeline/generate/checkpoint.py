@@ -79,8 +79,8 @@ EARLIER: Final = "earlier"
 
 
 def cost_so_far(run: Generation | None) -> dict[str, Any]:
-    """Return the `EARLIER` answers for a further run of the same items: the cost of `run` and of those
-    before it.
+    """Return the `EARLIER` answers for a further run of the same items: the cost of `run` and of those before
+    it.
 
     Tokens are the run's; money is for one item, in millionths of a US dollar: a run's items share its cost.
     Empty if nothing was paid.

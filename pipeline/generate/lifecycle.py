@@ -110,8 +110,8 @@ def items_of(generation: Generation) -> list[GeneratedItem]:
 
 
 def wanted_variants(generation: Generation) -> tuple[int, str]:
-    """Return how many variants to write, and the hint of the person who asked for another one ("" for
-    nearly all).
+    """Return how many variants to write, and the hint of the person who asked for another one ("" for nearly
+    all).
 
     The number goes up to the highest index among the run's items, as a further variant must differ from those
     before it.

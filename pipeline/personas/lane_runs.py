@@ -113,9 +113,7 @@ def _work_slot(slot: BrandSlot, now: datetime) -> None:
 
 
 def _lock_source(slot: BrandSlot) -> Source:
-    """Lock the slot's source before the slot, as everywhere: a person who changes it and a task take
-    turns.
-    """
+    """Lock the slot's source before the slot, as everywhere: a person who changes it and a task take turns."""
     source: Source = (
         Source.everywhere.select_for_update(of=("self",))
         .select_related("workspace__plan")

@@ -148,9 +148,7 @@ class LoggedSlot:
 
 
 def recent_slots(source: Source, *, before: UUID | None = None, most: int = SLOTS_SHOWN) -> list[LoggedSlot]:
-    """Return a lane's slots, newest first, including the open one, in two statements however many there
-    are.
-    """
+    """Return a lane's slots, newest first, including the open one, in two statements however many there are."""
     rows = BrandSlot.objects.of(source.workspace_id).filter(source=source)
     if before is not None:
         rows = rows.filter(id__lt=before)

@@ -1,6 +1,4 @@
-"""Creates, changes, deletes and restores topics of the pool, and keeps a source's own list in sync with
-it.
-"""
+"""Creates, changes, deletes and restores topics of the pool, and keeps a source's own list in sync with it."""
 
 from __future__ import annotations
 

@@ -306,9 +306,7 @@ def is_overdue(row: Publication, now: datetime) -> bool:
 
 
 def next_wake_at(row: Publication) -> datetime | None:
-    """When a task looks at a scheduled publication: for its next try, or before that to tell that it is
-    late.
-    """
+    """When a task looks at a scheduled publication: for its next try, or before that to tell that it is late."""
     moment = row.next_attempt_at or row.due_at
     return moment and _or_when_overdue(row, moment)
 

@@ -67,8 +67,7 @@ _SHARED_BY: Final = Counter(word for words in _TELLING.values() for word in word
 _FEW_WORDS: Final = 60
 _MIN_WEIGHT: Final = 2.0
 _MIN_LEAD: Final = 1.5
-"""The least weight of the words of a few sentences, and how many times that of the next language it must
-be.
+"""The least weight of the words of a few sentences, and how many times that of the next language it must be.
 """
 _ENDS_SENTENCE: Final = re.compile(r"[.!?\u2026](?!\w)")
 _OWN_LETTERS: Final = {

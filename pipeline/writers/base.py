@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
 
 Judge: TypeAlias = "Callable[[Draft], tuple[Check, ...]]"
-"""Runs the engine's checks, with the source already bound: a writer may call it, and never sees the
-source.
+"""Runs the engine's checks, with the source already bound: a writer may call it, and never sees the source.
 """
 
 NO_HINTS: Final = (

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
-from config.core.ids import encode, first_of
+from config.core.ids import encode, lowest_id_at
 from pipeline.models import GeneratedItem, Source
 from pipeline.pages.sources import listing
 from tests.factories import SourceFactory
@@ -36,7 +36,7 @@ def rows_of(client, workspace, query=""):
 def made(seed, source, age):
     """Another item of the source, that long ago: an id tells its time."""
     row = GeneratedItem.everywhere.get(pk=seed.pk)
-    row.pk = first_of(utc_now() - age)
+    row.pk = lowest_id_at(utc_now() - age)
     row._state.adding = True
     row.source = source
     row.save(force_insert=True)

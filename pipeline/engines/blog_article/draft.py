@@ -97,9 +97,7 @@ def draft_of_article(
 
 
 def quotable_characters(characters: int) -> int:
-    """Return how many characters of a source an excerpt may quote: a tenth, of a short source up to a
-    third.
-    """
+    """Return how many characters of a source an excerpt may quote: a tenth, of a short source up to a third."""
     return int(max(SHARE * characters, min(_MIN_QUOTABLE_CHARACTERS, _MAX_SHORT_SHARE * characters)))
 
 

@@ -86,9 +86,7 @@ def title_of(brief: Brief, persona: PersonaCard, words: str) -> str:
 
 
 def unlisted_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> tuple[str, ...]:
-    """Return what some app would link and is neither the source's address nor one of the persona's, in
-    order.
-    """
+    """Return what some app would link and is neither the source's address nor one of the persona's, in order."""
     addresses = _addresses(words)
     if not addresses:
         return ()
@@ -201,9 +199,7 @@ def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str =
 
 
 def check_suspicion(brief: Brief) -> Check:
-    """Return the check `instructions`: a warning if the source gives orders to machines, with what it
-    says.
-    """
+    """Return the check `instructions`: a warning if the source gives orders to machines, with what it says."""
     if brief.orders:
         quoted = list_some(
             tuple(f"\u201c{first_words(order, _MAX_ORDER_CHARACTERS)}\u201d" for order in brief.orders)

@@ -274,9 +274,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
 
 
 def find_unsupported_texts(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:
-    """Return the sentences that no sentence of the source says in the same words, or only without its
-    "not".
-    """
+    """Return the sentences that no sentence of the source says in the same words, or only without its "not"."""
     source_sentences = [
         fold(source.title),
         *(fold(source.text[start:end]) for start, end in split_sentences(source.text)),

@@ -36,9 +36,7 @@ def check_words(
     most_tags: int,
     what: str = "post",
 ) -> tuple[Check, ...]:
-    """Return the checks of every plain text: whom it leads readers to, and that it says what the source
-    says.
-    """
+    """Return the checks of every plain text: whom it leads readers to, and that it says what the source says."""
     body = draft.body
     # A separator that no number and no address spans.
     title_and_body = f"{draft.title}\n|\n{body}"

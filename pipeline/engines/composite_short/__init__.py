@@ -292,9 +292,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
 def _valid_visual_sources(
     draft: Draft, material: FilmMaterial | None, persona: PersonaCard
 ) -> list[VisualSource]:
-    """Return the visual sources, none if the content names what can't be shown, which another check
-    reports.
-    """
+    """Return the visual sources, none if the content names what can't be shown, which another check reports."""
     return [] if fault_in(clips_in(draft), None) else list(_visual_sources(draft, material, persona))
 
 

@@ -295,9 +295,7 @@ def _fact_words(section: NewsletterSection, brief: Brief) -> int:
 
 
 def _check_stories(draft: Draft, source: SourceText) -> Check:
-    """Check that each story's numbers are its own: one of another story would be as wrong as an invented
-    one.
-    """
+    """Check that each story's numbers are its own: one of another story would be as wrong as an invented one."""
     foreign_numbers = []
     for section in from_content(draft.content):
         own = [story for story in source.stories if section.link and ascii_url(story.url) == section.link]

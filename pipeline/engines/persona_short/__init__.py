@@ -1,6 +1,4 @@
-"""Persona Short: a persona tells a story in 20 to 45 seconds: a hook, up to three passages, a call to
-action.
-"""
+"""Persona Short: a persona tells a story in 20 to 45 seconds: a hook, up to three passages, a call to action."""
 
 from __future__ import annotations
 

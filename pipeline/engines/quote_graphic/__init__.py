@@ -328,9 +328,7 @@ def _fold_names(*names: str) -> frozenset[str]:
 
 
 def _split_attribution(by: str, source_text: str) -> tuple[list[str], list[str]]:
-    """Return the parts of the attribution between commas, and those of them that the source doesn't
-    contain.
-    """
+    """Return the parts of the attribution between commas, and those of them that the source doesn't contain."""
     parts = [part.strip() for part in by.split(",") if part.strip()]
     return parts, [part for part in parts if not _names_part(source_text, part)]
 

@@ -174,9 +174,7 @@ _MAX_NAME_WORDS: Final = 6
 
 @dataclass(frozen=True)
 class QuotedSpeech:
-    """Direct speech; `words` are as in the sentence, without its marks and the comma before the closing
-    one.
-    """
+    """Direct speech; `words` are as in the sentence, without its marks and the comma before the closing one."""
 
     words: str
     speaker: str

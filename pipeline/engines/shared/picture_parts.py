@@ -52,9 +52,7 @@ _INITIALS_SHARE: Final = 0.41
 
 
 def brand_colours(persona: PersonaCard) -> tuple[str, str]:
-    """Return (background, accent) of the brand kit; without one, a palette that always belongs to the
-    name.
-    """
+    """Return (background, accent) of the brand kit; without one, a palette that always belongs to the name."""
     palette = _PALETTES[zlib.crc32(persona.name.encode()) % len(_PALETTES)]
     primary = colour.parse(persona.brand.get("primary"))
     accent = colour.parse(persona.brand.get("accent"))

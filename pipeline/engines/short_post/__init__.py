@@ -191,9 +191,7 @@ class ShortPost(Engine):
         return "This item has no title and no words, so there is nothing to say."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return the best first, whatever the seed: for a further variant ask for one more and take the
-        last.
-        """
+        """Return the best first, whatever the seed: for a further variant ask for one more and take the last."""
         del seed
         whole_wording = _whole_wording(brief, persona)
         chosen: list[_Wording] = [] if whole_wording is None else [whole_wording]

@@ -30,8 +30,7 @@ NEVER_USED_DAYS: Final = 90
 """A topic that was never used counts as rested for so many days, and no rest counts for more."""
 _COUNTED: Final = ("taken", "used")
 _RESTING: Final = ("taken", "used", "too_near")
-"""A topic and angle that came out too similar would do so again tomorrow: they rest as if they had been
-used.
+"""A topic and angle that came out too similar would do so again tomorrow: they rest as if they had been used.
 """
 
 

@@ -1,6 +1,4 @@
-"""What came to a webhook source and what became of it, trying and replaying it, and the secret of its
-sender.
-"""
+"""What came to a webhook source and what became of it, trying and replaying it, and the secret of its sender."""
 
 from __future__ import annotations
 

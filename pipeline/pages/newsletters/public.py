@@ -119,9 +119,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
 @csrf_exempt
 @_public
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has
-    none.
-    """
+    """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has none."""
     found = subscribers.find_subscriber(token)
     if found is None:
         return render(request, "pages/newsletters/over.html", status=404)

@@ -278,9 +278,7 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 
 
 def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> tuple[str, bool]:
-    """What came of it in words, and False where something of it waits, though it was asked to be
-    published.
-    """
+    """What came of it in words, and False where something of it waits, though it was asked to be published."""
     if not done:
         return "", True
     if asked["act"] != bulk_review.PUBLISH:
