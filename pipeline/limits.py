@@ -130,7 +130,7 @@ SAVED_VIEWS: Final = 30
 """Saved views of a workspace's list of items."""
 OPML_BYTES: Final = 1024 * 1024
 """Bytes of a feed reader's list."""
-OPML_FORM_BYTES: Final = 16 * 1024 * 1024
+OPML_FORM_BYTES: Final = 8 * 1024 * 1024 + 512 * 1024
 """Bytes of a form with such a list: up to there one that is too large is said on the page."""
 FIRST_POLL_NEWEST: Final = 5
 """Entries taken at a source's first poll unless it says otherwise: a start, not a flood."""

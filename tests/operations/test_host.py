@@ -173,6 +173,7 @@ def wall_of(path):
         ("/v1/uploads/", pipeline_limits.UPLOAD_BODY_BYTES),
         (reverse("making", args=[SOME_ID]), pipeline_limits.UPLOAD_BODY_BYTES),
         (reverse("persona_look", args=[SOME_ID, SOME_ID]), pipeline_limits.UPLOAD_IMAGE_BYTES + 64 * 1024),
+        (reverse("sources_several", args=[SOME_ID]), pipeline_limits.OPML_FORM_BYTES),
         ("/hooks/" + "x" * 32, limits.BODY_BYTES),
     ],
 )
@@ -189,7 +190,7 @@ def test_no_page_takes_more_than_the_site_lets_through():
         for pattern in getattr(entry, "url_patterns", [entry])
         if getattr(getattr(pattern, "callback", None), "body_limit", 0) > own
     }
-    assert set(marked) == {"making", "persona_look"}
+    assert set(marked) == {"making", "persona_look", "sources_several"}
 
 
 def test_the_site_and_the_service_have_the_same_patience():

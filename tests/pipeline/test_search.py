@@ -225,7 +225,7 @@ def test_what_is_filtered_is_searched_alone(workspace, made):
     add(made, ("Second ferry", "", "en"))
     rows = GeneratedItem.objects.of(workspace)
     assert titles(workspace, "ferry", among=rows.filter(bucket="video")) == ["First ferry"]
-    assert titles(workspace, "ferry", among=rows, most=1) == ["Second ferry"]
+    assert titles(workspace, "ferry", among=rows, max_results=1) == ["Second ferry"]
 
 
 def stored(table: str = "generated_item_words") -> int:
