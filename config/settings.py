@@ -213,7 +213,7 @@ if env.text("DATABASE_URL", ""):
     # cost a request, whenever it happens to be used.
     _database["CONN_HEALTH_CHECKS"] = True
     _database["OPTIONS"] = {
-        # For config/core/database/kept_plans.py: after so many executions a connection keeps a statement's plan.
+        # For config/core/database/plan_cache.py: after so many executions a connection keeps a statement's plan.
         "prepare_threshold": 2,
         "pool": {
             "min_size": 2,

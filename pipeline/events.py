@@ -1,4 +1,7 @@
-"""The outbox: events, written in the transaction of the change that they report and read without gaps."""
+"""The outbox: events, written in the transaction of the change that they report and read without gaps.
+
+Their readers are jobs of other apps: `webhooks/tasks.py` fans them out, `analytics/tasks.py` counts them.
+"""
 
 from __future__ import annotations
 

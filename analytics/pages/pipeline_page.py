@@ -15,8 +15,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
+from accounts.pages.polling import polling_fragment
 from analytics import queries
 from analytics.pages.stages import flow
 from analytics.periods import Period

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from config.core import work_queue
-from config.core.database.kept_plans import keyed_cursor
+from config.core.database.plan_cache import keyed_cursor
 from config.core.database.relaxed_durability import MAY_BE_LOST
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
-from config.core.database.kept_plans import keyed_cursor
+from config.core.database.plan_cache import keyed_cursor
 from config.core.database.prepared_queries import Prepared
 from config.core.database.relaxed_durability import MAY_BE_LOST
 

@@ -31,7 +31,7 @@ from pipeline import limits, payloads, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
-from pipeline.generate import acceptance, raw_item_outcomes
+from pipeline.generate import eligible_formats, raw_item_outcomes
 from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import (
@@ -216,7 +216,7 @@ class RawItemView(PipelineResource):
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
         self.read_body(request, NoFields)
-        price = sum(acceptance.engine_named(name).credits for name in row.engines) * row.variants
+        price = sum(eligible_formats.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_before_conflict(price):
             queued = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
         return Response(raw_item_outcomes.serialize_raw_item(queued), status=202)

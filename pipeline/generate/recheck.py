@@ -18,9 +18,9 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import brief as briefing
 from pipeline.generate import multi_source
-from pipeline.generate.acceptance import engine_named
 from pipeline.generate.checkpoint import RunMaterial, brief_from, draft_of, text_of
 from pipeline.generate.checks import place_of, run_checks, run_checks_with_visuals
+from pipeline.generate.eligible_formats import engine_named
 from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords

@@ -15,10 +15,10 @@ from config.core.database.prepared_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.generate import multi_source
-from pipeline.generate.acceptance import NO_MORE_SENTENCES
 from pipeline.generate.autopilot import gates_of, publish_automatically
 from pipeline.generate.checkpoint import EARLIER, as_json, draft_from
 from pipeline.generate.checks import run_checks_with_visuals
+from pipeline.generate.eligible_formats import NO_MORE_SENTENCES
 from pipeline.generate.lifecycle import (
     end_run,
     fail_item,

@@ -18,7 +18,7 @@ from pipeline.sources.base import Source, host_in
 from pipeline.sources.feeds.discovery import discover
 from pipeline.sources.youtube.address import HOSTS, place_in
 from pipeline.switches.availability import environment_of_source
-from pipeline.text.article import find_headings
+from pipeline.text.article_metadata import find_headings
 from pipeline.text.plain_text import seen_text, title_in
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from config.core.ids import uuid7
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.base import SourceText
-from pipeline.generate.acceptance import engine_named
+from pipeline.generate.eligible_formats import engine_named
 from pipeline.ingest.raw_item_identity import key_of, second_key
 from pipeline.media import source_media
 from pipeline.models import (

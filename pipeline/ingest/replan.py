@@ -13,7 +13,7 @@ from config.core.clock import utc_now
 from config.core.errors import Conflict
 from pipeline import events
 from pipeline.generate import raw_item_outcomes, retry_rules
-from pipeline.generate.acceptance import NOTHING_TO_MAKE, GenerationPlan
+from pipeline.generate.eligible_formats import NOTHING_TO_MAKE, GenerationPlan
 from pipeline.ingest.generation_plan import plan_for
 from pipeline.ingest.raw_content import body_of
 from pipeline.ingest.start_runs import (

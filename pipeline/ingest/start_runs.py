@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accounts.models import Workspace
-    from pipeline.generate.acceptance import GenerationPlan
+    from pipeline.generate.eligible_formats import GenerationPlan
     from pipeline.models import Event, Source
 
 

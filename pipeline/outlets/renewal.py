@@ -2,8 +2,9 @@
 
 Refresh tokens rotate, so only the process that holds the row's lease may renew.
 
-That is any worker of the queue `publish`: in its job `publish.check_outlet`, or in a task that calls the
-platform for a publication while the credential has little time left (`fresh_credentials`).
+That is a worker of the queue `publish` in its job `publish.check_outlet`, or whoever calls the platform while
+the credential has little time left (`fresh_credentials`): a task of a publication, or one that measures it
+(queue `analytics`).
 
 A process that is killed between the platform's answer and the write has lost a rotated refresh token: nothing
 stands between the two but the statement. The next renewal is refused then, and people are asked to connect

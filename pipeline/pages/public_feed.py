@@ -34,7 +34,7 @@ from pipeline.platforms.feed.documents import (
     render_json_feed,
     render_rss,
 )
-from pipeline.text import article
+from pipeline.text import article_metadata
 from pipeline.text.body_html import to_html
 
 if TYPE_CHECKING:
@@ -204,5 +204,7 @@ def _entry(row: Publication, sent: Revision, files: Sequence[Enclosure]) -> Feed
         summary=str(sent.content.get("meta_description") or "") if is_article else "",
         image=image,
         tags=[str(tag) for tag in sent.content.get("tags") or ()] if is_article else (),
-        json_ld=article.published_json_ld(sent.content, title=title, image=image, published_at=published_at),
+        json_ld=article_metadata.published_json_ld(
+            sent.content, title=title, image=image, published_at=published_at
+        ),
     )

@@ -11,7 +11,7 @@ from config.core import states
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate, mailing, publish
-from pipeline.generate import acceptance, lifecycle, retry_rules
+from pipeline.generate import eligible_formats, lifecycle, retry_rules
 from pipeline.holds.source_changes import PUBLISHED_STATUSES
 from pipeline.ingest import collect
 from pipeline.media import drawn_pictures, media_root_id
@@ -178,14 +178,14 @@ def edit(
 def is_drawn(row: GeneratedItem) -> bool:
     """Return whether the item has pictures or a video that show its text."""
     return (
-        bool(acceptance.engine_named(row.engine_output).sizes)
+        bool(eligible_formats.engine_named(row.engine_output).sizes)
         and Asset.everywhere.filter(item=row, revoked_at=None).exists()
     )
 
 
 def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
     """Return whether the item would be drawn differently with these values."""
-    engine = acceptance.engine_named(row.engine_output)
+    engine = eligible_formats.engine_named(row.engine_output)
     return engine.drawn(_draft_with(row, values)) != engine.drawn(generate.draft_of(row))
 
 
@@ -204,7 +204,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
         state, first_step = why_promised(row)
         message = f"Its words are drawn in an image that {state}. {first_step}, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
-    engine = acceptance.engine_named(row.engine_output)
+    engine = eligible_formats.engine_named(row.engine_output)
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:

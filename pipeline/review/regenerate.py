@@ -14,7 +14,7 @@ from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
 from pipeline import generate, plugins
 from pipeline.engines.base import ANGLES, Engine
-from pipeline.generate import acceptance, retry_rules
+from pipeline.generate import eligible_formats, retry_rules
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.generate.model.keys import generation_queue_for
 from pipeline.ingest import generation_plan
@@ -205,7 +205,7 @@ def _create_run(
     answers: Mapping[str, Any] | None = None,
 ) -> Generation:
     """Create the run that makes the item again. Raises `Conflict` if its topic was deleted."""
-    engine = acceptance.engine_named(row.engine_output)
+    engine = eligible_formats.engine_named(row.engine_output)
     generation: Generation = Generation.everywhere.create(
         workspace=workspace,
         test=row.test,

@@ -11,7 +11,7 @@ from config.core import dispatcher, states
 from config.core.errors import Conflict
 from config.core.middleware import request_id
 from pipeline import generate, publish
-from pipeline.generate import acceptance
+from pipeline.generate import eligible_formats
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationStage, Revision
 
@@ -97,7 +97,7 @@ def draw_again(
 
     With a `board`, a storyboard as JSON, the video is rendered from that; else its engine lays it out again.
     """
-    engine = acceptance.engine_named(row.engine_output)
+    engine = eligible_formats.engine_named(row.engine_output)
     drawing_input = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})
     run: Generation = Generation.everywhere.create(
         workspace_id=row.workspace_id,

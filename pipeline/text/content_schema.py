@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.errors import Detail, Invalid
 from pipeline.limits import BODY_CHARACTERS
-from pipeline.text import article, newsletter_sections
+from pipeline.text import article_metadata, newsletter_sections
 from pipeline.text.content_buckets import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _refuse_too_long(name: str, plural: str, body: str) -> None:
 
 
 def _sync_article_data(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    content = article.refresh_article_data(
+    content = article_metadata.refresh_article_data(
         changes.get("content", item_words.content),
         item_words.content,
         title=changes.get("title", item_words.title),

@@ -11,7 +11,7 @@ from config.core.ids import encode
 from pipeline.models import Asset, GeneratedItem, Revision
 from pipeline.pages.items.differences import differences
 from pipeline.review import decisions
-from pipeline.text import article
+from pipeline.text import article_metadata
 from tests.pages.answers import said
 from tests.pages.test_items_acts import undone
 from tests.pipeline.steps import make_stage, reread
@@ -96,7 +96,7 @@ def test_typed_fields_are_edited_and_the_others_stay(editor, item):
 def test_an_article_is_edited_and_what_follows_from_it_is_made_anew(editor, item):
     body = "# Tram\n\nIt rolls."
     own = {"slug": "tram", "meta_description": "A line.", "tags": ["rail"], "form": "article"}
-    content = article.with_article_data(
+    content = article_metadata.with_article_data(
         own, title="Tram", body=body, body_format="markdown", language="en", author="Ann"
     )
     item = become(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import SourceText
-from pipeline.text.article import find_headings
+from pipeline.text.article_metadata import find_headings
 from pipeline.text.html_text import html_to_text
 from pipeline.text.plain_text import markdown_to_text
 from pipeline.writers.extractive import PLUGIN

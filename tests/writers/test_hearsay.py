@@ -71,6 +71,9 @@ def test_what_was_looked_for_and_not_found_was_a_claim_only():
     text = "Anna Berg claimed that the dog had bitten six children. Police checked and found no bite at all."
 
     assert said(text) == ["Police checked and found no bite at all."]
+    text = "Anna Berg claimed that the dog had bitten six children. There was no sign of a bite, police said."
+
+    assert said(text) == ["There was no sign of a bite, police said."]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import connections
 
-from config.core.database.kept_plans import keyed_cursor
+from config.core.database.plan_cache import keyed_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from django.db import connections
 from django.db.models.query import ModelIterable, ValuesIterable, get_related_populators
 from django.db.transaction import TransactionManagementError
 
-from config.core.database.kept_plans import keyed_cursor
+from config.core.database.plan_cache import keyed_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

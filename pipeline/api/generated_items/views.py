@@ -42,7 +42,7 @@ from pipeline.api.inputs.generated_items import (
     refuse_unless_schedulable,
 )
 from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
-from pipeline.generate import acceptance, retry_rules
+from pipeline.generate import eligible_formats, retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_using
 from pipeline.publish import PublishWish
 from pipeline.review import decisions, explanation, regenerate
@@ -225,7 +225,7 @@ class GeneratedItemView(PipelineResource):
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        with self.quota_before_conflict(acceptance.engine_named(row.engine_output).credits):
+        with self.quota_before_conflict(eligible_formats.engine_named(row.engine_output).credits):
             queued = regenerate.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
@@ -240,7 +240,7 @@ class GeneratedItemView(PipelineResource):
         """A new variant of the same group; the answer is the new item."""
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
-        with self.quota_before_conflict(acceptance.engine_named(row.engine_output).credits):
+        with self.quota_before_conflict(eligible_formats.engine_named(row.engine_output).credits):
             variant = regenerate.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 

@@ -16,7 +16,7 @@ from pipeline.engines.blog_article.draft import (
 from pipeline.engines.blog_article.markdown import list_entries
 from pipeline.engines.checks.allowed_contacts import list_some, unlisted_tags
 from pipeline.grounding import fold, quotations
-from pipeline.text.article import EXCERPT, slug_of
+from pipeline.text.article_metadata import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import begins_whole, collapse, count_words, counted, first_words

@@ -24,7 +24,7 @@ from pipeline.engines.shared.source_sentences import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.typography.punctuation import quotation_marks
-from pipeline.text.article import EXCERPT, slug_of, with_article_data
+from pipeline.text.article_metadata import EXCERPT, slug_of, with_article_data
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import (
     clause_cuts,

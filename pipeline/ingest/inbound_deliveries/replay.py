@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.generate.acceptance import GenerationPlan
+    from pipeline.generate.eligible_formats import GenerationPlan
 
 TRIAL_SETTINGS: Final = ("mapping", "defaults")
 """Settings of a webhook source that can be tried before they are stored."""

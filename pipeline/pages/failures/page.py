@@ -8,8 +8,8 @@ from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
-from accounts.pages.auto_refresh import polling_fragment
 from accounts.pages.page_access import Place, page
+from accounts.pages.polling import polling_fragment
 from config.core.clock import utc_now
 from pipeline.pages.failures import rows
 from pipeline.pages.failures.forms import FILTERS, FailureFilter

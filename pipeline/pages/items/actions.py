@@ -17,7 +17,7 @@ from config.core.errors import AppError
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import labels, publish
-from pipeline.generate import acceptance
+from pipeline.generate import eligible_formats
 from pipeline.models import Publication
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.items.detail import find_item, item_head
@@ -108,7 +108,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **item_head(place, row),
         "form": form,
         "no_hints": regenerate.why_no_hints(row),
-        "credits": acceptance.engine_named(row.engine_output).credits,
+        "credits": eligible_formats.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/regenerate.html", context)
 

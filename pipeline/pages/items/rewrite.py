@@ -17,7 +17,7 @@ from accounts.pages.page_access import Place, page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import limits
-from pipeline.generate import acceptance
+from pipeline.generate import eligible_formats
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import VersionedForm, version_in
 from pipeline.pages.review.page import filters_in
@@ -84,7 +84,7 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "is_working": standing is not None and standing.is_working,
         "why_not": rewrites.why_not_rewritten(row),
         "needs_key": not rewrites.has_model(row),
-        "credits": acceptance.engine_named(row.engine_output).credits,
+        "credits": eligible_formats.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/rewrite.html", context)
 

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
-from accounts.pages.auto_refresh import is_poll_for, polling_fragment
 from accounts.pages.page_access import Place, page
+from accounts.pages.polling import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
     from django.http import HttpRequest
 
-    from pipeline.generate.acceptance import GenerationPlan
+    from pipeline.generate.eligible_formats import GenerationPlan
 
 _LIVE_SECONDS: Final = 2
 _PRICE_PART: Final = "price"

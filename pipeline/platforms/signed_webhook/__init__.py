@@ -25,7 +25,7 @@ from pipeline.platforms.fitting import PART_SEPARATOR
 from pipeline.platforms.http_calls import ask, ask_once, json_object, platform_message_of, retry_after
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, PluginError, Problem
-from pipeline.text import article
+from pipeline.text import article_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -251,7 +251,7 @@ def _article_fields(payload: Payload) -> dict[str, Any]:
     if payload.bucket != "blog":
         return {}
     image = next((asset.url for asset in payload.assets if asset.mime_type.startswith("image/")), "")
-    json_ld = article.published_json_ld(payload.content, title=payload.title, image=image)
+    json_ld = article_metadata.published_json_ld(payload.content, title=payload.title, image=image)
     return {"content": {**payload.content, **({"json_ld": json_ld} if json_ld else {})}}
 
 

@@ -168,7 +168,7 @@ _HEARSAY_STEMS: Final = word_set(
     "zunä zuer ursp früh irrt fäls"
 )
 _ANSWER_STEMS: Final = word_set(
-    "deni deny debu refu reje dism deme zurü wide best déme nie réfu desm negó nieg smen nega foun saw find evid proo trac coul fand "
+    "deni deny debu refu reje dism deme zurü wide best déme nie réfu desm negó nieg smen nega foun saw find evid proo trac sign coul fand "
     "entd dafü trou cons rele enco hall trov vond нашл обна"
 )
 """First letters of words without which a sentence isn't searched: a book has fifty thousand sentences."""

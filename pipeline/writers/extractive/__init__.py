@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.engines.base import Brief, Fact
 from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.plugins import Refused
-from pipeline.text.article import find_headings
+from pipeline.text.article_metadata import find_headings
 from pipeline.text.language_detection import guess_language
 from pipeline.text.plain_text import RELEASE, bare_title
 from pipeline.text.prose.boilerplate import find_notes, is_boilerplate, skip_dateline, sounds_like_boilerplate

@@ -13,8 +13,8 @@ from config.core.ids import encode
 from pipeline import generate, payloads, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
-from pipeline.generate import acceptance, raw_item_outcomes, retry_rules
-from pipeline.generate.acceptance import Acceptance
+from pipeline.generate import eligible_formats, raw_item_outcomes, retry_rules
+from pipeline.generate.eligible_formats import Acceptance
 from pipeline.ingest import erase_raw_item, raw_content, replan, store_raw_item
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
 from pipeline.plugins import Refused
@@ -168,7 +168,7 @@ def test_sentences_that_were_left_out_for_their_orders_are_named(workspace):
 
 
 def test_with_a_model_only_the_engines_rules_hold(workspace, settings):
-    engines = [acceptance.engine_named("Short Post")]
+    engines = [eligible_formats.engine_named("Short Post")]
     bare = SourceText("", "ok")
     persona = Persona.everywhere.get(workspace=workspace).pk
     without = Acceptance(workspace).plan(engines, 1, bare, persona_id=persona)

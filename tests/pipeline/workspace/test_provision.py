@@ -9,7 +9,7 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.engines.base import BUCKETS
 from pipeline.engines.template_short import SECONDS
-from pipeline.generate import acceptance
+from pipeline.generate import eligible_formats
 from pipeline.generate.persona_cards import persona_content
 from pipeline.ingest import generation_plan, store_raw_item
 from pipeline.models import Asset, Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
@@ -63,7 +63,7 @@ def test_furnish_gives_a_fresh_workspace_what_it_needs(workspace):
 def test_furnish_gives_one_engine_of_each_bucket(charlies):
     defaults = WorkspaceDefaults.everywhere.get(workspace=charlies)
     assert defaults.engines == list(FIVE)
-    assert sorted(acceptance.engine_named(name).bucket for name in FIVE) == sorted(BUCKETS)
+    assert sorted(eligible_formats.engine_named(name).bucket for name in FIVE) == sorted(BUCKETS)
 
 
 def test_first_push_makes_all_five_without_a_model_for_the_price_that_was_told(charlies):

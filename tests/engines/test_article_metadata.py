@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.text.article import (
+from pipeline.text.article_metadata import (
     published_json_ld,
     reading_minutes,
     refresh_article_data,
