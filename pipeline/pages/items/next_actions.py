@@ -118,7 +118,9 @@ def before_any_publishing(place: Place) -> tuple[Obstacle, ...]:
 
 
 def waits_of(place: Place, rows: Iterable[Publication], *, now: datetime) -> Waits:
-    """What keeps these posts from being sent at their time. They come with outlet, item, workspace and queue."""
+    """What keeps these posts from being sent at their
+    time. They come with outlet, item, workspace and queue.
+    """
     blocked = [
         (blocker, row) for row in rows if (blocker := next(publish.find_blockers(row, now), None)) is not None
     ]

@@ -174,7 +174,9 @@ def shown_html(html: str, *, top: int) -> SafeString:
 
 
 def _lowered(html: str, top: int) -> str:
-    """With its highest heading at level `top` and none left out on the way down, as a reader's software expects."""
+    """With its highest heading at level `top` and none left
+    out on the way down, as a reader's software expects.
+    """
     levels = [int(found[2]) for found in _HEADING.finditer(html)]
     shift = top - min(levels, default=top)
     before = level = top - 1

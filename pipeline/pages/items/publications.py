@@ -1,4 +1,6 @@
-"""What became of an item on each outlet: status, failures in words, what was handed over, and what can be done now."""
+"""What became of an item on each outlet: status, failures
+in words, what was handed over, and what can be done now.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +71,9 @@ class Sending:
 
 
 def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mapping[UUID, Counter[str]]:
-    """How many outlets of each item are how far, of those whose status may hide it: publications by status, and
-    `by_hand` what waits for a person. `items` are ids with statuses; no statement where none is of that kind.
+    """How many outlets of each item are how far, of those whose status may
+    hide it: publications by status, and `by_hand` what waits for a person.
+    `items` are ids with statuses; no statement where none is of that kind.
     """
     found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     keys = [key for key, status in items if status in labels.SPREADING]

@@ -1,4 +1,6 @@
-"""An item's words rewritten in place, from its own page or its review card: asked for, watched, cancelled, taken back."""
+"""An item's words rewritten in place, from its own page or
+its review card: asked for, watched, cancelled, taken back.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ REVIEW: Final = "review"
 
 
 class RewriteForm(VersionedForm):
-    """A wish of one word, with instructions or in place of them; `back` and `query` say where it was asked."""
+    """A wish of one word, with instructions or in place
+    of them; `back` and `query` say where it was asked.
+    """
 
     wish = forms.ChoiceField(
         label=gettext_lazy("Change"),
@@ -58,7 +62,9 @@ class RewriteForm(VersionedForm):
 
 @page("edit")
 def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Shows the price, or what is missing; while it works, the button that cancels it. A double click asks once."""
+    """Shows the price, or what is missing; while it works,
+    the button that cancels it. A double click asks once.
+    """
     row = find_item(place, gen)
     asked = {name: request.GET.get(name, "") for name in ("back", "query")}
     form = form_recovery.form_for(request, RewriteForm, initial={"version": row.version, **asked})

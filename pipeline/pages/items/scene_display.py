@@ -1,4 +1,6 @@
-"""Builds what the storyboard's page shows of each scene: a frame, when it is shown in seconds, and what is written on it."""
+"""Builds what the storyboard's page shows of each scene: a
+frame, when it is shown in seconds, and what is written on it.
+"""
 
 from __future__ import annotations
 

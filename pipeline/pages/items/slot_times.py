@@ -48,7 +48,9 @@ def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime)
 
 
 def publications_in(workspace: Workspace, *formers: Mapping[str, Any]) -> list[Publication]:
-    """Those that decisions scheduled, in their order, with outlet, item, queue and workspace; empty where there are none."""
+    """Those that decisions scheduled, in their order, with
+    outlet, item, queue and workspace; empty where there are none.
+    """
     names = [name for former in formers for key in ("made", "stood") for name in former.get(key, ())]
     keys = [key for name in names if (key := decode("pub", name)) is not None]
     return with_obstacles(workspace, keys) if keys else []

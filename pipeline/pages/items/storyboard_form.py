@@ -187,7 +187,9 @@ class StoryboardForm(VersionedForm):
         return made
 
     def _ordered(self) -> list[int]:
-        """The scenes in their order: one that moves up comes before the one that is there, one that moves down after."""
+        """The scenes in their order: one that moves up comes
+        before the one that is there, one that moves down after.
+        """
         wanted: list[tuple[float, int]] = []
         for place in range(len(self._board.scenes)):
             number = self.cleaned_data.get(f"place_{place}", str(place + 1))
