@@ -212,8 +212,8 @@ def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpR
             "%(count)d changed and weren't scheduled: %(why)s",
             len(result.refused),
         )
-        why = " ".join(sorted({refusal.message for refusal in result.refused}))
-        messages.warning(request, message % {"count": len(result.refused), "why": why})
+        reasons = " ".join(sorted({refusal.message for refusal in result.refused}))
+        messages.warning(request, message % {"count": len(result.refused), "why": reasons})
     count = len(result.scheduled)
     message = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
     rows = slot_times.with_obstacles(place.workspace, [row.pk for row in result.scheduled])

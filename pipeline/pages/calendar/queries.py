@@ -78,6 +78,7 @@ class CalendarCard:
 
     @property
     def can_move(self) -> bool:
+        """True where the post can be moved: it is scheduled."""
         return bool(self.row["status"] == PublicationStatus.SCHEDULED)
 
     @property
@@ -264,6 +265,7 @@ def _moment_of(row: Mapping[str, Any]) -> datetime:
 def _build_card(
     row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping[UUID, str]
 ) -> CalendarCard:
+    """Return the card of a publication, labelled as late or on hold where it is."""
     moment = _moment_of(row)
     is_scheduled = row["status"] == PublicationStatus.SCHEDULED
     is_late = is_scheduled and moment < now - limits.LATE_AFTER
@@ -332,16 +334,16 @@ def _merge_lanes(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[Calenda
         cells = [lane.cells[number] for lane in lanes]
         cards = sorted((card for cell in cells for card in cell.cards), key=lambda card: card.moment)
         total = sum(cell.total for cell in cells)
-        shown = cards[:max_shown]
+        shown_cards = cards[:max_shown]
         closed_reasons = dict.fromkeys(reason for cell in cells for reason in cell.closed)
         openings = [slot for cell in cells for slot in cell.openings]
         merged_days.append(
             CalendarCell(
                 day.on,
-                shown,
+                shown_cards,
                 openings if span.view == DAY else [],
                 closed=list(closed_reasons),
-                more=total - len(shown),
+                more=total - len(shown_cards),
                 total=total,
                 free=len(openings),
             )

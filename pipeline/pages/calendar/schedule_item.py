@@ -152,6 +152,7 @@ def _parse_day(text: str) -> date | None:
 
 
 def _list_outlets(place: Place) -> list[Outlet]:
+    """Return the workspace's outlets, the oldest first, without their credentials."""
     rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
     return list(rows.order_by("id"))
 

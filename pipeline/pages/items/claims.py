@@ -49,6 +49,7 @@ class SourcePassage:
 
     @property
     def numbers_text(self) -> str:
+        """The numbers of the claims, with spaces between them."""
         return " ".join(map(str, self.numbers))
 
 

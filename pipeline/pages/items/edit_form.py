@@ -106,6 +106,7 @@ class ItemEditForm(VersionedForm):
         return [name for name in self.fields if name not in _HIDDEN_FIELDS]
 
     def _newest_value(self, name: str) -> str:
+        """Return what the item holds now for a field."""
         return str(self.initial.get(name) or "")
 
     def merge_with_newest(self) -> None:
@@ -134,6 +135,7 @@ class ItemEditForm(VersionedForm):
                 yield str(self[name].label), differences(typed, newest)
 
     def _add_text_fields(self) -> None:
+        """Add a field for the body, or one for each post of a thread and some to continue it."""
         parts = _text_parts(self.item)
         if not parts:
             rows = 6 if TRAITS[self.item.bucket].is_posted else 18
