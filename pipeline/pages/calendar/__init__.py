@@ -1,1 +1,3 @@
-"""The calendar: what goes out when, a week filled at once, and one post moved to another time."""
+"""Pages of the calendar: what is published when, filling
+a week at once, and moving one post to another time.
+"""

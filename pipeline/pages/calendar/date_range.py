@@ -1,4 +1,4 @@
-"""Which days a calendar shows, on the clocks of a time zone: days of 23 and 25 hours are days like any other."""
+"""Computes which days a calendar shows in a time zone; days of 23 and 25 hours are handled like any other."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 DAY, WEEK, MONTH = "day", "week", "month"
 VIEWS: Final = (DAY, WEEK, MONTH)
 YEARS: Final = range(2000, 2100)
-_HOURS: Final = 24
+"""Years in which the calendar shows a date."""
+_HOURS_PER_DAY: Final = 24
 
 
 @dataclass(frozen=True)
 class Day:
-    """From its first moment to the next one's."""
+    """A calendar day, from its first moment to the first moment of the next day."""
 
     on: date
     starts_at: datetime
@@ -26,12 +27,13 @@ class Day:
 
     @property
     def hours(self) -> float:
+        """Its length in hours; not 24 where the clocks change on it."""
         return (self.ends_at - self.starts_at).total_seconds() / 3600
 
     @property
     def has_clock_change(self) -> bool:
-        """It has not 24 hours, because the clocks change on it."""
-        return self.hours != _HOURS
+        """True where the day doesn't have 24 hours, because the clocks change on it."""
+        return self.hours != _HOURS_PER_DAY
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,19 @@ class DateRange:
 
     @property
     def days(self) -> Iterator[Day]:
+        """Yield each day of the range with its bounds."""
         for number in range((self.last - self.first).days + 1):
             on = self.first + timedelta(days=number)
             yield Day(on, start_of(on, self.zone), start_of(on + timedelta(days=1), self.zone))
 
     @property
     def starts_at(self) -> datetime:
+        """The first moment of the range, in UTC."""
         return start_of(self.first, self.zone)
 
     @property
     def ends_at(self) -> datetime:
+        """The first moment after the range, in UTC."""
         return start_of(self.last + timedelta(days=1), self.zone)
 
     @property
@@ -69,47 +74,49 @@ class DateRange:
         return self._step(1)
 
     def _step(self, direction: int) -> date | None:
-        """One range back for -1, one on for 1."""
+        """Return a date in the range before for -1, in the
+        one after for 1; None where that isn't in `YEARS`.
+        """
         if self.view == DAY:
-            found = self.on + timedelta(days=direction)
+            target = self.on + timedelta(days=direction)
         elif self.view == WEEK:
-            found = self.on + timedelta(days=7 * direction)
+            target = self.on + timedelta(days=7 * direction)
         else:
             # From the middle of a month each step reaches the next one, however long it is.
-            found = (self.on.replace(day=15) + timedelta(days=30 * direction)).replace(day=1)
-        return found if found.year in YEARS else None
+            target = (self.on.replace(day=15) + timedelta(days=30 * direction)).replace(day=1)
+        return target if target.year in YEARS else None
 
 
 def start_of(on: date, zone: ZoneInfo) -> datetime:
-    """The first moment of that date; where midnight is skipped, the one after the gap."""
+    """Return the first moment of a date, in UTC; where midnight is skipped, the first one after the gap."""
     return datetime.combine(on, time.min, tzinfo=zone).astimezone(UTC)
 
 
 def date_range_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRange:
-    """The days that a view around that date shows, for a week or month in whole weeks.
+    """Return the days that a view around a date shows; a week or a month is shown in whole weeks.
 
-    An unknown view is a week; what is no date in `YEARS` is today.
+    An unknown view counts as a week, and text that is no date in `YEARS` as today.
     """
     if view not in VIEWS:
         view = WEEK
-    on = _read(asked) or today
+    on = _parse_date(asked) or today
     first = last = on
     if view == WEEK:
         first = on - timedelta(days=on.weekday())
         last = first + timedelta(days=6)
     elif view == MONTH:
-        begins = on.replace(day=1)
-        ends = (begins + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-        # Whole weeks.
-        first = begins - timedelta(days=begins.weekday())
-        last = ends + timedelta(days=6 - ends.weekday())
+        first_of_month = on.replace(day=1)
+        last_of_month = (first_of_month + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        # Whole weeks, from Monday to Sunday.
+        first = first_of_month - timedelta(days=first_of_month.weekday())
+        last = last_of_month + timedelta(days=6 - last_of_month.weekday())
     return DateRange(view, on, first, last, zone)
 
 
-def _read(text: str) -> date | None:
-    """An ISO date; None for any other text, and for a year that isn't in `YEARS`."""
+def _parse_date(text: str) -> date | None:
+    """Return the date of an ISO text; None for any other text, and for a year that isn't in `YEARS`."""
     try:
-        found = date.fromisoformat(text)
+        parsed = date.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.year in YEARS else None
+    return parsed if parsed.year in YEARS else None

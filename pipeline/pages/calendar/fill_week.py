@@ -1,4 +1,6 @@
-"""Fill my week: what would be scheduled is shown, what is ticked is scheduled, and one undo takes all of it back."""
+"""Pages that fill a week: they show what would be scheduled,
+schedule what is ticked, and undo all of it at once.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,12 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 DAYS_OFFERED: Final = (7, 14, 28)
+"""Lengths of a plan, in days."""
 A_DAY_OFFERED: Final = (1, 2, 3, 5)
+"""Posts per day and outlet."""
 LEFT_SHOWN: Final = 50
-_ALIKE: Final[dict[str, _StrPromise]] = {
+"""The most items left out of a plan that are listed."""
+_ALIKE_LABELS: Final[dict[str, _StrPromise]] = {
     "source": gettext_lazy("the same source"),
     "topic": gettext_lazy("the same topic"),
     "engine": gettext_lazy("the same format"),
@@ -47,7 +52,7 @@ _ALIKE: Final[dict[str, _StrPromise]] = {
 
 
 class FillForm(forms.Form):
-    """What to fill; nothing is stored by it."""
+    """What a person wants to be filled: days, posts per day and outlets. The form stores nothing."""
 
     days = forms.TypedChoiceField(
         label=gettext_lazy("For"),
@@ -86,7 +91,7 @@ class FillForm(forms.Form):
         fields["outlets"].choices = [(encode("out", outlet.pk), outlet.name) for outlet in outlets]
 
     def plan_request(self, now: datetime) -> planning.PlanRequest:
-        """What a valid form asks for."""
+        """Return the plan that a valid form asks for."""
         values = self.cleaned_data
         outlets = [key for public_id in values["outlets"] if (key := decode("out", public_id)) is not None]
         return planning.PlanRequest(now, int(values["days"]), outlets or None, values["a_day"])
@@ -94,10 +99,10 @@ class FillForm(forms.Form):
 
 @page("edit")
 def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
-    """GET shows what would be scheduled; POST schedules what is ticked, each as it was shown."""
+    """Show on GET what would be scheduled; schedule on POST what is ticked, each post as it was shown."""
     now = utc_now()
     if request.method == "POST":
-        return _schedule(request, place, now)
+        return _schedule_ticked(request, place, now)
     outlets = list(
         Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
     )
@@ -105,57 +110,59 @@ def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "has_outlets": bool(outlets)}
     if form.is_valid():
         with report_errors(request, form):
-            found = planning.propose(place.workspace, form.plan_request(now), test=False, now=now)
-            context |= _context_of(place, found, is_all_ticked=form.cleaned_data["unapproved"])
+            proposal = planning.propose(place.workspace, form.plan_request(now), test=False, now=now)
+            context |= _proposal_context(place, proposal, is_all_ticked=form.cleaned_data["unapproved"])
     return render(request, "pages/calendar/fill.html", context)
 
 
-def _context_of(place: Place, found: planning.Proposal, *, is_all_ticked: bool) -> dict[str, Any]:
-    """What the template shows of a proposal: its lines by day, and what is left out by its reason."""
+def _proposal_context(place: Place, proposal: planning.Proposal, *, is_all_ticked: bool) -> dict[str, Any]:
+    """Return what the template shows of a proposal: its
+    lines by day, and the left out items by their reason.
+    """
     zone = ZoneInfo(place.workspace.timezone)
-    lines = [_line(entry, zone) for entry in found.entries]
+    lines = [_line_context(entry, zone) for entry in proposal.entries]
     if all(line["alike"] for line in lines):
-        # What all of them share tells nothing of one.
+        # A likeness that all posts share tells nothing about one of them.
         lines = [{**line, "alike": []} for line in lines]
-    left: dict[str, list[GeneratedItem]] = {}
-    for rest in found.left[:LEFT_SHOWN]:
-        left.setdefault(rest.message, []).append(rest.item)
+    items_by_reason: dict[str, list[GeneratedItem]] = {}
+    for left_out in proposal.left[:LEFT_SHOWN]:
+        items_by_reason.setdefault(left_out.message, []).append(left_out.item)
     return {
         "is_all_ticked": is_all_ticked,
         "unapproved": sum(not line["is_approved"] for line in lines),
         "days": [(day, list(group)) for day, group in groupby(lines, key=lambda line: line["day"])],
         "count": len(lines),
         "outlets_filled": len({line["outlet"] for line in lines}),
-        "left": list(left.items()),
-        "left_count": len(found.left),
-        "free": found.free,
+        "left": list(items_by_reason.items()),
+        "left_count": len(proposal.left),
+        "free": proposal.free,
         "kinds": [
             (Bucket(bucket).label, count)
-            for bucket, count in Counter(entry.item.bucket for entry in found.entries).most_common()
+            for bucket, count in Counter(entry.item.bucket for entry in proposal.entries).most_common()
         ],
     }
 
 
-def _line(entry: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
-    """What the template shows of one post, on the clocks of the zone."""
+def _line_context(entry: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
+    """Return what the template shows of one post, with its time on the clocks of the zone."""
     local = entry.slot.moment.astimezone(zone)
     return {
         "is_approved": entry.item.is_approved_as_it_is,
         "badge": labels.of_promise(entry.item),
         "day": local.date(),
         "time": f"{local:%H:%M}",
-        "value": _as_value(entry),
+        "value": _encode_entry(entry),
         "title": entry.item.title or entry.item.excerpt,
         "item": entry.item.pk,
         "kind": entry.item.get_bucket_display(),
         "format": entry.item.engine_output,
         "outlet": entry.outlet.name,
-        "alike": [str(_ALIKE[name]) for name in entry.alike if name in {"source", "topic"}],
+        "alike": [str(_ALIKE_LABELS[name]) for name in entry.alike if name in {"source", "topic"}],
     }
 
 
-def _as_value(entry: planning.Proposed) -> str:
-    """What a tick sends: the line as it was shown."""
+def _encode_entry(entry: planning.Proposed) -> str:
+    """Return the value that a tick sends: the post as it was shown."""
     return " ".join(
         (
             encode("gen", entry.item.pk),
@@ -166,61 +173,64 @@ def _as_value(entry: planning.Proposed) -> str:
     )
 
 
-def _entries(values: Iterable[str]) -> list[planning.PlanEntry]:
-    """The lines that were ticked, out of what `_as_value` made; what isn't one of ours is left out."""
-    found = []
+def _decode_entries(values: Iterable[str]) -> list[planning.PlanEntry]:
+    """Return the ticked posts, decoded from what `_encode_entry` made; any other value is left out."""
+    entries = []
     for value in values:
-        item, version, outlet, at = (*value.split(" "), "", "", "")[:4]
-        keys = decode("gen", item), decode("out", outlet)
+        item_id, version, outlet_id, at = (*value.split(" "), "", "", "")[:4]
+        keys = decode("gen", item_id), decode("out", outlet_id)
         moment = read_moment(at) if at else None
         if keys[0] and keys[1] and moment and version.isascii() and version.isdigit():
-            found.append(planning.PlanEntry(keys[0], int(version[:9]), keys[1], moment))
-    return found
+            entries.append(planning.PlanEntry(keys[0], int(version[:9]), keys[1], moment))
+    return entries
 
 
-def _schedule(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
-    """Schedule what is ticked and lead to the week of the first post; back to the plan where nothing was scheduled."""
-    asked = request.GET.urlencode()
-    plan_page = place.address("calendar_fill") + (f"?{asked}" if asked else "")
+def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
+    """Schedule what is ticked and redirect to the week of the first post.
+
+    Where nothing was scheduled, redirect back to the plan.
+    """
+    query = request.GET.urlencode()
+    plan_page = place.address("calendar_fill") + (f"?{query}" if query else "")
     if not form_recovery.is_first_sending(request):
         return redirect(plan_page)
-    entries = _entries(request.POST.getlist("entry"))
+    entries = _decode_entries(request.POST.getlist("entry"))
     if not entries:
         form_recovery.allow_sending_again(request)
         messages.error(request, _("Choose at least one post."))
         return redirect(plan_page)
     try:
-        done = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
+        result = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
     except AppError as error:
         form_recovery.allow_sending_again(request)
         message = _("Nothing was scheduled: %(why)s This is the current plan.")
         messages.error(request, message % {"why": error.detail[0].message})
         return redirect(plan_page)
-    if done.refused:
+    if result.refused:
         message = ngettext(
             "%(count)d changed and wasn't scheduled: %(why)s",
             "%(count)d changed and weren't scheduled: %(why)s",
-            len(done.refused),
+            len(result.refused),
         )
-        why = " ".join(sorted({refusal.message for refusal in done.refused}))
-        messages.warning(request, message % {"count": len(done.refused), "why": why})
-    count = len(done.scheduled)
+        reasons = " ".join(sorted({refusal.message for refusal in result.refused}))
+        messages.warning(request, message % {"count": len(result.refused), "why": reasons})
+    count = len(result.scheduled)
     message = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
-    rows = slot_times.with_obstacles(place.workspace, [one.pk for one in done.scheduled])
+    rows = slot_times.with_obstacles(place.workspace, [row.pk for row in result.scheduled])
     for line in next_actions.waits_of(place, rows, now=utc_now()).lines:
         messages.warning(request, line)
-    offer_undo(request, message, place.address("calendar_undo", pln=done.plan.pk))
-    first = min(publication.due_at for publication in done.scheduled if publication.due_at)
-    on = first.astimezone(ZoneInfo(place.workspace.timezone)).date()
-    return redirect(f"{place.address('calendar')}?view=week&on={on.isoformat()}")
+    offer_undo(request, message, place.address("calendar_undo", pln=result.plan.pk))
+    first_due_at = min(publication.due_at for publication in result.scheduled if publication.due_at)
+    first_day = first_due_at.astimezone(ZoneInfo(place.workspace.timezone)).date()
+    return redirect(f"{place.address('calendar')}?view=week&on={first_day.isoformat()}")
 
 
 @page("edit", methods=("POST",))
 def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse:
-    """Takes back what a plan scheduled, but for what was changed since."""
-    row = get_object_or_404(WeekPlan.objects.of(place.workspace), pk=pln)
+    """Unschedule what a plan scheduled, except for posts that were published or changed since."""
+    plan = get_object_or_404(WeekPlan.objects.of(place.workspace), pk=pln)
     with report_errors(request):
-        undone = planning.undo(row, by=place.user.email, now=utc_now())
+        undone = planning.undo(plan, by=place.user.email, now=utc_now())
         count = len(undone.taken_back)
         messages.success(
             request,

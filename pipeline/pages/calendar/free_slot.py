@@ -1,4 +1,4 @@
-"""A free slot of an outlet: the items that fit there, each a click away."""
+"""Page of an outlet's free slot: lists the items that fit there, each of which one click schedules."""
 
 from __future__ import annotations
 
@@ -31,77 +31,89 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 OFFERED: Final = 20
-"""Items of a page."""
+"""Items per page."""
 
 
 @page("edit")
 def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
-    """`outlet` and `at` say which slot; POST with `item` and its `version` schedules that item for it."""
+    """Show the slot that `outlet` and `at` name; POST with
+    `item` and its `version` schedules that item for it.
+
+    Raises `Http404` where the address or the form names no outlet, moment or item.
+    """
     if not request.GET:
         return redirect(place.address("calendar"))
-    outlet = _outlet(request, place)
+    outlet = _find_outlet(request, place)
     at = read_moment(request.GET.get("at", ""))
     if at is None:
         raise Http404
     now = utc_now()
     has_passed = at <= now
-    why = _("This slot has passed. Choose another one.") if has_passed else ""
+    message = _("This slot has passed. Choose another one.") if has_passed else ""
     chosen = None
     back = week_address(place, at.astimezone(ZoneInfo(place.workspace.timezone)).date())
     if request.method == "POST" and not has_passed:
         if not form_recovery.is_first_sending(request):
             return redirect(back)
-        key = decode("gen", request.POST.get("item", ""))
-        if key is None:
+        item_key = decode("gen", request.POST.get("item", ""))
+        if item_key is None:
             raise Http404
-        chosen = find_item(place, key)
+        chosen = find_item(place, item_key)
         try:
-            return redirect(_schedule(request, place, chosen, outlet, at))
+            return redirect(_schedule_item(request, place, chosen, outlet, at))
         except AppError as error:
-            why = why_not_scheduled(error)
+            message = why_not_scheduled(error)
         form_recovery.allow_sending_again(request)
     context = {
         "outlet": outlet,
         "at": at,
         "zone": place.workspace.timezone,
         "address": f"{place.address('calendar_slot')}?{request.GET.urlencode()}",
-        "why": why,
+        "why": message,
         "chosen": chosen,
         "back": back,
-        **({} if has_passed else _offered(request.GET, place, outlet, now)),
+        **({} if has_passed else _offered_items(request.GET, place, outlet, now)),
     }
     return render(request, "pages/calendar/free_slot.html", context)
 
 
-def _outlet(request: HttpRequest, place: Place) -> Outlet:
+def _find_outlet(request: HttpRequest, place: Place) -> Outlet:
+    """Return the outlet that the address names; raises `Http404` where the workspace has none such."""
     rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
     row: Outlet = get_object_or_404(rows, pk=decode("out", request.GET.get("outlet", "")))
     return row
 
 
-def _offered(query: QueryDict, place: Place, outlet: Outlet, now: datetime) -> dict[str, Any]:
-    """The newest that the outlet's own rules allow, those that are approved first; and how many they don't."""
+def _offered_items(query: QueryDict, place: Place, outlet: Outlet, now: datetime) -> dict[str, Any]:
+    """Return the newest items that the outlet's own rules allow,
+    approved ones first, and how many items the rules don't allow.
+    """
     rows = tray.unscheduled(place).filter(bucket__in=buckets_of(outlet.platform))
     before = decode("gen", query.get("before", ""))
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: OFFERED + 1])
-    page_rows = found[:OFFERED]
+    candidates = list(
+        rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: OFFERED + 1]
+    )
+    page_rows = candidates[:OFFERED]
     assets = publish.assets_of(page_rows)
-    fitting = [one for one in page_rows if not publish.problems_of(one, outlet, assets.get(one.pk, []))]
-    offered = [tray.as_shown(place, one, [outlet], now=now) for one in fitting]
-    older = query.copy()
-    if len(found) > OFFERED:
-        older["before"] = encode("gen", page_rows[-1].pk)
+    fitting = [item for item in page_rows if not publish.problems_of(item, outlet, assets.get(item.pk, []))]
+    offered = [tray.as_shown(place, item, [outlet], now=now) for item in fitting]
+    older_query = query.copy()
+    if len(candidates) > OFFERED:
+        older_query["before"] = encode("gen", page_rows[-1].pk)
     return {
-        "offered": sorted(offered, key=lambda one: not one.is_approved),
-        "has_unapproved": any(not one.is_approved and not one.has_to_be_approved for one in offered),
+        "offered": sorted(offered, key=lambda item: not item.is_approved),
+        "has_unapproved": any(not item.is_approved and not item.has_to_be_approved for item in offered),
         "unfit": len(page_rows) - len(fitting),
-        "older": older.urlencode() if len(found) > OFFERED else "",
+        "older": older_query.urlencode() if len(candidates) > OFFERED else "",
     }
 
 
-def _schedule(request: HttpRequest, place: Place, item: GeneratedItem, outlet: Outlet, at: datetime) -> str:
+def _schedule_item(
+    request: HttpRequest, place: Place, item: GeneratedItem, outlet: Outlet, at: datetime
+) -> str:
+    """Schedule the item for the slot and return the address of its week."""
     return schedule_into(
         request,
         place,

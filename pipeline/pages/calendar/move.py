@@ -1,4 +1,4 @@
-"""One post moved: by dragging it, by a key, or by a form that works without a script."""
+"""Pages that move one post: by dragging it, by a key, or by a form that works without a script."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 SLOTS_OFFERED: Final = 3
-"""Before its time, and after it."""
-_DIGITS: Final = 9
-_SALT: Final = "calendar.move"
-_KEPT_SECONDS: Final = 24 * 3600
+"""Free slots that are offered before the post's time, and as many after it."""
+_MAX_VERSION_DIGITS: Final = 9
+_SIGNING_SALT: Final = "calendar.move"
+_UNDO_MAX_AGE_SECONDS: Final = 24 * 3600
 
 
 class MoveForm(forms.Form):
+    """The post's new time on the workspace's clocks, and the version that the person looked at."""
+
     local_time = forms.DateTimeField(
         label=gettext_lazy("New time"),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
@@ -51,11 +53,11 @@ class MoveForm(forms.Form):
 
 @page("edit")
 def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """POST with `at` takes a moment, with `local_time` a time on the workspace's clocks.
+    """Move a post: POST with `at` takes a moment, with `local_time` a time on the workspace's clocks.
 
-    To the script it answers 204, or 409 with the words of why not; to a form with a page.
+    A script gets 204, or 409 with the reason as text; a form gets a page.
     """
-    row = _find(place, pub)
+    row = _find_publication(place, pub)
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     is_script = request.headers.get("X-Calendar") == "1"
     initial = {
@@ -64,31 +66,31 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
     }
     form = form_recovery.form_for(request, MoveForm, initial=initial)
     if request.method == "POST":
-        at, clock = _asked(request, place, form)
-        version = _version(request)
+        at, clock = _read_requested_time(request, place, form)
+        version = _read_version(request)
         if at is not None and version is None:
-            why = _("Reload the page, then move it again.")
+            reason = _("Reload the page, then move it again.")
         elif at is not None and version is not None:
             try:
                 moved = planning.move(
                     row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version
                 )
             except Overtaken:
-                why = _("Changed since you opened it. Reload to continue.")
+                reason = _("Changed since you opened it. Reload to continue.")
             except AppError as error:
-                why = error.detail[0].message if error.detail else str(error)
+                reason = error.detail[0].message if error.detail else str(error)
             else:
                 shift = shift_of(clock) if clock is not None else ""
-                _say_moved(request, place, moved, shift, now)
+                _report_moved(request, place, moved, shift, now)
                 if is_script:
                     return HttpResponse(status=204)
-                return redirect(_back(place, moved.publication, zone))
+                return redirect(_week_url(place, moved.publication, zone))
         else:
-            why = _("Enter a date and time.")
+            reason = _("Enter a date and time.")
         if is_script:
-            return HttpResponse(why, status=409, content_type="text/plain; charset=utf-8")
-        form.add_error(None, why)
-        row = _find(place, pub)
+            return HttpResponse(reason, status=409, content_type="text/plain; charset=utf-8")
+        form.add_error(None, reason)
+        row = _find_publication(place, pub)
         form.data = {"local_time": request.POST.get("local_time", ""), "version": str(row.version)}
     context: dict[str, Any] = {
         "row": row,
@@ -96,56 +98,68 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
         "zone": place.workspace.timezone,
         "slots": [
             (name, moments)
-            for name, moments in zip((_("Sooner"), _("Later")), _slots(row, now), strict=True)
+            for name, moments in zip((_("Sooner"), _("Later")), _nearest_free_slots(row, now), strict=True)
             if moments
         ]
         if row.status == PublicationStatus.SCHEDULED
         else (),
-        "back": _back(place, row, zone),
+        "back": _week_url(place, row, zone),
     }
     return render(request, "pages/calendar/move.html", context)
 
 
-def _say_moved(request: HttpRequest, place: Place, moved: planning.Moved, shift: str, now: datetime) -> None:
-    """That it was moved; with an undo unless its former time has passed, which nothing brings back."""
+def _report_moved(
+    request: HttpRequest, place: Place, moved: planning.Moved, shift: str, now: datetime
+) -> None:
+    """Report that the post was moved, with an undo unless
+    its former time has passed: nothing restores that.
+    """
     row = moved.publication
     message = _("Moved to %(time)s. Needs approval.") if row.item.held else _("Moved to %(time)s.")
-    time = _shown_time(row, ZoneInfo(place.workspace.timezone))
+    time = _format_due_at(row, ZoneInfo(place.workspace.timezone))
     sentence = f"{message % {'time': time}} {shift}".rstrip()
     if datetime.fromisoformat(moved.former["due_at"]) < now:
         messages.success(request, sentence)
         return
     note = {"pub": encode("pub", row.pk), "version": row.version, "former": moved.former}
-    fields = {"undo": signing.dumps(note, salt=_SALT, compress=True)}
+    fields = {"undo": signing.dumps(note, salt=_SIGNING_SALT, compress=True)}
     offer_undo(request, sentence, place.address("calendar_move_back", pub=row.pk), fields)
 
 
 @page("edit", methods=("POST",))
 def calendar_move_back(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """`undo` is the signed note of what was promised before; it is refused where anything has changed since."""
-    row, zone = _find(place, pub), ZoneInfo(place.workspace.timezone)
+    """Move a post back to what the signed note `undo` holds; refused where anything has changed since."""
+    row, zone = _find_publication(place, pub), ZoneInfo(place.workspace.timezone)
     try:
-        note = signing.loads(request.POST.get("undo", ""), salt=_SALT, max_age=_KEPT_SECONDS)
+        note = signing.loads(request.POST.get("undo", ""), salt=_SIGNING_SALT, max_age=_UNDO_MAX_AGE_SECONDS)
     except signing.BadSignature:
         note = {}
     if note.get("pub") != encode("pub", row.pk):
         messages.error(request, _("This can't be undone any more."))
-        return redirect(_back(place, row, zone))
+        return redirect(_week_url(place, row, zone))
     with report_errors(request, overtaken=_("Changed since it was moved, so it stays where it is.")):
         row = planning.move_back(row, note["former"], now=utc_now(), expected_version=note["version"])
-        messages.success(request, _("Moved back to %(time)s.") % {"time": _shown_time(row, zone)})
-    return redirect(_back(place, row, zone))
+        messages.success(request, _("Moved back to %(time)s.") % {"time": _format_due_at(row, zone)})
+    return redirect(_week_url(place, row, zone))
 
 
-def _find(place: Place, pub: UUID) -> Publication:
-    """The publication with its item, outlet, workspace and queue; raises `Http404` for what the calendar doesn't show."""
+def _find_publication(place: Place, pub: UUID) -> Publication:
+    """Return the publication with its item, outlet, workspace and queue.
+
+    Raises `Http404` for what the calendar doesn't show.
+    """
     rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
     row: Publication = get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
     return row
 
 
-def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime | None, WallClock | None]:
-    """The moment that was asked for, and the time on a clock where it was that; None for the moment where it is none."""
+def _read_requested_time(
+    request: HttpRequest, place: Place, form: MoveForm
+) -> tuple[datetime | None, WallClock | None]:
+    """Return the moment that was asked for, and the clock time where it was given as one.
+
+    The moment is None where the request holds no valid time.
+    """
     if "at" in request.POST:
         return read_moment(request.POST["at"]), None
     if not form.is_valid():
@@ -158,38 +172,40 @@ def _asked(request: HttpRequest, place: Place, form: MoveForm) -> tuple[datetime
         return None, None
 
 
-def _version(request: HttpRequest) -> int | None:
-    """The version that the person looked at; None where the form names none."""
+def _read_version(request: HttpRequest) -> int | None:
+    """Return the version that the person looked at; None where the form names none."""
     text = request.POST.get("version", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_VERSION_DIGITS else None
 
 
-def _slots(row: Publication, now: datetime) -> tuple[list[datetime], list[datetime]]:
-    """The next free ones of its outlet that are sooner than its time, and those that come after it."""
+def _nearest_free_slots(row: Publication, now: datetime) -> tuple[list[datetime], list[datetime]]:
+    """Return the free slots of the post's outlet that
+    are sooner than its time, and the next ones after it.
+    """
     at = row.due_at or now
-    sooner = [moment for moment in _free(row, after=now) if moment < at] if at > now else []
-    return sooner, _free(row, after=max(at, now))
+    sooner = [moment for moment in _free_slots_after(row, after=now) if moment < at] if at > now else []
+    return sooner, _free_slots_after(row, after=max(at, now))
 
 
-def _free(row: Publication, *, after: datetime) -> list[datetime]:
-    """Up to `SLOTS_OFFERED` free slots of its outlet."""
+def _free_slots_after(row: Publication, *, after: datetime) -> list[datetime]:
+    """Return up to `SLOTS_OFFERED` free slots of the post's outlet after a moment."""
     queue = publish.publish_queue_of(row.outlet, row.workspace)
-    found: list[datetime] = []
-    while len(found) < SLOTS_OFFERED:
-        slot = next_free_slot(row.outlet, queue, after=found[-1] if found else after, own=row)
+    moments: list[datetime] = []
+    while len(moments) < SLOTS_OFFERED:
+        slot = next_free_slot(row.outlet, queue, after=moments[-1] if moments else after, own=row)
         if slot is None:
             break
-        found.append(slot.moment)
-    return found
+        moments.append(slot.moment)
+    return moments
 
 
-def _shown_time(row: Publication, zone: ZoneInfo) -> str:
-    """When it is promised, on the clocks of the zone."""
+def _format_due_at(row: Publication, zone: ZoneInfo) -> str:
+    """Return when the post is due, on the clocks of the zone; empty where it has no time."""
     local = row.due_at.astimezone(zone) if row.due_at else None
     return f"{local:%H:%M}, {local.day} {local:%B}" if local else ""
 
 
-def _back(place: Place, row: Publication, zone: ZoneInfo) -> str:
-    """The address of the week in which it stands."""
-    on = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
-    return f"{place.address('calendar')}?view=week&on={on.isoformat()}"
+def _week_url(place: Place, row: Publication, zone: ZoneInfo) -> str:
+    """Return the address of the week in which the post is due; of this week where it has no time."""
+    day = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
+    return f"{place.address('calendar')}?view=week&on={day.isoformat()}"

@@ -1,4 +1,6 @@
-"""The calendar as a page: a day, a week or a month in the workspace's time zone, with a lane for each outlet."""
+"""Page of the calendar: a day, a week or a month in
+the workspace's time zone, with a lane for each outlet.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 @page("look", methods=("GET",))
 def calendar(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show the calendar; an address that isn't understood shows this week, or all outlets."""
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     today = now.astimezone(zone).date()
     span = date_range_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
@@ -41,66 +44,68 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "span": span,
         "board": board,
-        "weeks": _weeks(board) if span.view == MONTH else (),
+        "weeks": _split_into_weeks(board) if span.view == MONTH else (),
         "columns": list(span.days),
         "today": today,
-        "heading": _heading(span),
+        "heading": _format_heading(span),
         "has_digests": any(cell.planned for cell in board.days),
         "hold": workspace_hold.read_hold(place.workspace),
         "why": boards.reasons(board, now),
-        "lasts": _lasts(board),
+        "lasts": _describe_hold_effects(board),
         "tray": tray.read_tray(place, outlets, only=only, before=before, now=now),
-        "outlets": [(encode("out", one.pk), one.name) for one in outlets if not one.is_simulated],
+        "outlets": [(encode("out", outlet.pk), outlet.name) for outlet in outlets if not outlet.is_simulated],
         "only": encode("out", only) if only else "",
-        **_links(request, span, today),
+        **_navigation_links(request, span, today),
     }
     return render(request, "pages/calendar/page.html", context)
 
 
-def _weeks(board: boards.CalendarGrid) -> list[tuple[boards.CalendarCell, ...]]:
-    """The days of a month, seven by seven."""
+def _split_into_weeks(board: boards.CalendarGrid) -> list[tuple[boards.CalendarCell, ...]]:
+    """Return the days of a month's view, seven by seven."""
     return [board.days[start : start + 7] for start in range(0, len(board.days), 7)]
 
 
-def _heading(span: DateRange) -> str:
-    """The days in words, such as "22 – 28 March 2027"."""
+def _format_heading(span: DateRange) -> str:
+    """Return the days in words, such as "22 – 28 March 2027"."""
     first, last = span.first, span.last
     if span.view == DAY:
         return f"{first:%A}, {first.day} {first:%B %Y}"
     if span.view == MONTH:
         return f"{span.on:%B %Y}"
-    begins = f"{first.day} {first:%B}" if first.month != last.month else str(first.day)
-    return _("%(first)s – %(last)s") % {"first": begins, "last": f"{last.day} {last:%B %Y}"}
+    start = f"{first.day} {first:%B}" if first.month != last.month else str(first.day)
+    return _("%(first)s – %(last)s") % {"first": start, "last": f"{last.day} {last:%B %Y}"}
 
 
-def _links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]:
-    """The links of the bar; `back` and `forth` are empty at the first and the last date that the calendar shows."""
+def _navigation_links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]:
+    """Return the links of the toolbar; `back` and `forth` are empty at the calendar's first and last date."""
 
-    def to(view: str, on: date) -> str:
-        given = {"view": view, "on": on.isoformat()}
+    def link_to(view: str, on: date) -> str:
+        parameters = {"view": view, "on": on.isoformat()}
         if request.GET.get("outlet"):
-            given["outlet"] = request.GET["outlet"]
-        return f"?{urlencode(given)}"
+            parameters["outlet"] = request.GET["outlet"]
+        return f"?{urlencode(parameters)}"
 
     return {
-        "back": to(span.view, span.previous) if span.previous else "",
-        "forth": to(span.view, span.next) if span.next else "",
-        "now_link": to(span.view, today),
-        "here": to(span.view, span.on),
-        "views": [(view, _NAMES[view](), to(view, span.on)) for view in VIEWS],
+        "back": link_to(span.view, span.previous) if span.previous else "",
+        "forth": link_to(span.view, span.next) if span.next else "",
+        "now_link": link_to(span.view, today),
+        "here": link_to(span.view, span.on),
+        "views": [(view, _VIEW_LABELS[view](), link_to(view, span.on)) for view in VIEWS],
     }
 
 
-def _lasts(board: boards.CalendarGrid) -> list[str]:
-    """What a hold that lasts past their times would do with what is scheduled here."""
+def _describe_hold_effects(board: boards.CalendarGrid) -> list[str]:
+    """Return sentences on what a hold that outlasts their times would do with the posts scheduled here."""
     sentences = {
         "publish": _("%(count)d would publish now"),
         "next_slot": _("%(count)d would move to the next free slot"),
         "hold": _("%(count)d would stay unpublished"),
     }
     return [
-        text % {"count": board.lasts[policy]} for policy, text in sentences.items() if board.lasts.get(policy)
+        sentence % {"count": board.lasts[policy]}
+        for policy, sentence in sentences.items()
+        if board.lasts.get(policy)
     ]
 
 
-_NAMES = {DAY: lambda: _("Day"), WEEK: lambda: _("Week"), MONTH: lambda: _("Month")}
+_VIEW_LABELS = {DAY: lambda: _("Day"), WEEK: lambda: _("Week"), MONTH: lambda: _("Month")}

@@ -1,6 +1,6 @@
-"""What stands in a calendar: publications, free slots, blackouts and digests to come, by outlet and day.
+"""Reads what a calendar shows: publications, free slots, blackouts and planned digests, by outlet and day.
 
-The number of statements doesn't grow with what there is; a cell shows some of it and says how much more there is.
+The number of statements doesn't grow with the number of rows; a cell shows some posts and counts the others.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 SHOWN: Final = {"day": 200, "week": 6, "month": 3}
-"""Posts of a cell that are shown, by view."""
+"""Posts that a cell shows, by view."""
 DIGESTS_OF_MONTH: Final = 2
-"""Digests of a day that a month shows."""
+"""Digests of a day that the month's view shows."""
 READ_MOST: Final = 5000
-"""Publications of a view that are read at most."""
+"""The most publications that are read for a view."""
 EXPLAINED: Final = 12
-"""Publications of a view that say why they are late or failed; the others lead to their item."""
+"""Publications of a view that say why they are late or failed; the others only link to their item."""
 _COLUMNS: Final = (
     "id",
     "version",
@@ -58,7 +58,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class CalendarCard:
-    """A publication where it stands: at its promise, or when it came out."""
+    """A publication at its place in the calendar: at its due time, or at the time it was published."""
 
     row: Mapping[str, Any]
     moment: datetime
@@ -78,6 +78,7 @@ class CalendarCard:
 
     @property
     def can_move(self) -> bool:
+        """True where the post can be moved: it is scheduled."""
         return bool(self.row["status"] == PublicationStatus.SCHEDULED)
 
     @property
@@ -87,22 +88,26 @@ class CalendarCard:
 
 @dataclass(frozen=True)
 class OpenSlot:
+    """A free slot of an outlet; `time` is on the clocks of the zone."""
+
     moment: datetime
     time: str
     query: str
-    """Names it to the page that puts an item there."""
+    """The query string that names the slot to the page which puts an item there."""
     outlet: str
     outlet_id: str
 
 
 class PlannedDigest(NamedTuple):
+    """A digest that a series is going to make; `time` is on the clocks of the zone, `name` the series'."""
+
     moment: datetime
     time: str
     name: str
 
 
 class CellEntry(NamedTuple):
-    """One of the three stands in it."""
+    """An entry of a cell; exactly one of `card`, `slot` and `digest` is set."""
 
     moment: datetime
     card: CalendarCard | None = None
@@ -112,34 +117,36 @@ class CellEntry(NamedTuple):
 
 @dataclass
 class CalendarCell:
-    """A day of one outlet, or of all of them; of its `total` posts `more` aren't shown."""
+    """A day of one outlet, or of all of them; `more` of its `total` posts aren't shown."""
 
     day: date
     cards: list[CalendarCard] = field(default_factory=list)
     openings: list[OpenSlot] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
-    """Why nothing is planned there, for each blackout that touches the day."""
+    """Why the day has no slots: the reason of each blackout that touches it."""
     planned: list[PlannedDigest] = field(default_factory=list)
-    """The digests that are to be made."""
+    """Digests that are to be made."""
     more: int = 0
     total: int = 0
     free: int = 0
-    """Free slots of all outlets; a day alone shows them, a week has them in its lanes."""
+    """Number of free slots of all outlets; only a day lists them here, a week has them in its lanes."""
 
     @property
     def entries(self) -> list[CellEntry]:
-        """All that the cell shows, in order of time; of one moment the post comes first."""
-        return _in_order(self.cards, self.openings, self.planned)
+        """All that the cell shows, in order of time; at the same moment a post comes first."""
+        return _sort_entries(self.cards, self.openings, self.planned)
 
     @property
     def first_entries(self) -> list[CellEntry]:
-        """The first of a cell of a month."""
-        return _in_order(self.cards[: SHOWN[MONTH]], (), self.planned[:DIGESTS_OF_MONTH])
+        """The entries that the cell shows in a month's view."""
+        return _sort_entries(self.cards[: SHOWN[MONTH]], (), self.planned[:DIGESTS_OF_MONTH])
 
 
 @dataclass(frozen=True)
 class CalendarRow:
-    """An outlet's lane, a cell for each day; `queue` is None where it has none, its own or the workspace's."""
+    """An outlet's lane with a cell for each day; `queue`
+    is None where neither it nor the workspace has one.
+    """
 
     outlet: Outlet
     queue: PublishQueue | None
@@ -152,47 +159,54 @@ class CalendarRow:
 
 @dataclass(frozen=True)
 class CalendarGrid:
+    """All that a view shows; `is_cut` where there are more publications than were read."""
+
     lanes: tuple[CalendarRow, ...]
     days: tuple[CalendarCell, ...]
-    """All lanes of a day together."""
+    """Each day with all its lanes together."""
     total: int
     is_cut: bool
     late: int
     failed: int
     lasts: Mapping[str, int]
-    """What is scheduled in it, by what a hold that lasts past its time would do."""
+    """Number of scheduled posts by what a hold that outlasts their time would do with them."""
 
 
-def _in_order(
+def _sort_entries(
     cards: Iterable[CalendarCard], openings: Iterable[OpenSlot], digests: Iterable[PlannedDigest]
 ) -> list[CellEntry]:
-    found = [
+    """Return the entries in order of time; sorting is stable, so at the same moment a post comes first."""
+    entries = [
         *(CellEntry(card.moment, card=card) for card in cards),
         *(CellEntry(slot.moment, slot=slot) for slot in openings),
         *(CellEntry(digest.moment, digest=digest) for digest in digests),
     ]
-    return sorted(found, key=lambda one: one.moment)
+    return sorted(entries, key=lambda entry: entry.moment)
 
 
 def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datetime) -> CalendarGrid:
-    """What stands on these days; `only` is the outlet that the view is narrowed to, None for all."""
+    """Return what stands on these days; `only` is the outlet that the view is narrowed to, None for all."""
     outlets = list(
         Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials", "config").order_by("id")
     )
-    rows = _rows(workspace, span, only)
-    used = {row["outlet_id"] for row in rows}
-    gone = Outlet.objects.of(workspace).filter(pk__in=used - {outlet.pk for outlet in outlets})
+    rows = _read_publications(workspace, span, only)
+    used_outlet_ids = {row["outlet_id"] for row in rows}
+    deleted_outlets = Outlet.objects.of(workspace).filter(
+        pk__in=used_outlet_ids - {outlet.pk for outlet in outlets}
+    )
     # A simulated outlet reaches nobody: it has a lane where something stands in it.
-    with_lane = [outlet for outlet in outlets if not outlet.is_simulated or outlet.pk in used] + list(gone)
+    with_lane = [
+        outlet for outlet in outlets if not outlet.is_simulated or outlet.pk in used_outlet_ids
+    ] + list(deleted_outlets)
     if only is not None:
         with_lane = [outlet for outlet in with_lane if outlet.pk == only]
     names = {outlet.pk: outlet.name for outlet in with_lane}
-    cards = [_card(row, span, now, names) for row in rows[:READ_MOST]]
+    cards = [_build_card(row, span, now, names) for row in rows[:READ_MOST]]
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
-    lanes = tuple(_lane(outlet, _queue_of(outlet, queues), span, now) for outlet in with_lane)
-    _put(lanes, cards, SHOWN[span.view])
-    days = _together(lanes, span)
-    _plan_digests(workspace, days, span, now)
+    lanes = tuple(_build_lane(outlet, _queue_of(outlet, queues), span, now) for outlet in with_lane)
+    _place_cards(lanes, cards, SHOWN[span.view])
+    days = _merge_lanes(lanes, span)
+    _add_planned_digests(workspace, days, span, now)
     return CalendarGrid(
         lanes,
         days,
@@ -207,47 +221,52 @@ def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datet
 
 
 def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
-    """Why publications that are late or failed aren't out, by id, for the first of those that are shown."""
-    wanted = [
+    """Return by id why late or failed publications aren't
+    published, for the first `EXPLAINED` of those shown.
+    """
+    publication_ids = [
         card.row["id"]
         for cell in board.days
         for card in cell.cards
         if card.is_late or card.row["status"] in {PublicationStatus.FAILED, PublicationStatus.UNKNOWN}
     ][:EXPLAINED]
     rows = Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
-    found = {}
-    for row in rows.filter(pk__in=wanted) if wanted else ():
+    messages = {}
+    for row in rows.filter(pk__in=publication_ids) if publication_ids else ():
         blocker = next(explanation.blockers_of(row, now), None)
-        found[row.pk] = blocker.message if blocker else _("Publishing shortly")
-    return found
+        messages[row.pk] = blocker.message if blocker else _("Publishing shortly")
+    return messages
 
 
-def _rows(workspace: Workspace, span: DateRange, only: UUID | None) -> list[dict[str, Any]]:
-    """In order of time; each of the three ways to be there has an index of its own."""
-    between = (span.starts_at, span.ends_at - timedelta(microseconds=1))
+def _read_publications(workspace: Workspace, span: DateRange, only: UUID | None) -> list[dict[str, Any]]:
+    """Return publications in order of time; each of the three ways to be on these days has its own index."""
+    bounds = (span.starts_at, span.ends_at - timedelta(microseconds=1))
     publications = Publication.objects.of(workspace).live()
     if only is not None:
         # Before the cut, so that one outlet alone shows more.
         publications = publications.filter(outlet_id=only)
-    ways = (
-        publications.unsent().filter(due_at__range=between).order_by("due_at", "id"),
-        publications.published().filter(published_at__range=between).order_by("published_at", "id"),
+    querysets = (
+        publications.unsent().filter(due_at__range=bounds).order_by("due_at", "id"),
+        publications.published().filter(published_at__range=bounds).order_by("published_at", "id"),
         publications.filter(
-            Q(status=PublicationStatus.FAILED) | Q(status=PublicationStatus.UNKNOWN), due_at__range=between
+            Q(status=PublicationStatus.FAILED) | Q(status=PublicationStatus.UNKNOWN), due_at__range=bounds
         ).order_by("due_at", "id"),
     )
-    found = [row for rows in ways for row in rows.values(*_COLUMNS)[: READ_MOST + 1]]
-    return sorted(found, key=lambda row: (_moment(row), row["id"]))
+    publication_rows = [row for rows in querysets for row in rows.values(*_COLUMNS)[: READ_MOST + 1]]
+    return sorted(publication_rows, key=lambda row: (_moment_of(row), row["id"]))
 
 
-def _moment(row: Mapping[str, Any]) -> datetime:
-    """Where it stands: when it came out, else when it was promised."""
+def _moment_of(row: Mapping[str, Any]) -> datetime:
+    """Return the publication's place in time: when it was published, else when it is due."""
     moment: datetime = row["published_at"] if row["status"] == PublicationStatus.PUBLISHED else row["due_at"]
     return moment
 
 
-def _card(row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping[UUID, str]) -> CalendarCard:
-    moment = _moment(row)
+def _build_card(
+    row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping[UUID, str]
+) -> CalendarCard:
+    """Return the card of a publication, labelled as late or on hold where it is."""
+    moment = _moment_of(row)
     is_scheduled = row["status"] == PublicationStatus.SCHEDULED
     is_late = is_scheduled and moment < now - limits.LATE_AFTER
     is_held = is_scheduled and row["item__held"]
@@ -257,13 +276,13 @@ def _card(row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping
 
 
 def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:
-    """Its own queue, else the workspace's default."""
+    """Return the outlet's own queue, else the workspace's default; None where there is neither."""
     own = queues.get(outlet.queue_id) if outlet.queue_id else None
     return own or next((row for row in queues.values() if row.is_default), None)
 
 
-def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: datetime) -> CalendarRow:
-    """The days of an outlet with its free slots and blackouts; a month shows no slots."""
+def _build_lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: datetime) -> CalendarRow:
+    """Return an outlet's days with its free slots and blackouts; a month shows no slots."""
     cells = tuple(CalendarCell(day.on) for day in span.days)
     if queue is None or outlet.deleted_at is not None or not publish.has_zone(queue):
         return CalendarRow(outlet, queue, cells)
@@ -286,8 +305,10 @@ def _lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: date
     return CalendarRow(outlet, queue, cells)
 
 
-def _put(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], most: int) -> None:
-    """Put each card into its cell, `most` of them to be shown, and take the slots away that they stand in."""
+def _place_cards(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], max_shown: int) -> None:
+    """Put each card into its cell, where `max_shown` are
+    shown, and remove the slots that posts have taken.
+    """
     cells = {(lane.outlet.pk, cell.day): cell for lane in lanes for cell in lane.cells}
     taken: defaultdict[UUID, set[datetime]] = defaultdict(set)
     for card in cards:
@@ -296,7 +317,7 @@ def _put(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], most: int)
             continue
         taken[card.row["outlet_id"]].add(card.moment)
         cell.total += 1
-        if len(cell.cards) < most:
+        if len(cell.cards) < max_shown:
             cell.cards.append(card)
         else:
             cell.more += 1
@@ -305,37 +326,43 @@ def _put(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], most: int)
             cell.openings = [slot for slot in cell.openings if slot.moment not in taken[lane.outlet.pk]]
 
 
-def _together(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCell, ...]:
-    """Each day with what all lanes have on it, in order of time."""
-    most = SHOWN[span.view] * (4 if span.view != DAY else 1)
-    found = []
+def _merge_lanes(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCell, ...]:
+    """Return each day with what all lanes have on it, in order of time."""
+    max_shown = SHOWN[span.view] * (4 if span.view != DAY else 1)
+    merged_days = []
     for number, day in enumerate(span.days):
         cells = [lane.cells[number] for lane in lanes]
         cards = sorted((card for cell in cells for card in cell.cards), key=lambda card: card.moment)
         total = sum(cell.total for cell in cells)
-        shown = cards[:most]
-        reasons = dict.fromkeys(why for cell in cells for why in cell.closed)
+        shown_cards = cards[:max_shown]
+        closed_reasons = dict.fromkeys(reason for cell in cells for reason in cell.closed)
         openings = [slot for cell in cells for slot in cell.openings]
-        found.append(
+        merged_days.append(
             CalendarCell(
                 day.on,
-                shown,
+                shown_cards,
                 openings if span.view == DAY else [],
-                closed=list(reasons),
-                more=total - len(shown),
+                closed=list(closed_reasons),
+                more=total - len(shown_cards),
                 total=total,
                 free=len(openings),
             )
         )
-    return tuple(found)
+    return tuple(merged_days)
 
 
-def _plan_digests(workspace: Workspace, days: Sequence[CalendarCell], span: DateRange, now: datetime) -> None:
-    """The digests that series will make in it."""
+def _add_planned_digests(
+    workspace: Workspace, days: Sequence[CalendarCell], span: DateRange, now: datetime
+) -> None:
+    """Add the digests that series will make in the range to their days."""
     by_day = {cell.day: cell for cell in days}
     after = max(now, span.starts_at - timedelta(microseconds=1))
-    rows = Series.objects.of(workspace).filter(test=False, is_paused=False, deleted_at=None).order_by("id")
-    for row in filter(publish.has_zone, rows):
-        for slot in takewhile(lambda slot: slot.moment < span.ends_at, publish.moments_of(row, after=after)):
+    active_series = (
+        Series.objects.of(workspace).filter(test=False, is_paused=False, deleted_at=None).order_by("id")
+    )
+    for series in filter(publish.has_zone, active_series):
+        for slot in takewhile(
+            lambda slot: slot.moment < span.ends_at, publish.moments_of(series, after=after)
+        ):
             local = slot.moment.astimezone(span.zone)
-            by_day[local.date()].planned.append(PlannedDigest(slot.moment, f"{local:%H:%M}", row.name))
+            by_day[local.date()].planned.append(PlannedDigest(slot.moment, f"{local:%H:%M}", series.name))

@@ -1,4 +1,6 @@
-"""An unscheduled item put into a free slot: dragged there, or chosen from the next free slots of its outlets."""
+"""Pages that put an unscheduled item into a free slot: dragged
+there, or chosen from the next free slots of its outlets.
+"""
 
 from __future__ import annotations
 
@@ -40,61 +42,69 @@ if TYPE_CHECKING:
     from pipeline.review import bulk_review
 
 OUTLETS_OFFERED: Final = 10
-"""Outlets whose free slots are listed; the form for another time has them all."""
+"""The most outlets whose free slots are listed; the form for another time has them all."""
 
 
 @page("edit")
 def calendar_schedule(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """POST with `outlet` and `at` takes that slot, with `day` the first free one of that day: of `outlet`, or of each
-    outlet of the item.
+    """Schedule an item: POST with `outlet` and `at` takes
+    that slot, with `day` the first free one of that day.
 
-    To the script it answers 204, or 409 with the words of why not; to a form with a page.
+    A day's slot is one of `outlet`; without `outlet`, each outlet of the item gets
+    one. A script gets 204, or 409 with the reason as text; a form gets a page.
     """
     row = find_item(place, gen)
     now = utc_now()
     is_script = request.headers.get("X-Calendar") == "1"
-    why = ""
+    reason = ""
     if request.method == "POST":
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("calendar"))
         try:
-            week = schedule_into(request, place, row, lambda version: _take(request, place, row, version))
+            week_url = schedule_into(
+                request, place, row, lambda version: _take_slot(request, place, row, version)
+            )
         except AppError as error:
             form_recovery.allow_sending_again(request)
-            why = why_not_scheduled(error)
+            reason = why_not_scheduled(error)
             row = find_item(place, gen)
         else:
-            return HttpResponse(status=204) if is_script else redirect(week)
+            return HttpResponse(status=204) if is_script else redirect(week_url)
     if is_script:
-        return HttpResponse(why, status=409, content_type="text/plain; charset=utf-8")
-    return render(request, "pages/calendar/schedule_item.html", _context(place, row, why, now))
+        return HttpResponse(reason, status=409, content_type="text/plain; charset=utf-8")
+    return render(request, "pages/calendar/schedule_item.html", _page_context(place, row, reason, now))
 
 
 def schedule_into(
     request: HttpRequest, place: Place, item: GeneratedItem, take: Callable[[int], bulk_review.Decided]
 ) -> str:
-    """Schedule it by `take`, which is given the version that was looked at, and say so with an undo.
+    """Schedule the item by `take`, which is given the version that was looked at, and report it with an undo.
 
-    Returns the address of the week where it stands now; raises what `planning.take_slot` does.
+    Returns the address of the week where the item is due now. Raises what
+    `planning.take_slot` does, and `Invalid` where the form names no version.
     """
     version = version_in(request.POST)
     if version is None:
         raise Invalid.one("version", "required", _("Reload the page, then choose again."))
-    done = take(version)
-    promised = slot_times.publications_in(place.workspace, done.former or {})
-    for line in next_actions.waits_of(place, promised, now=utc_now()).lines:
+    decided = take(version)
+    publications = slot_times.publications_in(place.workspace, decided.former or {})
+    for line in next_actions.waits_of(place, publications, now=utc_now()).lines:
         messages.warning(request, line)
-    said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
-    left = _not_scheduled(place, item, {one.outlet_id for one in promised})
-    if left:
-        said = f"{said} " + _("Not scheduled for %(outlets)s.") % {"outlets": ", ".join(left)}
-    on = min(one.due_at for one in promised if one.due_at).astimezone(ZoneInfo(place.workspace.timezone))
-    offer_undo_of(request, place, said, done, week=on.date())
-    return week_address(place, on.date())
+    message = slot_times.scheduled_sentence(publications, place.workspace.timezone)
+    other_outlets = _unscheduled_outlet_names(
+        place, item, {publication.outlet_id for publication in publications}
+    )
+    if other_outlets:
+        message = f"{message} " + _("Not scheduled for %(outlets)s.") % {"outlets": ", ".join(other_outlets)}
+    first_due_at = min(publication.due_at for publication in publications if publication.due_at).astimezone(
+        ZoneInfo(place.workspace.timezone)
+    )
+    offer_undo_of(request, place, message, decided, week=first_due_at.date())
+    return week_address(place, first_due_at.date())
 
 
 def why_not_scheduled(error: AppError) -> str:
-    """In the words of the other pages of the calendar."""
+    """Return the error in the words of the calendar's other pages."""
     if isinstance(error, Overtaken):
         return _("Changed since you opened it. Choose again.")
     if any(detail.code == "approval_required" for detail in error.detail):
@@ -103,76 +113,96 @@ def why_not_scheduled(error: AppError) -> str:
 
 
 def week_address(place: Place, on: date) -> str:
+    """Return the address of the week that holds a date."""
     return f"{place.address('calendar')}?view=week&on={on.isoformat()}"
 
 
-def _take(request: HttpRequest, place: Place, row: GeneratedItem, version: int) -> bulk_review.Decided:
-    """As the request asks. Raises `Invalid` where it names no outlet, or neither a moment nor a day."""
-    given: dict[str, Any] = {"by": place.user.email, "now": utc_now(), "expected_version": version}
-    outlet = decode("out", request.POST.get("outlet", ""))
+def _take_slot(request: HttpRequest, place: Place, row: GeneratedItem, version: int) -> bulk_review.Decided:
+    """Schedule the item as the request asks.
+
+    Raises `Invalid` where it names neither an outlet with a moment
+    nor a day, and `Conflict` where no outlet takes the item.
+    """
+    options: dict[str, Any] = {"by": place.user.email, "now": utc_now(), "expected_version": version}
+    outlet_key = decode("out", request.POST.get("outlet", ""))
     at = read_moment(request.POST.get("at", ""))
-    if outlet is not None and at is not None:
-        return planning.take_slot(row, outlet, at, **given)
-    day = _day_in(request.POST.get("day", ""))
+    if outlet_key is not None and at is not None:
+        return planning.take_slot(row, outlet_key, at, **options)
+    day = _parse_day(request.POST.get("day", ""))
     if day is None:
         raise Invalid.one("at", "required", _("Choose a free slot."))
     zone = ZoneInfo(place.workspace.timezone)
-    between = start_of(day, zone), start_of(day + timedelta(days=1), zone)
-    outlets = [outlet] if outlet else [one.pk for one in tray.channels_of(row, _outlets(place))]
+    bounds = start_of(day, zone), start_of(day + timedelta(days=1), zone)
+    outlets = (
+        [outlet_key] if outlet_key else [outlet.pk for outlet in tray.channels_of(row, _list_outlets(place))]
+    )
     if not outlets:
         message = _("This item has no outlet that takes it. Choose a slot of an outlet.")
         raise Conflict.because(code="no_outlet", message=message, field="outlet")
-    return planning.take_day(row, outlets, between, **given)
+    return planning.take_day(row, outlets, bounds, **options)
 
 
-def _day_in(text: str) -> date | None:
+def _parse_day(text: str) -> date | None:
+    """Return the date of an ISO text; None for any other text, and for a year that isn't in `YEARS`."""
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.year in YEARS else None
+    return day if day.year in YEARS else None
 
 
-def _outlets(place: Place) -> list[Outlet]:
+def _list_outlets(place: Place) -> list[Outlet]:
+    """Return the workspace's outlets, the oldest first, without their credentials."""
     rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
     return list(rows.order_by("id"))
 
 
-def _not_scheduled(place: Place, item: GeneratedItem, done: set[UUID]) -> list[str]:
-    """Names of its other outlets: it leaves the tray, though nothing goes there."""
-    rest = {name for name in item.outlets if decode("out", name) not in done}
-    if not rest:
+def _unscheduled_outlet_names(place: Place, item: GeneratedItem, scheduled_keys: set[UUID]) -> list[str]:
+    """Return the names of the item's other outlets: it leaves the tray, though nothing is sent to them."""
+    remaining_ids = {
+        public_id for public_id in item.outlets if decode("out", public_id) not in scheduled_keys
+    }
+    if not remaining_ids:
         return []
-    return [one.name for one in tray.channels_of(item, _outlets(place)) if encode("out", one.pk) in rest]
+    return [
+        outlet.name
+        for outlet in tray.channels_of(item, _list_outlets(place))
+        if encode("out", outlet.pk) in remaining_ids
+    ]
 
 
-def _context(place: Place, row: GeneratedItem, why: str, now: datetime) -> dict[str, Any]:
-    shown = tray.as_shown(place, row, (), now=now)
-    blocked = publish.why_not_publishable(row)
-    closed = ""
+def _page_context(place: Place, row: GeneratedItem, refusal: str, now: datetime) -> dict[str, Any]:
+    """Return what the template shows; `why` is the reason of
+    a refusal, unless the page is closed for the same one.
+    """
+    tray_item = tray.as_shown(place, row, (), now=now)
+    blocker = publish.why_not_publishable(row)
+    closed_reason = ""
     if row.status != GeneratedItemStatus.READY:
-        closed = _("This item isn't waiting to be scheduled any more: %(status)s.") % {
+        closed_reason = _("This item isn't waiting to be scheduled any more: %(status)s.") % {
             "status": str(labels.of_item(row).label).lower()
         }
-    elif blocked is not None:
-        closed = why_not_scheduled(Conflict(blocked))
-    slots = () if closed else planning.next_slots(place.workspace, _offered(place, row), now=now)
+    elif blocker is not None:
+        closed_reason = why_not_scheduled(Conflict(blocker))
+    slots = (
+        () if closed_reason else planning.next_slots(place.workspace, _offered_outlets(place, row), now=now)
+    )
     return {
-        "one": shown,
-        "why": why if why != closed else "",
-        "closed": closed,
+        "one": tray_item,
+        "why": refusal if refusal != closed_reason else "",
+        "closed": closed_reason,
         "slots": slots,
         "zone": place.workspace.timezone,
         "back": place.address("calendar"),
     }
 
 
-def _offered(place: Place, row: GeneratedItem) -> Sequence[Outlet]:
-    """Those that take it and are open, its own first."""
-    own = set(row.outlets)
-    taking = [
-        one
-        for one in _outlets(place)
-        if row.bucket in buckets_of(one.platform) and publish.why_closed(one) is None
+def _offered_outlets(place: Place, row: GeneratedItem) -> Sequence[Outlet]:
+    """Return the open outlets that take the item, its own ones first."""
+    own_ids = set(row.outlets)
+    open_outlets = [
+        outlet
+        for outlet in _list_outlets(place)
+        if row.bucket in buckets_of(outlet.platform) and publish.why_closed(outlet) is None
     ]
-    return sorted(taking, key=lambda one: encode("out", one.pk) not in own)[:OUTLETS_OFFERED]
+    return sorted(open_outlets, key=lambda outlet: encode("out", outlet.pk) not in own_ids)[:OUTLETS_OFFERED]

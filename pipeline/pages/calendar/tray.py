@@ -1,4 +1,4 @@
-"""The tray beside the calendar: items that are ready and not scheduled, the newest first."""
+"""Reads the tray beside the calendar: items that are ready and not scheduled, the newest first."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from pipeline.models.generated_item import OwnGeneratedItems
 
 SHOWN: Final = 12
+"""Items per page."""
 READ_MOST: Final = 1000
-"""Items that are looked at for those of one outlet."""
-_FIELDS: Final = (
+"""The most items that are searched for those of one outlet."""
+_COLUMNS: Final = (
     "title",
     "excerpt",
     "bucket",
@@ -51,16 +52,16 @@ _FIELDS: Final = (
 
 @dataclass(frozen=True)
 class UnscheduledItem:
-    """An item as the tray and a free slot's list show it."""
+    """An item as the tray and the list of a free slot show it."""
 
     item: GeneratedItem
     title: str
     badge: labels.Badge
     channels: str
-    """Names of the outlets where it goes by default; empty where none of them takes it."""
+    """Names of the outlets where it is published by default; empty where none of them takes it."""
     age: str
     has_to_be_approved: bool
-    """It can't be scheduled before."""
+    """True where it can't be scheduled until it is approved."""
 
     @property
     def is_approved(self) -> bool:
@@ -82,7 +83,9 @@ class UnscheduledItem:
 
 @dataclass(frozen=True)
 class Tray:
-    """A page of unscheduled items; `older` is where the next page begins, empty on the last."""
+    """A page of unscheduled items; `older` is the id after
+    which the next page begins, empty on the last one.
+    """
 
     rows: tuple[UnscheduledItem, ...]
     older: str
@@ -90,71 +93,80 @@ class Tray:
 
     @property
     def said(self) -> str:
-        """How many there are, as far as the page tells."""
+        """The number of items, with a plus sign where other pages have more."""
         return f"{len(self.rows)}+" if self.older or not self.is_first else str(len(self.rows))
 
     @property
     def has_unapproved(self) -> bool:
-        """Whether scheduling one of them approves it."""
-        return any(not one.is_approved and not one.has_to_be_approved for one in self.rows)
+        """True where scheduling one of the items approves it."""
+        return any(not row.is_approved and not row.has_to_be_approved for row in self.rows)
 
 
 def unscheduled(place: Place) -> OwnGeneratedItems:
-    """The newest first."""
+    """Return the workspace's unscheduled items, the newest first."""
     # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the statuses.
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False)).unscheduled()  # noqa: FBT003
-    found: OwnGeneratedItems = rows.order_by("-id")
-    return found
+    ordered: OwnGeneratedItems = rows.order_by("-id")
+    return ordered
 
 
 def read_tray(
     place: Place, outlets: Sequence[Outlet], *, only: UUID | None, before: UUID | None, now: datetime
 ) -> Tray:
-    """A few statements, however many items there are; `only` is the outlet that the calendar is narrowed to."""
+    """Read a page of the tray with a few statements, however many items there are.
+
+    `only` is the outlet that the calendar is narrowed to,
+    `before` the last item of the page before; each may be None.
+    """
     rows = unscheduled(place)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    last: UUID | None = None
+    last_key: UUID | None = None
     if only is not None:
-        looked_at = list(rows.only("bucket", "outlets")[:READ_MOST])
-        keys = [one.pk for one in looked_at if _goes_to(one, outlets, only)][: SHOWN + 1]
-        last = looked_at[-1].pk if len(looked_at) == READ_MOST and len(keys) <= SHOWN else None
+        searched = list(rows.only("bucket", "outlets")[:READ_MOST])
+        keys = [item.pk for item in searched if _may_go_to(item, outlets, only)][: SHOWN + 1]
+        last_key = searched[-1].pk if len(searched) == READ_MOST and len(keys) <= SHOWN else None
         rows = rows.filter(pk__in=keys) if keys else rows.none()
-    found = list(rows.select_related("raw_item").only(*_FIELDS)[: SHOWN + 1])
-    if len(found) > SHOWN:
-        last = found[SHOWN - 1].pk
-    shown = tuple(as_shown(place, one, outlets, now=now) for one in found[:SHOWN])
-    return Tray(shown, encode("gen", last) if last else "", is_first=before is None)
+    page_items = list(rows.select_related("raw_item").only(*_COLUMNS)[: SHOWN + 1])
+    if len(page_items) > SHOWN:
+        last_key = page_items[SHOWN - 1].pk
+    tray_items = tuple(as_shown(place, item, outlets, now=now) for item in page_items[:SHOWN])
+    return Tray(tray_items, encode("gen", last_key) if last_key else "", is_first=before is None)
 
 
 def as_shown(
     place: Place, item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime
 ) -> UnscheduledItem:
-    """No statement; the item comes with its raw item."""
+    """Return the item as the tray shows it. Makes no statement; the item comes with its raw item."""
     return UnscheduledItem(
         item=item,
         title=display.title_of(item),
         badge=labels.of_promise(item),
         channels=", ".join(outlet.name for outlet in channels_of(item, outlets)),
-        age=_age(item.ready_at or item.created_at, now),
+        age=_format_age(item.ready_at or item.created_at, now),
         has_to_be_approved=place.workspace.requires_approval and not item.is_approved_as_it_is,
     )
 
 
 def channels_of(item: GeneratedItem, outlets: Sequence[Outlet]) -> list[Outlet]:
-    """The outlets where it goes by default and that take it, in its order."""
-    taking = {encode("out", one.pk): one for one in outlets if item.bucket in buckets_of(one.platform)}
-    return [taking[name] for name in item.outlets if name in taking]
+    """Return the outlets where the item is published by default and that take it, in the item's order."""
+    outlets_by_id = {
+        encode("out", outlet.pk): outlet for outlet in outlets if item.bucket in buckets_of(outlet.platform)
+    }
+    return [outlets_by_id[public_id] for public_id in item.outlets if public_id in outlets_by_id]
 
 
-def _goes_to(item: GeneratedItem, outlets: Sequence[Outlet], only: UUID) -> bool:
-    """One without an outlet of its own may go wherever it is taken."""
+def _may_go_to(item: GeneratedItem, outlets: Sequence[Outlet], outlet_key: UUID) -> bool:
+    """Return whether the item may go to an outlet; without
+    an outlet of its own it may go wherever it is taken.
+    """
     own = channels_of(item, outlets)
-    wanted = own or [one for one in outlets if item.bucket in buckets_of(one.platform)]
-    return any(one.pk == only for one in wanted)
+    candidates = own or [outlet for outlet in outlets if item.bucket in buckets_of(outlet.platform)]
+    return any(outlet.pk == outlet_key for outlet in candidates)
 
 
-def _age(since: datetime, now: datetime) -> str:
+def _format_age(since: datetime, now: datetime) -> str:
+    """Return the time that has passed since a moment, in words."""
     minutes = int((now - since).total_seconds() // 60)
     if minutes < 1:
         return _("Just now")

@@ -1,1 +1,3 @@
-"""Pages of what was made: the list of items, and one item as it will look, with all that is known and done of it."""
+"""Pages of generated items: the list, and each item as it
+will look, with all that is known of it and done with it.
+"""

@@ -1,4 +1,6 @@
-"""What is done with an item or one of its publications by a click: approve, reject, try again, look up, take back."""
+"""Views that act on an item or one of its publications:
+approve, reject, regenerate, unschedule, retry, delete.
+"""
 
 from __future__ import annotations
 
@@ -33,22 +35,24 @@ if TYPE_CHECKING:
 
 @page("edit", methods=("POST",))
 def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Approve the item and offer an undo."""
     row = find_item(place, gen)
     with report_errors(request):
         version = version_in(request.POST)
-        given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now())
-        (done,) = bulk_review.decide(
-            bulk_review.APPROVE, [(row, row.version if version is None else version)], given
+        review_input = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now())
+        (decided,) = bulk_review.decide(
+            bulk_review.APPROVE, [(row, row.version if version is None else version)], review_input
         )
-        if done.error is not None:
-            raise done.error
-        said = _("Approved. Scheduled posts will publish on time.") if row.publish_at else _("Approved.")
-        offer_undo_of(request, place, said, done)
+        if decided.error is not None:
+            raise decided.error
+        message = _("Approved. Scheduled posts will publish on time.") if row.publish_at else _("Approved.")
+        offer_undo_of(request, place, message, decided)
     return redirect(place.address("item_page", gen=gen))
 
 
 @page("edit")
 def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Show the form that rejects the item; reject it with the reason on POST, with an undo."""
     row = find_item(place, gen)
     form = form_recovery.form_for(request, RejectForm, initial={"version": row.version})
     if request.method == "POST" and form.is_valid():
@@ -66,15 +70,16 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except AppError as error:
             show_at_fields(form, error)
         else:
-            said = _("Rejected.")
+            message = _("Rejected.")
             fields = {"version": str(rejected.version)}
-            offer_undo(request, said, place.address("item_restore", gen=gen), fields)
+            offer_undo(request, message, place.address("item_restore", gen=gen), fields)
             return redirect(place.address("item_page", gen=gen))
     return render(request, "pages/items/reject.html", {**item_head(place, row), "form": form})
 
 
 @page("edit", methods=("POST",))
 def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Restore a rejected item."""
     row = find_item(place, gen)
     with report_errors(request):
         decisions.restore(row, now=utc_now(), expected_version=version_in(request.POST))
@@ -84,6 +89,7 @@ def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Generate a failed item again."""
     row = find_item(place, gen)
     with report_errors(request):
         regenerate.retry(row, workspace=place.workspace, now=utc_now())
@@ -93,7 +99,10 @@ def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @page("edit")
 def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Makes a further variant and leads to it; a double click makes one. What was asked of it is kept where it fails."""
+    """Create a further variant and redirect to it; a double click creates one only.
+
+    The form keeps its instructions where that fails.
+    """
     row = find_item(place, gen)
     form = form_recovery.form_for(request, RegenerateForm)
     if request.method == "POST" and form.is_valid():
@@ -115,27 +124,34 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
 
 @page("edit", methods=("POST",))
 def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Sets the other variants aside; `back` names those that are taken back, `at` when they were set aside."""
+    """Choose this variant and archive the others, with an undo.
+
+    With `back`, ids separated by commas, restore the variants that were archived at the time `at` instead.
+    """
     row = find_item(place, gen)
-    back = [key for one in request.POST.get("back", "").split(",") if (key := decode("gen", one)) is not None]
+    restored_keys = [
+        key
+        for variant in request.POST.get("back", "").split(",")
+        if (key := decode("gen", variant)) is not None
+    ]
     if "back" in request.POST:
-        count = variants.take_back(row, set(back), at=request.POST.get("at", ""), now=utc_now())
-        told = ngettext("%(count)d variant restored.", "%(count)d variants restored.", count)
-        messages.success(request, told % {"count": count})
+        count = variants.take_back(row, set(restored_keys), at=request.POST.get("at", ""), now=utc_now())
+        message = ngettext("%(count)d variant restored.", "%(count)d variants restored.", count)
+        messages.success(request, message % {"count": count})
         return redirect(place.address("item_page", gen=gen))
     with report_errors(request):
         others = variants.choose(row, by=place.user.email, now=utc_now())
-        told = ngettext(
+        message = ngettext(
             "Variant chosen; %(count)d other archived.",
             "Variant chosen; %(count)d others archived.",
             len(others),
         ) % {"count": len(others)}
         if others:
             fields = {
-                "back": ",".join(encode("gen", one.pk) for one in others),
+                "back": ",".join(encode("gen", variant.pk) for variant in others),
                 "at": str((others[0].rejection or {}).get("at", "")),
             }
-            offer_undo(request, told, place.address("item_choose", gen=gen), fields)
+            offer_undo(request, message, place.address("item_choose", gen=gen), fields)
         else:
             messages.success(request, _("No other variant to choose."))
     return redirect(place.address("item_page", gen=gen))
@@ -143,16 +159,19 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Takes every promise back."""
+    """Unschedule every publication of the item."""
     row = find_item(place, gen)
     with report_errors(request):
-        done = bulk_review.unschedule(row, now=utc_now(), expected_version=version_in(request.POST))
-        state = labels.of_item(done.item).label
-        offer_undo_of(request, place, _("Unscheduled. New status: %(state)s.") % {"state": state}, done)
+        decided = bulk_review.unschedule(row, now=utc_now(), expected_version=version_in(request.POST))
+        state = labels.of_item(decided.item).label
+        offer_undo_of(request, place, _("Unscheduled. New status: %(state)s.") % {"state": state}, decided)
     return redirect(place.address("item_page", gen=gen))
 
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
+    """Return the publication with its item and outlet;
+    raises `Http404` for a test one and for a deleted item.
+    """
     rows = Publication.objects.of(place.workspace).filter(test=False, item__deleted_at=None)
     row: Publication = get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
     return row
@@ -160,11 +179,14 @@ def _find_publication(place: Place, pub: UUID) -> Publication:
 
 @page("edit", methods=("POST",))
 def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    """Retry a failed publication, and warn where something keeps it from being sent."""
     row = _find_publication(place, pub)
     with report_errors(request):
         now = utc_now()
-        again = publish.retry(row, by=place.user.email, now=now)
-        waits = next_actions.waits_of(place, slot_times.with_obstacles(place.workspace, [again.pk]), now=now)
+        retried = publish.retry(row, by=place.user.email, now=now)
+        waits = next_actions.waits_of(
+            place, slot_times.with_obstacles(place.workspace, [retried.pk]), now=now
+        )
         for line in waits.lines:
             messages.warning(request, line)
         if not waits.obstacles:
@@ -174,6 +196,7 @@ def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResp
 
 @page("edit", methods=("POST",))
 def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
+    """Look up at the platform what became of a publication whose outcome is unknown."""
     row = _find_publication(place, pub)
     with report_errors(request):
         publish.reconcile_now(row, now=utc_now())
@@ -183,12 +206,15 @@ def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> Http
 
 @page("edit")
 def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """Asks first: a post that was deleted at its platform comes back as another one only."""
+    """Delete a post at its platform, after a page that asks for confirmation.
+
+    It asks because a deleted post can only be published again as a new one.
+    """
     row = _find_publication(place, pub)
     if request.method == "POST":
         with report_errors(request):
             publish.request_removal(row, now=utc_now())
-            said = _("Deleting from %(outlet)s.")
-            messages.success(request, said % {"outlet": row.outlet.name})
+            message = _("Deleting from %(outlet)s.")
+            messages.success(request, message % {"outlet": row.outlet.name})
         return redirect(place.address("item_page", gen=row.item_id))
     return render(request, "pages/items/remove.html", {"publication": row, "item": row.item})

@@ -1,4 +1,4 @@
-"""The claim map: what the draft says, and where the source says it."""
+"""Builds the claim map: what the draft claims, and where the source says it."""
 
 from __future__ import annotations
 
@@ -18,25 +18,29 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 WHOLE_CHARACTERS: Final = 12_000
-"""A longer source is shown around the claims alone."""
+"""The longest source that is shown whole; of a longer one only the text around the claims is shown."""
 AROUND_CHARACTERS: Final = 500
+"""Characters of a longer source that are shown before and after each quote."""
 
 
 @dataclass(frozen=True)
 class ShownClaim:
-    """One claim, numbered from 1. `is_placed` where its quote was found in the source that is shown."""
+    """A claim, numbered from 1; `is_placed` is true where its quote was found in the source that is shown."""
 
     number: int
     text: str
     quote: str
     is_placed: bool
     derived: str = ""
-    """How its numbers follow from the source's."""
+    """How the claim's numbers follow from the source's."""
 
 
 @dataclass(frozen=True)
 class SourcePassage:
-    """A run of the source's text. `numbers` are the claims that rest on it, `starting_here` those whose quote begins here."""
+    """A run of the source's text; `is_gap` marks where text was left out.
+
+    `numbers` are the claims that rest on the run, `starting_here` those whose quote begins with it.
+    """
 
     text: str
     numbers: tuple[int, ...] = ()
@@ -45,119 +49,137 @@ class SourcePassage:
 
     @property
     def numbers_text(self) -> str:
+        """The numbers of the claims, with spaces between them."""
         return " ".join(map(str, self.numbers))
 
 
 @dataclass(frozen=True)
 class ClaimMap:
+    """An item's claims, and the source's text in passages."""
+
     claims: tuple[ShownClaim, ...]
     pieces: tuple[SourcePassage, ...]
-    """Empty where the source's words aren't kept, or there were none."""
+    """Empty where the source's text isn't kept, or there was none."""
     title: str = ""
     dropped_count: int = 0
-    """Claims of the words as they were made that the edited ones no longer say."""
+    """Number of claims of the generated text that the edited text no longer makes."""
 
 
 def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
-    return [(number, str(one.get("text", ""))) for number, one in enumerate(_remaining_claims(item), start=1)]
+    """Return number and text of each claim that the item's text still makes."""
+    return [
+        (number, str(claim.get("text", ""))) for number, claim in enumerate(_remaining_claims(item), start=1)
+    ]
 
 
 def _remaining_claims(item: GeneratedItem) -> list[Mapping[str, Any]]:
-    """The claims that its words still make: those that a person has written anew claim nothing of the source."""
+    """Return the claims that the item's text still makes;
+    text rewritten by a person claims nothing of the source.
+    """
     claims: list[Mapping[str, Any]] = item.claims
     if item.revision <= 1:
         return claims
-    said = "\n".join((item.title, *words_of(generate.draft_of(item))))
-    return [one for one in claims if place_in(said, str(one.get("text", ""))) is not None]
+    item_text = "\n".join((item.title, *words_of(generate.draft_of(item))))
+    return [claim for claim in claims if place_in(item_text, str(claim.get("text", ""))) is not None]
 
 
 def map_of(item: GeneratedItem) -> ClaimMap:
-    """One statement at most; none for an item that claimed nothing."""
+    """Return the item's claim map with one statement at most; with none for an item that claimed nothing."""
     claims = _remaining_claims(item)
     if not item.claims:
         return ClaimMap((), ())
-    body = _body_of(item)
+    body = _find_source_body(item)
     text = seen_text(body.body, body.body_format) if body is not None else ""
-    spans = {number: _span(one, text) for number, one in enumerate(claims, start=1)}
-    told = tuple(
+    spans = {number: _find_quote(claim, text) for number, claim in enumerate(claims, start=1)}
+    shown_claims = tuple(
         ShownClaim(
             number=number,
-            text=str(one.get("text", "")),
-            quote=str(one.get("quote", "")),
+            text=str(claim.get("text", "")),
+            quote=str(claim.get("quote", "")),
             is_placed=spans[number] is not None,
-            derived=str(one.get("derived") or ""),
+            derived=str(claim.get("derived") or ""),
         )
-        for number, one in enumerate(claims, start=1)
+        for number, claim in enumerate(claims, start=1)
     )
-    placed = {number: span for number, span in spans.items() if span is not None}
+    placed_spans = {number: span for number, span in spans.items() if span is not None}
     dropped_count = len(item.claims) - len(claims)
-    pieces = tuple(_pieces(text, placed)) if placed or not dropped_count else tuple(_beginning(text))
-    return ClaimMap(told, pieces, body.title if body is not None else "", dropped_count)
+    passages = (
+        tuple(_split_into_passages(text, placed_spans))
+        if placed_spans or not dropped_count
+        else tuple(_beginning_passages(text))
+    )
+    return ClaimMap(shown_claims, passages, body.title if body is not None else "", dropped_count)
 
 
-def _beginning(text: str) -> list[SourcePassage]:
-    """For words that no claim leads into: a person has to read the source against them."""
+def _beginning_passages(text: str) -> list[SourcePassage]:
+    """Return the beginning of the source, for a text with no claim left: a person has to compare the two."""
     if not text:
         return []
     if len(text) <= WHOLE_CHARACTERS:
         return [SourcePassage(text)]
-    return [SourcePassage(text[: _word_edge(text, WHOLE_CHARACTERS)]), SourcePassage("", is_gap=True)]
+    return [SourcePassage(text[: _next_word_edge(text, WHOLE_CHARACTERS)]), SourcePassage("", is_gap=True)]
 
 
-def _body_of(item: GeneratedItem) -> RawBody | None:
-    """The words that it was made from, in the version that it was made from."""
+def _find_source_body(item: GeneratedItem) -> RawBody | None:
+    """Return the source's text in the version that the item was made from; None where it isn't kept."""
     if item.raw_item_id is None or item.raw_version is None:
         return None
-    found: RawBody | None = (
+    body: RawBody | None = (
         RawBody.objects.of(item.workspace_id)
         .filter(raw_item_id=item.raw_item_id, number=item.raw_version, raw_item__deleted_at=None)
         .first()
     )
-    return found
+    return body
 
 
-def _span(claim: Mapping[str, Any], text: str) -> tuple[int, int] | None:
-    """Where its quote stands: at the place that it names; None where it isn't in the text."""
+def _find_quote(claim: Mapping[str, Any], text: str) -> tuple[int, int] | None:
+    """Return start and end of the claim's quote, at the position that the claim names if the quote is there.
+
+    None where the quote isn't in the text.
+    """
     quote = str(claim.get("quote", ""))
     start, end = claim.get("start"), claim.get("end")
     if not quote or not text:
         return None
     if isinstance(start, int) and isinstance(end, int) and text[start:end] == quote:
         return start, end
-    found = text.find(quote)
-    return (found, found + len(quote)) if found >= 0 else None
+    position = text.find(quote)
+    return (position, position + len(quote)) if position >= 0 else None
 
 
-def _pieces(text: str, spans: Mapping[int, tuple[int, int]]) -> list[SourcePassage]:
+def _split_into_passages(text: str, spans: Mapping[int, tuple[int, int]]) -> list[SourcePassage]:
+    """Return the shown text of the source, split wherever a quote begins or ends."""
     if not spans:
         return []
-    found: list[SourcePassage] = []
-    for start, end in _windows(text, spans):
+    passages: list[SourcePassage] = []
+    for start, end in _shown_windows(text, spans):
         if start:
-            found.append(SourcePassage("", is_gap=True))
+            passages.append(SourcePassage("", is_gap=True))
         edges = {start, end}
         for span in spans.values():
             edges |= {edge for edge in span if start <= edge <= end}
-        marks = sorted(edges)
-        for begin, finish in pairwise(marks):
+        sorted_edges = sorted(edges)
+        for passage_start, passage_end in pairwise(sorted_edges):
             numbers = tuple(
-                number for number, (first, last) in spans.items() if first < finish and begin < last
+                number
+                for number, (first, last) in spans.items()
+                if first < passage_end and passage_start < last
             )
-            starting_here = tuple(number for number in numbers if spans[number][0] == begin)
-            found.append(SourcePassage(text[begin:finish], numbers, starting_here))
-    if _windows(text, spans)[-1][1] < len(text):
-        found.append(SourcePassage("", is_gap=True))
-    return found
+            starting_here = tuple(number for number in numbers if spans[number][0] == passage_start)
+            passages.append(SourcePassage(text[passage_start:passage_end], numbers, starting_here))
+    if _shown_windows(text, spans)[-1][1] < len(text):
+        passages.append(SourcePassage("", is_gap=True))
+    return passages
 
 
-def _windows(text: str, spans: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
-    """The stretches of the source that are shown: all of it, or some words around each quote."""
+def _shown_windows(text: str, spans: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return start and end of each shown stretch: all of the source, or some text around each quote."""
     if len(text) <= WHOLE_CHARACTERS:
         return [(0, len(text))]
     windows: list[tuple[int, int]] = []
     for first, last in sorted(spans.values()):
-        start = _word_edge(text, max(first - AROUND_CHARACTERS, 0))
-        end = _word_edge(text, min(last + AROUND_CHARACTERS, len(text)))
+        start = _next_word_edge(text, max(first - AROUND_CHARACTERS, 0))
+        end = _next_word_edge(text, min(last + AROUND_CHARACTERS, len(text)))
         start, end = min(start, first), max(end, last)
         if windows and start <= windows[-1][1]:
             windows[-1] = (windows[-1][0], max(windows[-1][1], end))
@@ -166,7 +188,10 @@ def _windows(text: str, spans: Mapping[int, tuple[int, int]]) -> list[tuple[int,
     return windows
 
 
-def _word_edge(text: str, at: int) -> int:
+def _next_word_edge(text: str, at: int) -> int:
+    """Return the position of the first space from `at`
+    on, so that no word is cut; `at` where none is near.
+    """
     if at in {0, len(text)}:
         return at
     space = text.find(" ", at)

@@ -1,4 +1,4 @@
-"""One item: as it will look, what it rests on, how it was judged, what it cost, and what became of it."""
+"""Page of one item: how it will look, its source, its checks, its cost, and its publications."""
 
 from __future__ import annotations
 
@@ -37,14 +37,18 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
-_LIVE_SECONDS: Final = 2
-_PART: Final = "progress"
+_POLL_SECONDS: Final = 2
+_PROGRESS_PART: Final = "progress"
 _REWRITE_PART, _CARD_PART = "rewriting", "card-rewriting"
 REVISIONS: Final = 20
-_VARIANTS: Final = 12
+"""The most revisions that the page lists."""
+_MAX_VARIANTS: Final = 12
 
 
 def find_item(place: Place, gen: UUID) -> GeneratedItem:
+    """Return the item with all that its pages read; raises
+    `Http404` for a test item and for a deleted one.
+    """
     rows = (
         GeneratedItem.objects.of(place.workspace)
         .filter(pk=gen, deleted_at=None, test=False)
@@ -58,12 +62,13 @@ def find_item(place: Place, gen: UUID) -> GeneratedItem:
 
 @page("look", methods=("GET",))
 def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Show the item; a poll of its progress or of its rewrite gets that part alone."""
     row = find_item(place, gen)
-    progress = _progress(request, place, row)
+    progress = _render_progress(request, place, row)
     if isinstance(progress, HttpResponse):
         return progress
     context = seen(place, row)
-    rewriting = _rewriting(request, context["rewrite"])
+    rewriting = _render_rewriting(request, context["rewrite"])
     if isinstance(rewriting, HttpResponse):
         return rewriting
     context |= {"progress": progress, "rewriting": rewriting}
@@ -71,30 +76,31 @@ def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 
 def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
-    """All that the page shows of an item; always the same number of statements for the same number of
-    outlets.
+    """Return all that the page shows of an item.
+
+    The number of statements depends on the number of outlets alone.
     """
     now = utc_now()
-    there = list(
+    assets = list(
         Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
     )
-    siblings = _siblings(place, row)
-    kept = storyboards.stored_storyboard_in(there) if row.bucket == "video" else None
-    scenes = scenes_of(kept) if kept is not None else ()
-    sent = publications.sendings_of(place, row)
+    siblings = _list_variants(place, row)
+    storyboard = storyboards.stored_storyboard_in(assets) if row.bucket == "video" else None
+    scenes = scenes_of(storyboard) if storyboard is not None else ()
+    sendings = publications.sendings_of(place, row)
     return {
         **item_head(place, row),
         "origin": display.origin_of(row),
-        "look": preview.preview_of(row, there, claims.numbered(row)),
+        "look": preview.preview_of(row, assets, claims.numbered(row)),
         "scenes": scenes,
         "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
         "map": claims.map_of(row),
         "siblings": siblings,
-        "sent": sent,
-        "sent_leads": any(one.needs_somebody for one in sent),
+        "sent": sendings,
+        "sent_leads": any(sending.needs_somebody for sending in sendings),
         "returns": returns.recurrence_of(place, row),
-        "outlook": next_actions.outlook_of(place, row, now=now) if sent or row.held else None,
-        "revisions": _revisions(place, row),
+        "outlook": next_actions.outlook_of(place, row, now=now) if sendings or row.held else None,
+        "revisions": _list_revisions(place, row),
         "offline_writers": (FROM_SOURCE, APPROVED_LINES),
         "rewrite": rewrites.standing_of(row),
         "angle": display.angle_of(row),
@@ -105,7 +111,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 
 def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
-    """What every page of an item begins with."""
+    """Return what every page of an item shows at its top."""
     badge = labels.of_item(row)
     if row.status in labels.SPREADING:
         spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
@@ -126,7 +132,7 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "is_under_way": row.status in ITEMS_IN_MAKING,
         "is_editable": row.status in EDITABLE_ITEMS,
         "is_publishable": row.status in PUBLISHABLE_ITEMS,
-        # A film's words are changed in its scenes.
+        # The text of a film is edited in its scenes.
         "is_rewritable": row.status in EDITABLE_ITEMS and row.bucket != Bucket.VIDEO,
         "needs_approval": _needs_approval(row),
         "checks": display.checks_of(row),
@@ -135,55 +141,62 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 
 def _needs_approval(row: GeneratedItem) -> bool:
-    """Whether somebody's approval changes anything: it lets go of a hold, a flag, or is asked for."""
+    """Return whether an approval changes anything: it
+    lifts a hold or a flag, or the item isn't approved yet.
+    """
     if row.held or row.flagged == FlagReason.SOURCE_CHANGED:
         return row.status in PUBLISHABLE_ITEMS
     return row.status in EDITABLE_ITEMS and not row.is_approved_as_it_is
 
 
-def _progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
-    """What is under way, looking again by itself; where it has come to its end, the whole page is opened
-    anew.
+def _render_progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
+    """Return a fragment that polls what is under way; empty where nothing is.
+
+    A poll that finds it ended gets a response that reloads the whole page.
     """
-    sent: Sequence[Publication] = ()
+    unsent: Sequence[Publication] = ()
     if row.status == GeneratedItemStatus.PUBLISHING or (
         row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
     ):
         rows = Publication.objects.of(place.workspace).unsent().by_platform()
         now = utc_now()
         rows = rows.filter(item=row, due_at__lte=now, wake_at__isnull=False).order_by("id")
-        # What stands in the way of the others is said below.
-        sent = [
-            one
-            for one in rows.select_related("outlet", "queue", "workspace", "item").defer(
+        # The page shows in another place what blocks the others.
+        unsent = [
+            publication
+            for publication in rows.select_related("outlet", "queue", "workspace", "item").defer(
                 "workspace__model_key"
             )
-            if (one.next_attempt_at is None or one.next_attempt_at <= now)
+            if (publication.next_attempt_at is None or publication.next_attempt_at <= now)
             and (
-                one.status != PublicationStatus.SCHEDULED
-                or next(publish.find_blockers(one, now), None) is None
+                publication.status != PublicationStatus.SCHEDULED
+                or next(publish.find_blockers(publication, now), None) is None
             )
         ]
-    is_moving = row.status in ITEMS_IN_MAKING or (bool(sent) and not row.held)
+    is_moving = row.status in ITEMS_IN_MAKING or (bool(unsent) and not row.held)
     if not is_moving:
-        return HttpResponse(headers={"HX-Refresh": "true"}) if is_poll_for(request, _PART) else ""
+        return HttpResponse(headers={"HX-Refresh": "true"}) if is_poll_for(request, _PROGRESS_PART) else ""
     context = {
         "item": row,
         "stage": display.progress_label(row),
-        "outlets": [one.outlet.name for one in sent],
+        "outlets": [publication.outlet.name for publication in unsent],
     }
     return polling_fragment(
         request,
-        _PART,
+        _PROGRESS_PART,
         "pages/items/progress.html",
         context,
         css_class="stack",
-        interval_seconds=_LIVE_SECONDS,
+        interval_seconds=_POLL_SECONDS,
     )
 
 
-def _rewriting(request: HttpRequest, standing: rewrites.RewriteStanding | None) -> HttpResponse | str:
-    """The same of its rewrite. A review card asks here too, and is told the end: what is typed there must stay."""
+def _render_rewriting(request: HttpRequest, standing: rewrites.RewriteStanding | None) -> HttpResponse | str:
+    """Return the same kind of fragment for the item's rewrite.
+
+    A review card polls here too. It gets the end as a
+    fragment, not as a reload: what is typed there must stay.
+    """
     is_working = standing is not None and standing.is_working
     is_card = is_poll_for(request, _CARD_PART)
     if not is_working and is_poll_for(request, _REWRITE_PART):
@@ -196,37 +209,42 @@ def _rewriting(request: HttpRequest, standing: rewrites.RewriteStanding | None) 
         "pages/items/rewriting.html",
         {"rewrite": standing, "rewrite_address": request.path + "/rewrite", "is_card": is_card},
         css_class="under-way" if is_card else "",
-        interval_seconds=_LIVE_SECONDS if is_working else 0,
+        interval_seconds=_POLL_SECONDS if is_working else 0,
     )
 
 
-def _siblings(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
-    """The variants of its group with it, in their order; empty where it is the only one."""
+def _list_variants(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
+    """Return the variants of the item's group, the item
+    among them, in order; empty where it is the only one.
+    """
     rows = GeneratedItem.objects.of(place.workspace).filter(
         variant_group=row.variant_group, deleted_at=None, test=False
     )
-    there = list(rows.order_by("variant_index", "id")[:_VARIANTS])
-    if len(there) < 2:
+    variants = list(rows.order_by("variant_index", "id")[:_MAX_VARIANTS])
+    if len(variants) < 2:
         return []
     pictures = Asset.objects.of(place.workspace).filter(
-        item_id__in=[one.pk for one in there], revoked_at=None, kind="image"
+        item_id__in=[variant.pk for variant in variants], revoked_at=None, kind="image"
     )
-    first: dict[UUID, preview.PreviewFile] = {}
+    first_pictures: dict[UUID, preview.PreviewFile] = {}
     for asset in pictures.order_by("position", "id"):
-        first.setdefault(asset.item_id, preview.file_of(asset))
+        first_pictures.setdefault(asset.item_id, preview.file_of(asset))
     return [
         {
-            "item": one,
-            "is_this": one.pk == row.pk,
-            "state": labels.of_status(one.status, is_approved=one.is_approved, is_held=bool(one.held)),
-            "angle": display.angle_of(one),
-            "picture": first.get(one.pk),
-            "number": one.variant_index + 1,
+            "item": variant,
+            "is_this": variant.pk == row.pk,
+            "state": labels.of_status(
+                variant.status, is_approved=variant.is_approved, is_held=bool(variant.held)
+            ),
+            "angle": display.angle_of(variant),
+            "picture": first_pictures.get(variant.pk),
+            "number": variant.variant_index + 1,
         }
-        for one in there
+        for variant in variants
     ]
 
 
-def _revisions(place: Place, row: GeneratedItem) -> list[Revision]:
+def _list_revisions(place: Place, row: GeneratedItem) -> list[Revision]:
+    """Return the newest revisions, at most `REVISIONS`."""
     rows = Revision.objects.of(place.workspace).filter(item=row).order_by("-number")
     return list(rows[:REVISIONS])

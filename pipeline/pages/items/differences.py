@@ -1,4 +1,4 @@
-"""Which words two versions of a text don't share."""
+"""Finds the words that two versions of a text don't share."""
 
 from __future__ import annotations
 
@@ -7,39 +7,44 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
-_WORDS_MOST: Final = 1_500
-"""Of longer texts whole lines are compared: comparing takes the square of their number."""
-_SHARED_SHOWN: Final = 160
-"""Characters of shared words that are shown on each side of a difference."""
+_MAX_WORDS: Final = 1_500
+"""Longer texts are compared line by line, because the cost grows with the square of the number of words."""
+_SHARED_CHARACTERS: Final = 160
+"""Characters of shared text that are shown on each side of a difference."""
 _WORD: Final = re.compile(r"\s*\S+|\s+$")
 
 
 @dataclass(frozen=True)
 class DiffSegment:
-    """Words in a row; `side` is `mine` or `theirs` where only one of the two has them, else empty."""
+    """Consecutive words; `side` is `mine` or `theirs`
+    where only one of the two texts has them, else empty.
+    """
 
     side: str
     text: str
 
 
 def differences(mine: str, theirs: str) -> tuple[DiffSegment, ...]:
-    """Both texts as one, in their order; of long passages that both share the ends alone."""
-    ours, others = _WORD.findall(mine), _WORD.findall(theirs)
-    if max(len(ours), len(others)) > _WORDS_MOST:
-        ours, others = mine.splitlines(keepends=True), theirs.splitlines(keepends=True)
-    found: list[DiffSegment] = []
-    for tag, begin, end, their_begin, their_end in SequenceMatcher(None, ours, others).get_opcodes():
-        own, other = "".join(ours[begin:end]), "".join(others[their_begin:their_end])
+    """Return both texts merged in their order; of long passages that both share only the ends are kept."""
+    my_words, their_words = _WORD.findall(mine), _WORD.findall(theirs)
+    if max(len(my_words), len(their_words)) > _MAX_WORDS:
+        my_words, their_words = mine.splitlines(keepends=True), theirs.splitlines(keepends=True)
+    segments: list[DiffSegment] = []
+    for tag, my_begin, my_end, their_begin, their_end in SequenceMatcher(
+        None, my_words, their_words
+    ).get_opcodes():
+        my_text, their_text = "".join(my_words[my_begin:my_end]), "".join(their_words[their_begin:their_end])
         pieces = (
-            [DiffSegment("", _shortened(own))]
+            [DiffSegment("", _shorten(my_text))]
             if tag == "equal"
-            else [DiffSegment("mine", own), DiffSegment("theirs", other)]
+            else [DiffSegment("mine", my_text), DiffSegment("theirs", their_text)]
         )
-        found += [one for one in pieces if one.text]
-    return tuple(found)
+        segments += [segment for segment in pieces if segment.text]
+    return tuple(segments)
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= 3 * _SHARED_SHOWN:
+def _shorten(text: str) -> str:
+    """Return the ends of the text with a mark between them; a short text is returned whole."""
+    if len(text) <= 3 * _SHARED_CHARACTERS:
         return text
-    return f"{text[:_SHARED_SHOWN].rstrip()} […] {text[-_SHARED_SHOWN:].lstrip()}"
+    return f"{text[:_SHARED_CHARACTERS].rstrip()} […] {text[-_SHARED_CHARACTERS:].lstrip()}"

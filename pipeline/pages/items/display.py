@@ -1,4 +1,4 @@
-"""What people read about an item: how far it is, its checks, who wrote it, and for how much."""
+"""Formats what people read about an item: its progress, its checks, who wrote it, and what it cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def progress_label(item: GeneratedItem) -> str:
-    """How far the run of an item is that is being made, and what it waits for; empty for any other."""
+    """Return how far the item's run is, and what it waits
+    for; empty for an item that isn't being generated.
+    """
     if item.status != GeneratedItemStatus.GENERATING:
         return ""
     run = item.generation
@@ -40,16 +42,16 @@ def progress_label(item: GeneratedItem) -> str:
     return " ".join(filter(None, (waits_for, str(labels.STAGES.get(run.stage, "")))))
 
 
-_ID: Final = re.compile(r"\bgen_[0-9a-z]{26}\b")
+_ITEM_ID: Final = re.compile(r"\bgen_[0-9a-z]{26}\b")
 
 
 def without_ids(message: str) -> str:
-    """A sentence as people read it: an item that it names by its id is `another item`."""
-    return _ID.sub(_("another item"), message)
+    """Return the message with each item's id replaced by `another item`."""
+    return _ITEM_ID.sub(_("another item"), message)
 
 
 def with_links(message: str, workspace: UUID) -> SafeString:
-    """The same as HTML, with a link to that item."""
+    """Return the message as HTML, with each item's id replaced by a link to that item."""
 
     def link_of(named: re.Match[str]) -> str:
         key = decode("gen", named[0])
@@ -58,38 +60,45 @@ def with_links(message: str, workspace: UUID) -> SafeString:
         address = reverse("item_page", kwargs={"ws": workspace, "gen": key})
         return format_html('<a href="{}">{}</a>', address, _("another item"))
 
-    return mark_safe(_ID.sub(link_of, conditional_escape(message)))  # noqa: S308  escaped, with our own links
+    return mark_safe(_ITEM_ID.sub(link_of, conditional_escape(message)))  # noqa: S308  escaped, with our own links
 
 
 @dataclass(frozen=True)
 class CheckSeen:
+    """A check's label and message, as people read them."""
+
     label: str
     message: SafeString
 
 
 @dataclass(frozen=True)
 class Checks:
+    """The checks of an item's text, by outcome."""
+
     failed: tuple[CheckSeen, ...]
     warning: tuple[CheckSeen, ...]
     passed: tuple[CheckSeen, ...]
     is_missing: bool = False
-    """There are words, and nothing has checked them as they are now."""
+    """True where there is text that nothing has checked in its present form."""
     is_edited: bool = False
     leads: bool = False
-    """It can still be decided on, and something was found in it or nothing was looked for: that is read first."""
+    """True where the checks are shown first: the item can still
+    be decided on, and a check found something or is missing.
+    """
 
     def __len__(self) -> int:
+        """Return the number of checks; missing ones count as one."""
         return len(self.failed) + len(self.warning) + len(self.passed) + self.is_missing
 
 
 def checks_of(item: GeneratedItem) -> Checks:
-    """Those of the words that it holds, what was found first."""
+    """Return the checks of the item's present text, by outcome."""
     grouped: dict[str, list[CheckSeen]] = {"failed": [], "warning": [], "passed": []}
-    for one in item.present_checks:
-        code = str(one.get("code", ""))
+    for check in item.present_checks:
+        code = str(check.get("code", ""))
         label = str(labels.CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
-        seen = CheckSeen(label, with_links(str(one.get("message", "")), item.workspace_id))
-        grouped.setdefault(str(one.get("outcome")), []).append(seen)
+        check_seen = CheckSeen(label, with_links(str(check.get("message", "")), item.workspace_id))
+        grouped.setdefault(str(check.get("outcome")), []).append(check_seen)
     is_missing = item.revision > 0 and not item.is_checked
     return Checks(
         failed=tuple(grouped["failed"]),
@@ -103,7 +112,11 @@ def checks_of(item: GeneratedItem) -> Checks:
 
 @dataclass(frozen=True)
 class MadeBy:
-    """`writer` says who wrote the first words, `label` also whether a person has changed them since; `disclosure` what is told of that elsewhere."""
+    """Who wrote an item's text, and what that cost.
+
+    `writer` names who wrote the first text; `label` also says if a person has
+    edited it since; `disclosure` says how the text is labelled elsewhere.
+    """
 
     is_offline: bool
     writer: str
@@ -117,7 +130,7 @@ class MadeBy:
 
 
 def origin_of(item: GeneratedItem) -> str:
-    """Where its raw item came from; empty for what has no source."""
+    """Return where the item's raw item came from; empty for an item without a source."""
     if item.source is None:
         return ""
     external_id = item.raw_item.external_id if item.raw_item is not None else ""
@@ -125,18 +138,18 @@ def origin_of(item: GeneratedItem) -> str:
 
 
 def made_by(item: GeneratedItem) -> MadeBy | None:
-    """None where nothing was written yet."""
-    made: Mapping[str, Any] = item.generator
-    if not made:
+    """Return who wrote the item, and what that cost; None where nothing was written yet."""
+    generator: Mapping[str, Any] = item.generator
+    if not generator:
         return None
-    is_offline = bool(made.get("offline"))
+    is_offline = bool(generator.get("offline"))
     is_edited = item.revision > 1
     if is_offline:
         writer = _("Without AI · from the source")
         label = _("Without AI · edited") if is_edited else writer
         disclosure = ""
     else:
-        model = {"model": made.get("model", "")}
+        model = {"model": generator.get("model", "")}
         writer = _("AI: %(model)s") % model
         label = _("AI: %(model)s · edited") % model if is_edited else writer
         disclosure = _("Labelled as AI where supported")
@@ -145,22 +158,22 @@ def made_by(item: GeneratedItem) -> MadeBy | None:
         writer=writer,
         label=label,
         disclosure=disclosure,
-        tokens_in=int(made.get("input_tokens") or 0),
-        tokens_out=int(made.get("output_tokens") or 0),
-        dollars=_dollars(str(made.get("cost_usd") or "0")),
-        credits=int(made.get("credits") or 0),
-        prompt=str(made.get("prompt_version") or ""),
+        tokens_in=int(generator.get("input_tokens") or 0),
+        tokens_out=int(generator.get("output_tokens") or 0),
+        dollars=_format_dollars(str(generator.get("cost_usd") or "0")),
+        credits=int(generator.get("credits") or 0),
+        prompt=str(generator.get("prompt_version") or ""),
     )
 
 
-def _dollars(written: str) -> str:
-    """Without the zeros that say nothing: `0.004200` is 0.0042."""
-    whole, _point, parts = written.partition(".")
-    return f"{whole}.{parts.rstrip('0').ljust(2, '0')}"
+def _format_dollars(amount: str) -> str:
+    """Return the amount without trailing zeros but with two decimals at least: `0.004200` is 0.0042."""
+    whole, _point, decimals = amount.partition(".")
+    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
-_NUMBERED: Final = re.compile(r"(.+?) (\d+)")
-_SCENE_WORDS: Final[Mapping[str, _StrPromise]] = {
+_NUMBERED_NAME: Final = re.compile(r"(.+?) (\d+)")
+_SCENE_TEXT_LABELS: Final[Mapping[str, _StrPromise]] = {
     "title": gettext_lazy("Title"),
     "point": gettext_lazy("Point"),
     "number": gettext_lazy("Metric"),
@@ -172,19 +185,21 @@ _SCENE_WORDS: Final[Mapping[str, _StrPromise]] = {
 
 
 def scene_name(name: str) -> str:
-    """What people call a piece of words on the screen; a template may have names of its own."""
-    numbered = _NUMBERED.fullmatch(name)
-    bare, number = (numbered[1], f" {numbered[2]}") if numbered else (name, "")
-    return f"{_SCENE_WORDS.get(bare) or capfirst(bare.replace('_', ' '))}{number}"
+    """Return what people call a text on the screen; a template may have names of its own."""
+    match = _NUMBERED_NAME.fullmatch(name)
+    base_name, number = (match[1], f" {match[2]}") if match else (name, "")
+    return f"{_SCENE_TEXT_LABELS.get(base_name) or capfirst(base_name.replace('_', ' '))}{number}"
 
 
 def angle_of(item: GeneratedItem) -> str:
-    """What people call it; empty where it has none."""
+    """Return the label of the item's angle; empty where it has none."""
     return str(labels.ANGLES[Angle(item.angle)]) if item.angle else ""
 
 
 def overtaken_by(item: GeneratedItem, user: str) -> str:
-    """Who wrote the newest words, to `user` who meant to save others; the item is read anew."""
+    """Return who wrote the newest text, in words for `user`,
+    who meant to save another. The item must be freshly loaded.
+    """
     writers = Revision.objects.of(item.workspace_id).filter(item=item, number=item.revision)
     if user in writers.values_list("made_by", flat=True):
         return _("You edited it in another window.")
@@ -192,6 +207,7 @@ def overtaken_by(item: GeneratedItem, user: str) -> str:
 
 
 def title_of(item: GeneratedItem) -> str:
-    raw = item.raw_item
-    of_raw = (raw.title or raw.url) if raw is not None else ""
-    return item.title or item.excerpt or of_raw or _("Untitled")
+    """Return the item's title, else its excerpt, else its raw item's title or address, else `Untitled`."""
+    raw_item = item.raw_item
+    raw_title = (raw_item.title or raw_item.url) if raw_item is not None else ""
+    return item.title or item.excerpt or raw_title or _("Untitled")

@@ -1,5 +1,5 @@
-"""An item edited in place, counted as each outlet counts while somebody types; and words of before taken
-again.
+"""Views that edit an item in place, with its length for each
+outlet while a person types, and that restore a former revision.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ if TYPE_CHECKING:
 
 @page("edit")
 def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Who was overtaken keeps what they typed, sees what it says now, and may save over it.
+    """Edit the item.
 
-    What is typed is counted as each outlet counts; that part of the page asks here too, so that what was
-    typed is kept where the session has ended meanwhile.
+    A person who was overtaken keeps what they typed, sees the newest text, and may save
+    over it. The text is counted while they type, as each outlet counts it. Those polls come
+    to this view too, so that what was typed is kept where the session has ended meanwhile.
     """
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, ItemEditForm, item=row, assets=_assets(place, row))
+    form = form_recovery.form_for(request, ItemEditForm, item=row, assets=_list_assets(place, row))
     if is_poll_for(request, "counts"):
-        counted = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
-        return render(request, "pages/items/outlet_fit.html", counted)
+        counts_context = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
+        return render(request, "pages/items/outlet_fit.html", counts_context)
     overtaken = ""
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         try:
@@ -52,7 +53,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             row = find_item(place, gen)
             overtaken = display.overtaken_by(row, place.user.email)
-            form = ItemEditForm(form.data, item=row, assets=_assets(place, row))
+            form = ItemEditForm(form.data, item=row, assets=_list_assets(place, row))
             form.merge_with_newest()
         except AppError as error:
             show_at_fields(form, error)
@@ -67,11 +68,11 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """The words of a former revision become the newest one."""
+    """Make the text of a former revision the newest one."""
     row = find_item(place, gen)
     number = number_in(request.POST, "number")
-    kept = Revision.objects.of(place.workspace).filter(item=row)
-    former: Revision | None = kept.filter(number=number).first() if number is not None else None
+    revisions = Revision.objects.of(place.workspace).filter(item=row)
+    former: Revision | None = revisions.filter(number=number).first() if number is not None else None
     if former is None:
         raise Http404
     changes: dict[str, Any] = {
@@ -85,43 +86,52 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         decisions.edit(
             row, changes, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST)
         )
-        said = _("Revision %(number)s restored.")
-        messages.success(request, said % {"number": former.number})
+        message = _("Revision %(number)s restored.")
+        messages.success(request, message % {"number": former.number})
     return redirect(place.address("item_page", gen=gen))
 
 
 def as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
-    """A copy in memory that says what the form says; the item as it is where the form is fresh or unsound."""
-    seen = copy(row)
+    """Return an unsaved copy with the form's text; with
+    the item's own where the form is unbound or invalid.
+    """
+    typed_item = copy(row)
     if form.is_bound and form.is_valid():
         changes = form.changes()
         for name in ("title", "body", "content"):
             if name in changes:
-                setattr(seen, name, changes[name])
+                setattr(typed_item, name, changes[name])
         if "parts" in changes.get("content", {}):
-            seen.body = "\n\n".join(changes["content"]["parts"])
-    return seen
+            typed_item.body = "\n\n".join(changes["content"]["parts"])
+    return typed_item
 
 
-def _assets(place: Place, row: GeneratedItem) -> list[Asset]:
+def _list_assets(place: Place, row: GeneratedItem) -> list[Asset]:
+    """Return the item's files in their order."""
     rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
     return list(rows.order_by("position", "id"))
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEditForm) -> HttpResponse:
+    """Save what was changed and redirect to the item, with an undo where that made a revision.
+
+    Raises `Invalid` where the form names no version, and `Overtaken` where the version isn't the newest.
+    """
     changes = form.changes()
-    # Of what nobody changed nothing is written, and nobody was overtaken.
+    # Without a change nothing is written, so nobody can have been overtaken.
     if not changes:
         messages.info(request, _("No changes."))
         return redirect(place.address("item_page", gen=row.pk))
-    before = row.revision
-    expected = version_in(request.POST)
-    if expected is None:
+    revision_before = row.revision
+    expected_version = version_in(request.POST)
+    if expected_version is None:
         raise Invalid.one(None, "version", _("Reload the page and try again."))
-    edited = decisions.edit(row, changes, by=place.user.email, now=utc_now(), expected_version=expected)
-    if edited.revision == before:
+    edited = decisions.edit(
+        row, changes, by=place.user.email, now=utc_now(), expected_version=expected_version
+    )
+    if edited.revision == revision_before:
         messages.success(request, _("Saved."))
     else:
-        fields = {"number": str(before), "version": str(edited.version)}
+        fields = {"number": str(revision_before), "version": str(edited.version)}
         offer_undo(request, _("Saved."), place.address("item_back", gen=row.pk), fields)
     return redirect(place.address("item_page", gen=row.pk))

@@ -1,4 +1,4 @@
-"""The forms of items: what the list is narrowed to, why one is rejected, where and when one is published."""
+"""Forms of items: filters of the list, the reason of a rejection, and where and when to publish."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem, Outlet
 
 SOURCES_OFFERED: Final = 200
+"""The most sources that the filter lists."""
 REASON_CHARACTERS: Final = 500
-_NUMBER_DIGITS: Final = 9
+_MAX_NUMBER_DIGITS: Final = 9
 NOW, NEXT, AT = "now", "next", "at"
 
 
 class ItemFilter(forms.Form):
+    """Filters of the list of items; formats, sources and personas are those of the workspace."""
+
     q = forms.CharField(
         label=gettext_lazy("Search"),
         required=False,
@@ -72,55 +75,60 @@ class ItemFilter(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        engines = [one.name for one in plugins.every("engines", Engine)]
+        engines = [engine.name for engine in plugins.every("engines", Engine)]
         fields["engine"].choices = [("", _("Any format")), *((name, name) for name in engines)]
         sources = choices.sources(workspace, SOURCES_OFFERED)
-        # One that was asked for by its id is taken, though the list doesn't reach to it or it was deleted since.
-        asked = self.data.get("source", "")
-        if decode("src", asked) is not None and asked not in dict(sources):
-            sources.append((asked, _("Another source")))
+        # A source named by its id is accepted, though the list doesn't reach to it or it was deleted since.
+        source_id = self.data.get("source", "")
+        if decode("src", source_id) is not None and source_id not in dict(sources):
+            sources.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *sources]
         fields["persona"].choices = [("", _("Any persona")), *choices.personas(workspace)]
 
     def conditions(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        found: dict[str, Any] = {
-            column: given[name]
+        """Return the chosen filters as conditions of a query;
+        a search and a hold are added by the list itself.
+        """
+        data = self.cleaned_data
+        conditions: dict[str, Any] = {
+            column: data[name]
             for name, column in (("bucket", "bucket"), ("status", "status"), ("engine", "engine_output"))
-            if given[name]
+            if data[name]
         }
         for name, prefix in (("source", "src"), ("persona", "per")):
-            if given[name]:
-                found[f"{name}_id"] = decode(prefix, given[name])
-        return found
+            if data[name]:
+                conditions[f"{name}_id"] = decode(prefix, data[name])
+        return conditions
 
 
 def version_in(posted: QueryDict) -> int | None:
-    """The version that the page showed; None where it said none."""
+    """Return the version that the page showed; None where the form names none."""
     return number_in(posted, "version")
 
 
 def number_in(posted: QueryDict, name: str) -> int | None:
-    """None where it is none, or longer than any that there is."""
-    given = posted.get(name, "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= _NUMBER_DIGITS else None
+    """Return a posted number; None where it is none, or longer than any that exists."""
+    text = posted.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_NUMBER_DIGITS else None
 
 
 class VersionedForm(forms.Form):
-    """It carries the version that was looked at, through a log-in too."""
+    """A form that carries the version which the person looked at, through a log-in too."""
 
     version = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def take_newest(self, version: int) -> None:
-        """Of a form that was overtaken: what was typed stays, for another look at the newer version."""
+        """Update a form that was overtaken to the newer version; what was typed stays for another look."""
         self.add_error(None, changed_meanwhile_message())
-        sent: Any = self.data
-        again = sent.copy()
-        again["version"] = str(version)
-        self.data = again
+        posted: Any = self.data
+        updated = posted.copy()
+        updated["version"] = str(version)
+        self.data = updated
 
 
 class RejectForm(VersionedForm):
+    """The reason for rejecting an item."""
+
     reason = forms.CharField(
         label=gettext_lazy("Why"),
         required=False,
@@ -131,6 +139,8 @@ class RejectForm(VersionedForm):
 
 
 class RegenerateForm(forms.Form):
+    """Instructions for another variant."""
+
     hint = forms.CharField(
         label=gettext_lazy("Instructions"),
         required=False,
@@ -141,7 +151,7 @@ class RegenerateForm(forms.Form):
 
 
 class WhenForm(VersionedForm):
-    """When something goes out; the time is one on the workspace's clocks."""
+    """When something is published; the time is one on the workspace's clocks."""
 
     when = forms.ChoiceField(
         label=gettext_lazy("When"),
@@ -163,44 +173,48 @@ class WhenForm(VersionedForm):
     zone: str = "UTC"
 
     def clean_local_time(self) -> datetime | None:
-        """As it was typed, without a zone: it is one of the workspace's clocks, not of the server's."""
-        given: datetime | None = self.cleaned_data["local_time"]
-        return given.replace(tzinfo=None) if given is not None else None
+        """Return the time as it was typed, without a zone:
+        it is on the workspace's clocks, not the server's.
+        """
+        typed: datetime | None = self.cleaned_data["local_time"]
+        return typed.replace(tzinfo=None) if typed is not None else None
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if given.get("when") != AT or "local_time" in self.errors:
-            return given
-        if given.get("local_time") is None:
+        """Check that a picked time exists, isn't past, and is at most `PUBLISH_AHEAD` away."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if data.get("when") != AT or "local_time" in self.errors:
+            return data
+        if data.get("local_time") is None:
             self.add_error("local_time", _("Enter a date and time."))
-            return given
+            return data
         try:
-            clock = WallClock(given["local_time"], self.zone)
+            clock = WallClock(data["local_time"], self.zone)
             moment = moment_of(clock)
         except (OverflowError, ValueError):
             self.add_error("local_time", _("This date and time doesn't exist."))
-            return given
+            return data
         now = utc_now()
         if moment < now:
             self.add_error("local_time", _("This time is in the past. Choose a later one or publish now."))
         elif moment > now + limits.PUBLISH_AHEAD:
             message = _("Schedule at most %(days)d days ahead.") % {"days": limits.PUBLISH_AHEAD.days}
             self.add_error("local_time", message)
-        given["clock"], given["moment"] = clock, moment
-        return given
+        data["clock"], data["moment"] = clock, moment
+        return data
 
     def timing(self) -> PublishWish:
-        given = self.cleaned_data
-        is_timed = given["when"] == AT
+        """Return the chosen time, as publishing takes it."""
+        data = self.cleaned_data
+        is_timed = data["when"] == AT
         return PublishWish(
-            publish_at=given["moment"] if is_timed else None,
-            clock=given["clock"] if is_timed else None,
-            is_queued=given["when"] == NEXT,
+            publish_at=data["moment"] if is_timed else None,
+            clock=data["clock"] if is_timed else None,
+            is_queued=data["when"] == NEXT,
         )
 
 
 class PublishForm(WhenForm):
-    """Where an item goes, and when."""
+    """Where and when an item is published."""
 
     field_order = ("version", "outlets", "when", "local_time", "keep_siblings")
     outlets = forms.MultipleChoiceField(
@@ -226,7 +240,7 @@ class PublishForm(WhenForm):
         super().__init__(*args, **kwargs)
         self.zone = item.workspace.timezone
         fields: Any = self.fields
-        fields["outlets"].choices = [(encode("out", one.pk), _outlet_line(one)) for one in outlets]
+        fields["outlets"].choices = [(encode("out", outlet.pk), _outlet_label(outlet)) for outlet in outlets]
         fields["local_time"].help_text = _("%(zone)s") % {"zone": self.zone}
         if next_slots:
             fields["when"].choices = [
@@ -239,13 +253,13 @@ class PublishForm(WhenForm):
             del self.fields["keep_siblings"]
 
     def wish(self) -> PublishWish:
-        given = self.cleaned_data
-        return replace(
-            self.timing(), outlets=given["outlets"], keep_siblings=given.get("keep_siblings", False)
-        )
+        """Return the chosen time and outlets, as publishing takes them."""
+        data = self.cleaned_data
+        return replace(self.timing(), outlets=data["outlets"], keep_siblings=data.get("keep_siblings", False))
 
 
-def _outlet_line(outlet: Outlet) -> str:
-    platform = str(platform_of(outlet.platform).label)
-    about = _("Test channel") if outlet.is_simulated else platform
-    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)
+def _outlet_label(outlet: Outlet) -> str:
+    """Return the label of an outlet's checkbox: its name, and below it its platform."""
+    platform_label = str(platform_of(outlet.platform).label)
+    detail = _("Test channel") if outlet.is_simulated else platform_label
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, detail)

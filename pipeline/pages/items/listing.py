@@ -1,4 +1,4 @@
-"""The items of a workspace, the newest first, or the best of a search, narrowed by filters."""
+"""Lists a workspace's items, narrowed by filters: the newest first, or the best matches of a search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = limits.PAGE_ROWS_DEFAULT
-_FIELDS: Final = (
+"""Items per page."""
+_COLUMNS: Final = (
     "id",
     "title",
     "excerpt",
@@ -52,21 +53,24 @@ _FIELDS: Final = (
 
 @page("look", methods=("GET",))
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show a page of the items that match the filters; none where a filter isn't understood."""
     form = ItemFilter(request.GET, workspace=place.workspace)
     is_understood = form.is_valid()
-    found = _found(request, place, form) if is_understood else []
-    shown = found[:ROWS]
-    pictures = _pictures(place, [row["id"] for row in shown])
-    spread = publications.spread_of(place.workspace, [(row["id"], row["status"]) for row in shown])
+    rows = _find_rows(request, place, form) if is_understood else []
+    page_rows = rows[:ROWS]
+    pictures = _first_pictures(place, [row["id"] for row in page_rows])
+    spreads = publications.spread_of(place.workspace, [(row["id"], row["status"]) for row in page_rows])
     query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()
-    if len(found) > ROWS:
-        query["before"] = encode("gen", shown[-1]["id"])
+    if len(rows) > ROWS:
+        query["before"] = encode("gen", page_rows[-1]["id"])
     context = {
         "filter": form,
-        "rows": [_shown(row, pictures.get(row["id"], ""), spread.get(row["id"], {})) for row in shown],
-        "older": query.urlencode() if len(found) > ROWS else "",
+        "rows": [
+            _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {})) for row in page_rows
+        ],
+        "older": query.urlencode() if len(rows) > ROWS else "",
         "newest": newest,
         "is_first_page": "before" not in request.GET,
         "is_filtered": any(form.data.get(name) for name in form.fields),
@@ -76,8 +80,11 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/items/list.html", context)
 
 
-def _found(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
-    """One more than a page shows; however deep, a page costs the same."""
+def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
+    """Return one row more than a page shows; however deep, a page costs the same.
+
+    Raises `Http404` where `before` is no item's id.
+    """
     # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
     rows = rows.filter(**form.conditions())
@@ -85,38 +92,39 @@ def _found(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[st
         rows = rows.on_hold()
     elif form.cleaned_data["held"] == "flagged":
         rows = rows.flagged()
-    last = None
+    last_key = None
     if "before" in request.GET:
-        last = decode("gen", request.GET["before"])
-        if last is None:
+        last_key = decode("gen", request.GET["before"])
+        if last_key is None:
             raise Http404
     if form.cleaned_data["q"]:
         keys = search.find_items(place.workspace.pk, form.cleaned_data["q"], among=rows)
-        # One that is no longer found begins the results again.
-        begin = keys.index(last) + 1 if last in keys else 0
-        there = {
-            row["id"]: row for row in rows.filter(pk__in=keys[begin : begin + ROWS + 1]).values(*_FIELDS)
+        # Where the last item is no longer among the results, they begin again.
+        start = keys.index(last_key) + 1 if last_key in keys else 0
+        rows_by_key = {
+            row["id"]: row for row in rows.filter(pk__in=keys[start : start + ROWS + 1]).values(*_COLUMNS)
         }
-        return [there[key] for key in keys if key in there]
-    if last is not None:
-        rows = rows.filter(pk__lt=last)
-    return list(rows.order_by("-id").values(*_FIELDS)[: ROWS + 1])
+        return [rows_by_key[key] for key in keys if key in rows_by_key]
+    if last_key is not None:
+        rows = rows.filter(pk__lt=last_key)
+    return list(rows.order_by("-id").values(*_COLUMNS)[: ROWS + 1])
 
 
-def _pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
-    """The address of each item's first picture."""
+def _first_pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
+    """Return the address of each item's first picture, by the item's id."""
     rows = Asset.objects.of(place.workspace).filter(item_id__in=keys, revoked_at=None, kind="image")
-    found: dict[UUID, str] = {}
+    addresses: dict[UUID, str] = {}
     for item, secret, name in rows.order_by("position", "id").values_list("item_id", "secret", "name"):
-        found.setdefault(item, f"/media/{secret}/{name}")
-    return found
+        addresses.setdefault(item, f"/media/{secret}/{name}")
+    return addresses
 
 
-def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
+def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict[str, Any]:
+    """Return what the list shows of an item."""
     badge = labels.of_status(row["status"], is_approved=is_approved_row(row), is_held=bool(row["held"]))
     tone, icon, label = labels.of_spread(badge, row["status"], spread)
     title = row["title"] or row["excerpt"] or row["raw_item__title"] or row["topic__title"] or ""
-    is_out = row["status"] in {
+    is_published = row["status"] in {
         GeneratedItemStatus.PUBLISHED,
         GeneratedItemStatus.PARTIALLY_PUBLISHED,
         GeneratedItemStatus.REMOVED,
@@ -132,8 +140,8 @@ def _shown(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -> dict
         "label": label,
         "hold": labels.HOLDS.get(row["held"], row["held"]),
         "reason": display.without_ids(str((row["error"] or {}).get("message", ""))),
-        "at": (row["published_at"] if is_out else row["publish_at"]) or row["created_at"],
-        "at_is": "published" if is_out else "due" if row["publish_at"] else "made",
+        "at": (row["published_at"] if is_published else row["publish_at"]) or row["created_at"],
+        "at_is": "published" if is_published else "due" if row["publish_at"] else "made",
         "variant": row["variant_index"] + 1 if row["variant_index"] else 0,
         "from": row["topic__title"] or labels.origin_of_row(row),
         "persona": row["persona__name"] or "",

@@ -1,4 +1,4 @@
-"""What stands in the way of publishing, in order, each with the page or the button that takes it away."""
+"""Finds what keeps posts from being published, in order, each with the page or the button that removes it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem, Outlet, Publication
     from pipeline.publish import Blocker
 
-_PLANNED: Final = "not_due"
-# What is no obstacle to a person: it is out, its time is still to come, or nobody has asked for it yet.
-_NO_OBSTACLE: Final = frozenset({"already_published", "not_requested", _PLANNED})
-_PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/([a-z]+))?")
+_PLANNED_CODE: Final = "not_due"
+# Blockers that are no obstacle to a person: the post is published,
+# its time is still to come, or nobody has asked for it yet.
+_HARMLESS_CODES: Final = frozenset({"already_published", "not_requested", _PLANNED_CODE})
+_CALL_PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/([a-z]+))?")
 
 
 @dataclass(frozen=True)
 class NextAction:
-    """Where to go, or what to post there."""
+    """A page to open, or an address to post to."""
 
     label: str
     address: str
@@ -38,7 +39,9 @@ class NextAction:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """`outlets` are those in whose way it stands, in words; empty where it is the item itself."""
+    """What keeps posts from being published; `outlets`
+    names those affected, empty where it is the item itself.
+    """
 
     message: str
     outlets: str
@@ -49,7 +52,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class PlannedPost:
-    """What is published at its time, with nothing in its way."""
+    """A post that will be published at its time, with nothing in its way."""
 
     outlet: str
     due_at: datetime
@@ -57,87 +60,108 @@ class PlannedPost:
 
 @dataclass(frozen=True)
 class Waits:
-    """Why posts aren't sent at their time, and the ids of those posts."""
+    """The obstacles that keep posts from being sent at their time, and the ids of those posts."""
 
     obstacles: tuple[Obstacle, ...]
     publications: frozenset[UUID]
 
     @property
     def lines(self) -> list[str]:
-        """A sentence for each obstacle, for the message after publishing."""
+        """Return a sentence for each obstacle, for the message after publishing."""
         return [
             _("Nothing is sent to %(outlets)s yet: the post waits. %(why)s")
-            % {"outlets": one.outlets, "why": one.message}
-            for one in self.obstacles
+            % {"outlets": obstacle.outlets, "why": obstacle.message}
+            for obstacle in self.obstacles
         ]
 
 
 @dataclass(frozen=True)
 class Outlook:
+    """What keeps an item from being published, and its posts that nothing keeps."""
+
     obstacles: tuple[Obstacle, ...] = ()
     planned: tuple[PlannedPost, ...] = ()
 
 
 def outlook_of(place: Place, item: GeneratedItem, *, now: datetime) -> Outlook:
-    """The item comes with its workspace and its raw item."""
-    found = explanation.explain(item, now=now)
+    """Return the item's obstacles and planned posts; the item comes with its workspace and its raw item."""
+    explained = explanation.explain(item, now=now)
     planned = tuple(
         PlannedPost(row.outlet.name, row.due_at)
-        for row, blockers in found.publications
-        if row.due_at is not None and [one.code for one in blockers] == [_PLANNED]
+        for row, blockers in explained.publications
+        if row.due_at is not None and [blocker.code for blocker in blockers] == [_PLANNED_CODE]
     )
-    return Outlook(_obstacles(place, item, found), planned)
+    return Outlook(_item_obstacles(place, item, explained), planned)
 
 
-def _obstacles(place: Place, item: GeneratedItem, found: explanation.Explained) -> tuple[Obstacle, ...]:
-    told = [(blocker, "") for blocker in found.blockers]
-    seen: dict[Obstacle, list[str]] = {}
-    for row, blockers in found.publications:
+def _item_obstacles(
+    place: Place, item: GeneratedItem, explained: explanation.Explained
+) -> tuple[Obstacle, ...]:
+    """Return each obstacle of the item and of its
+    publications once, with the names of the outlets affected.
+    """
+    blocked = [(blocker, "") for blocker in explained.blockers]
+    outlets_by_obstacle: dict[Obstacle, list[str]] = {}
+    for row, blockers in explained.publications:
         if publish.is_handed_over(row):
-            seen.setdefault(_by_hand(place, row), []).append(row.outlet.name)
+            outlets_by_obstacle.setdefault(_manual_post_obstacle(place, row), []).append(row.outlet.name)
         else:
-            told += [(blocker, row.outlet.name) for blocker in blockers]
-    for one, outlet in told:
-        if one.code not in _NO_OBSTACLE:
-            since = None if one.until else one.since
-            obstacle = Obstacle(one.message, "", since, one.until, next_action_for(place, item, one))
-            seen.setdefault(obstacle, []).append(outlet)
-    return tuple(replace(one, outlets=", ".join(filter(None, names))) for one, names in seen.items())
+            blocked += [(blocker, row.outlet.name) for blocker in blockers]
+    for cause, outlet in blocked:
+        if cause.code not in _HARMLESS_CODES:
+            since = None if cause.until else cause.since
+            obstacle = Obstacle(cause.message, "", since, cause.until, next_action_for(place, item, cause))
+            outlets_by_obstacle.setdefault(obstacle, []).append(outlet)
+    return tuple(
+        replace(cause, outlets=", ".join(filter(None, names))) for cause, names in outlets_by_obstacle.items()
+    )
 
 
 def before_publishing(place: Place, outlets: Iterable[Outlet]) -> tuple[Obstacle, ...]:
-    """Which of these outlets nothing is sent to without access; no statement."""
-    rows = list(outlets)
-    found = publish.access_blockers(place.workspace, {one.platform for one in rows})
-    return _gathered(place, [(found[one.platform], one.name) for one in rows if one.platform in found])
+    """Return why nothing is sent to some of these outlets without access. Makes no statement."""
+    outlet_list = list(outlets)
+    blockers = publish.access_blockers(place.workspace, {outlet.platform for outlet in outlet_list})
+    return _merge_obstacles(
+        place,
+        [(blockers[outlet.platform], outlet.name) for outlet in outlet_list if outlet.platform in blockers],
+    )
 
 
 def before_any_publishing(place: Place) -> tuple[Obstacle, ...]:
-    """Why posts to outlets of other services aren't sent without access; no statement."""
-    return _gathered(place, [(one, "") for one in publish.access_blockers(place.workspace, [""]).values()])
+    """Return why posts to outlets of other services aren't sent without access. Makes no statement."""
+    return _merge_obstacles(
+        place, [(blocker, "") for blocker in publish.access_blockers(place.workspace, [""]).values()]
+    )
 
 
 def waits_of(place: Place, rows: Iterable[Publication], *, now: datetime) -> Waits:
-    """What keeps these posts from being sent at their time. They come with outlet, item, workspace and queue."""
+    """Return what keeps these posts from being sent at their time.
+
+    They come with outlet, item, workspace and queue.
+    """
     blocked = [
         (blocker, row) for row in rows if (blocker := next(publish.find_blockers(row, now), None)) is not None
     ]
     return Waits(
-        _gathered(place, [(blocker, row.outlet.name) for blocker, row in blocked]),
+        _merge_obstacles(place, [(blocker, row.outlet.name) for blocker, row in blocked]),
         frozenset(row.pk for _blocker, row in blocked),
     )
 
 
-def _gathered(place: Place, found: Iterable[tuple[Blocker, str]]) -> tuple[Obstacle, ...]:
-    """Each obstacle once, with the names of the outlets in whose way it stands."""
-    seen: dict[Obstacle, list[str]] = {}
-    for one, outlet in found:
-        obstacle = Obstacle(one.message, "", None, one.until, _for_workspace(place, one))
-        seen.setdefault(obstacle, []).append(outlet)
-    return tuple(replace(one, outlets=", ".join(dict.fromkeys(names))) for one, names in seen.items())
+def _merge_obstacles(place: Place, blocked: Iterable[tuple[Blocker, str]]) -> tuple[Obstacle, ...]:
+    """Return each obstacle once, with the names of the outlets affected."""
+    outlets_by_obstacle: dict[Obstacle, list[str]] = {}
+    for cause, outlet in blocked:
+        obstacle = Obstacle(cause.message, "", None, cause.until, _workspace_action(place, cause))
+        outlets_by_obstacle.setdefault(obstacle, []).append(outlet)
+    return tuple(
+        replace(cause, outlets=", ".join(dict.fromkeys(names)))
+        for cause, names in outlets_by_obstacle.items()
+    )
 
 
-def _by_hand(place: Place, row: Publication) -> Obstacle:
+def _manual_post_obstacle(place: Place, row: Publication) -> Obstacle:
+    """Return the obstacle of a post that a person has to publish by hand."""
     message = _("Post it manually, then mark it posted.")
     action = (
         NextAction(_("Post manually"), place.address("package", pub=row.pk), is_post=False)
@@ -148,17 +172,17 @@ def _by_hand(place: Place, row: Publication) -> Obstacle:
 
 
 def next_action_for(place: Place, item: GeneratedItem, blocker: Blocker) -> NextAction | None:
-    """None where no act helps, and for who may not do it."""
-    found = _for_workspace(place, blocker)
+    """Return the action that removes a blocker; None where none does, or the person may not take it."""
+    workspace_action = _workspace_action(place, blocker)
     call = blocker.clears
-    if found is not None or call is None or not place.may_edit:
-        return found
-    named = _PATH.fullmatch(call.path)
-    if named is None:
+    if workspace_action is not None or call is None or not place.may_edit:
+        return workspace_action
+    match = _CALL_PATH.fullmatch(call.path)
+    if match is None:
         return None
-    kind, prefix, act = named.groups()
+    kind, prefix, action = match.groups()
     if kind == "publications":
-        return _of_publication(place, act, call.path.split("/")[2], prefix)
+        return _publication_action(place, action, call.path.split("/")[2], prefix)
     pages = {
         "publish": (_("Reschedule"), "item_publish", False),
         "approve": (_("Approve"), "item_approve", True),
@@ -166,14 +190,16 @@ def next_action_for(place: Place, item: GeneratedItem, blocker: Blocker) -> Next
         "restore": (_("Restore"), "item_restore", True),
         None: (_("Edit"), "item_edit", False),
     }
-    if act not in pages:
+    if action not in pages:
         return None
-    label, name, is_post = pages[act]
+    label, name, is_post = pages[action]
     return NextAction(label, place.address(name, gen=item.pk), is_post=is_post)
 
 
-def _for_workspace(place: Place, blocker: Blocker) -> NextAction | None:
-    """Of what stands in the way of all posts: the page for requesting access, or for resuming publishing."""
+def _workspace_action(place: Place, blocker: Blocker) -> NextAction | None:
+    """Return the action for a blocker of all posts: request
+    access, or resume publishing; None for any other.
+    """
     if blocker.needs_access and place.may_manage:
         return NextAction(_("Request access"), place.address("access"), is_post=False)
     if blocker.clears == publish.RELEASE_HOLD_CALL and place.may_edit:
@@ -181,13 +207,14 @@ def _for_workspace(place: Place, blocker: Blocker) -> NextAction | None:
     return None
 
 
-def _of_publication(place: Place, act: str | None, public_id: str, prefix: str) -> NextAction | None:
-    names = {
+def _publication_action(place: Place, action: str | None, public_id: str, prefix: str) -> NextAction | None:
+    """Return the action on a publication that a call names; None where no page offers it."""
+    actions = {
         "retry": (_("Retry"), "publication_retry"),
         "reconcile": (_("Check status"), "publication_reconcile"),
     }
     key = decode(prefix, public_id)
-    if act not in names or key is None:
+    if action not in actions or key is None:
         return None
-    label, name = names[act]
-    return NextAction(label, place.address(name, pub=key), is_post=True)
+    label, url_name = actions[action]
+    return NextAction(label, place.address(url_name, pub=key), is_post=True)

@@ -1,4 +1,4 @@
-"""An item as it will look: posts, pictures, a player, an article, a letter; safe to put in a page."""
+"""Renders an item as it will look: posts, pictures, a player, an article, a letter; safe to put in a page."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
     from pipeline.models import Asset, GeneratedItem
 
-# Pictures of others would tell them who looks; what stands in the page is the item's own.
+# Pictures on other servers would tell those servers who looks; the page shows the item's own files.
 _SHOWN_TAGS: Final = nh3.ALLOWED_TAGS - {"img", "map", "area"}
 _HEADING: Final = re.compile(r"(</?h)([1-6])(?=[\s>])")
-_NOTHING: Final = SafeString()
+_EMPTY: Final = SafeString()
 OTHER_SIZE: Final = "alternative"
+"""The role of a picture that shows another one in a further size."""
 
 
 @dataclass(frozen=True)
 class PreviewFile:
-    """A file of the item at an address below this site's own."""
+    """A file of the item, at an address on this site."""
 
     id: Any
     address: str
@@ -45,9 +46,11 @@ class PreviewFile:
 
     @property
     def language(self) -> str:
-        """Of captions, from a name such as `captions.de.vtt`; empty where it says none."""
-        found = re.search(r"\.([a-z]{2,3}(?:-[A-Za-z0-9]+)*)\.[a-z]+$", self.name)
-        return found[1] if found else ""
+        """The language of captions, from a name such as
+        `captions.de.vtt`; empty where the name holds none.
+        """
+        match = re.search(r"\.([a-z]{2,3}(?:-[A-Za-z0-9]+)*)\.[a-z]+$", self.name)
+        return match[1] if match else ""
 
     @property
     def label(self) -> str:
@@ -56,10 +59,10 @@ class PreviewFile:
 
 @dataclass(frozen=True)
 class ItemPreview:
-    """What there is to show; empty parts where the kind of item has none."""
+    """The parts of an item's preview; a part is empty where the kind of item has none."""
 
     posts: tuple[SafeString, ...] = ()
-    html: SafeString = _NOTHING
+    html: SafeString = _EMPTY
     pictures: tuple[PreviewFile, ...] = ()
     other_sizes: tuple[PreviewFile, ...] = ()
     document: PreviewFile | None = None
@@ -71,14 +74,15 @@ class ItemPreview:
     sound: PreviewFile | None = None
     files: tuple[PreviewFile, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    """Label and words of the shorter typed fields."""
-    caption: SafeString = _NOTHING
+    """Label and text of each of the shorter typed fields."""
+    caption: SafeString = _EMPTY
     script: str = ""
     subject: str = ""
     preheader: str = ""
 
 
 def file_of(asset: Asset) -> PreviewFile:
+    """Return the asset as a file of the preview."""
     return PreviewFile(
         id=asset.pk,
         address=f"/media/{asset.secret}/{asset.name}",
@@ -97,38 +101,41 @@ def file_of(asset: Asset) -> PreviewFile:
 def preview_of(
     item: GeneratedItem, assets: Sequence[Asset], said: Sequence[tuple[int, str]] = ()
 ) -> ItemPreview:
-    """`said` are the claims' numbers and words; where a post says one, the words lead to the source's."""
-    files = tuple(file_of(one) for one in assets)
+    """Return the item's preview.
+
+    `said` are the claims' numbers and texts: where a post contains a claim, its text links to the source's.
+    """
+    files = tuple(file_of(file) for file in assets)
     content: Mapping[str, Any] = item.content
-    stills = [one for one in files if one.kind == "image"]
-    frames = tuple(one for one in stills if one.role.startswith("frame"))
-    video = next((one for one in files if one.mime_type.startswith("video/")), None)
-    poster = next((one for one in stills if one.role in {"thumbnail", "poster"}), None)
-    others = tuple(one for one in stills if one.role == OTHER_SIZE)
-    beside = {*frames, *others, poster if video is not None else None}
-    pictures = [one for one in stills if one not in beside]
+    stills = [file for file in files if file.kind == "image"]
+    frames = tuple(file for file in stills if file.role.startswith("frame"))
+    video = next((file for file in files if file.mime_type.startswith("video/")), None)
+    poster = next((file for file in stills if file.role in {"thumbnail", "poster"}), None)
+    other_sizes = tuple(file for file in stills if file.role == OTHER_SIZE)
+    shown_elsewhere = {*frames, *other_sizes, poster if video is not None else None}
+    pictures = [file for file in stills if file not in shown_elsewhere]
     parts = [str(part) for part in content.get("parts") or () if str(part).strip()]
     traits = TRAITS[item.bucket]
     is_posted = traits.is_posted and not (item.bucket == "video" and content.get("script"))
     posts = (parts or [item.body]) if is_posted and item.body.strip() else []
     return ItemPreview(
-        posts=tuple(_post(part, said) for part in posts),
-        html=_NOTHING if traits.is_posted else _page(item),
+        posts=tuple(_render_post(part, said) for part in posts),
+        html=_EMPTY if traits.is_posted else _render_body(item),
         pictures=tuple(pictures),
-        other_sizes=others,
-        document=next((one for one in files if one.mime_type == "application/pdf"), None),
+        other_sizes=other_sizes,
+        document=next((file for file in files if file.mime_type == "application/pdf"), None),
         video=video,
         poster=poster,
-        tracks=tuple(one for one in files if one.mime_type == "text/vtt"),
+        tracks=tuple(file for file in files if file.mime_type == "text/vtt"),
         frames=frames,
         sound=next(
-            # A film's voice is heard in the film.
-            (one for one in files if one.mime_type.startswith("audio/") and one.role != "voice"),
+            # The voice of a film is part of the film.
+            (file for file in files if file.mime_type.startswith("audio/") and file.role != "voice"),
             None,
         ),
         files=files,
-        facts=_facts(item.bucket, content),
-        caption=_caption(item, said),
+        facts=_list_facts(item.bucket, content),
+        caption=_render_caption(item, said),
         script=str(
             content.get("script") or ("" if is_posted else item.body if item.bucket == "video" else "")
         ),
@@ -137,93 +144,99 @@ def preview_of(
     )
 
 
-def _caption(item: GeneratedItem, said: Sequence[tuple[int, str]]) -> SafeString:
-    """Empty where it says what the body says already."""
-    words = str(item.content.get("caption") or "")
-    return _NOTHING if words.strip() == item.body.strip() else _post(words, said)
+def _render_caption(item: GeneratedItem, claims: Sequence[tuple[int, str]]) -> SafeString:
+    """Return the caption; empty where it repeats the body."""
+    text = str(item.content.get("caption") or "")
+    return _EMPTY if text.strip() == item.body.strip() else _render_post(text, claims)
 
 
-def _facts(bucket: str, content: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _list_facts(bucket: str, content: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return label and text of the shorter typed fields; empty for a kind of item without a headline."""
     from django.utils.translation import gettext as _  # noqa: PLC0415  the short name is used here alone
 
-    named = {
+    labels = {
         "slug": _("Address"),
         "meta_description": _("Description"),
         "canonical_url": _("Original at"),
         "tags": _("Tags"),
     }
-    found = []
-    for name, label in named.items():
+    facts = []
+    for name, label in labels.items():
         value = content.get(name)
-        words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
-        if words:
-            found.append((label, words))
-    return tuple(found) if TRAITS[bucket].has_headline else ()
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        if text:
+            facts.append((label, text))
+    return tuple(facts) if TRAITS[bucket].has_headline else ()
 
 
-def _page(item: GeneratedItem) -> SafeString:
-    """The body as sanitised HTML, its headings below the page's own."""
-    # An article stands under its headline, which is a heading of the third level; a letter under the page's second.
+def _render_body(item: GeneratedItem) -> SafeString:
+    """Return the body as sanitised HTML, its headings below the page's own."""
+    # An article stands under its headline, which is a heading of the third level;
+    # a letter stands under the page's heading of the second level.
     return shown_html(to_html(item.body, item.body_format), top=4 if item.bucket == "blog" else 3)
 
 
 def shown_html(html: str, *, top: int) -> SafeString:
-    """Without pictures from elsewhere, sanitised, and with its highest heading at level `top`."""
-    shown = nh3.clean(html, tags=_SHOWN_TAGS, url_schemes={"http", "https", "mailto"})
-    return mark_safe(_lowered(shown, top))  # noqa: S308  sanitised just above
+    """Return the HTML without pictures from elsewhere, sanitised, with its highest heading at level `top`."""
+    clean_html = nh3.clean(html, tags=_SHOWN_TAGS, url_schemes={"http", "https", "mailto"})
+    return mark_safe(_lower_headings(clean_html, top))  # noqa: S308  sanitised just above
 
 
-def _lowered(html: str, top: int) -> str:
-    """With its highest heading at level `top` and none left out on the way down, as a reader's software expects."""
-    levels = [int(found[2]) for found in _HEADING.finditer(html)]
+def _lower_headings(html: str, top: int) -> str:
+    """Return the HTML with its highest heading at level `top`, and no level skipped on the way down.
+
+    Screen readers expect headings without gaps.
+    """
+    levels = [int(match[2]) for match in _HEADING.finditer(html)]
     shift = top - min(levels, default=top)
     before = level = top - 1
 
-    def lower(found: re.Match[str]) -> str:
+    def lower(match: re.Match[str]) -> str:
         nonlocal before, level
-        if not found[1].startswith("</"):
-            level = min(int(found[2]) + shift, before + 1, 6)
+        if not match[1].startswith("</"):
+            level = min(int(match[2]) + shift, before + 1, 6)
             before = level
-        return f"{found[1]}{level}"
+        return f"{match[1]}{level}"
 
     return _HEADING.sub(lower, html)
 
 
-def _post(words: str, said: Sequence[tuple[int, str]]) -> SafeString:
-    """A post's words with its addresses as links, and with what the source says as links to that."""
-    spans = sorted(_spans(words, said))
+def _render_post(text: str, claims: Sequence[tuple[int, str]]) -> SafeString:
+    """Return a post with its addresses as links, and each claim's text as a link to the source's."""
+    spans = sorted(_find_claim_spans(text, claims))
     pieces: list[SafeString] = []
-    at = 0
+    position = 0
     for start, end, number in spans:
-        pieces.append(linked(words[at:start]))
+        pieces.append(linked(text[position:start]))
         piece = '<a class="said" href="#claim-{}" data-claim="{}">{}</a>'
-        pieces.append(format_html(piece, number, number, words[start:end]))
-        at = end
-    pieces.append(linked(words[at:]))
+        pieces.append(format_html(piece, number, number, text[start:end]))
+        position = end
+    pieces.append(linked(text[position:]))
     return format_html_join("", "{}", ((piece,) for piece in pieces))
 
 
-def _spans(words: str, said: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
-    found: list[tuple[int, int, int]] = []
-    for number, claimed in said:
-        text = claimed.strip()
-        start = words.find(text) if text else -1
+def _find_claim_spans(post_text: str, claims: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
+    """Return start, end and number of each claim that the text contains; no two of them overlap."""
+    spans: list[tuple[int, int, int]] = []
+    for number, claim_text in claims:
+        text = claim_text.strip()
+        start = post_text.find(text) if text else -1
         end = start + len(text)
-        if start >= 0 and not any(start < other[1] and other[0] < end for other in found):
-            found.append((start, end, number))
-    return found
+        if start >= 0 and not any(start < span[1] and span[0] < end for span in spans):
+            spans.append((start, end, number))
+    return spans
 
 
 def linked(words: str) -> SafeString:
-    """Words with their addresses as links, everything else escaped."""
+    """Return the text as HTML with its addresses as links, everything else escaped."""
     pieces: list[SafeString] = []
-    at = 0
+    position = 0
     for link in find_links(words):
         if not link.has_scheme:
             continue
-        pieces.append(format_html("{}", words[at : link.start]))
+        pieces.append(format_html("{}", words[position : link.start]))
         url = link.url
         pieces.append(format_html('<a href="{}" rel="noreferrer nofollow">{}</a>', url, url))
-        at = link.end
-    pieces.append(format_html("{}", words[at:]))
+        position = link.end
+    pieces.append(format_html("{}", words[position:]))
     return format_html_join("", "{}", ((piece,) for piece in pieces))

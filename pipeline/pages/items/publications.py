@@ -1,4 +1,6 @@
-"""What became of an item on each outlet: status, failures in words, what was handed over, and what can be done now."""
+"""Reads what became of an item on each outlet: status, failures
+in words, what was handed over, and what can be done now.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlatformCall:
-    """One call to a platform, and what it handed over; `receipt` None where it had none."""
+    """A call to a platform, in words; `receipt` is what
+    the platform handed over, None where it was nothing.
+    """
 
     attempt: Attempt
     tone: str
@@ -43,6 +47,8 @@ class PlatformCall:
 
 @dataclass(frozen=True)
 class Sending:
+    """A publication of an item as its page shows it, with the actions that are open to a person."""
+
     publication: Publication
     platform: str
     tone: str
@@ -61,43 +67,48 @@ class Sending:
 
     @property
     def needs_somebody(self) -> bool:
+        """True where a person has to act."""
         return self.can_retry or self.can_reconcile or self.is_by_hand
 
     @property
     def can_anything(self) -> bool:
+        """True where any action is offered."""
         return self.needs_somebody or self.can_remove
 
 
 def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mapping[UUID, Counter[str]]:
-    """How many outlets of each item are how far, of those whose status may hide it: publications by status, and
-    `by_hand` what waits for a person. `items` are ids with statuses; no statement where none is of that kind.
+    """Count each item's publications by status, for items whose own status may hide it.
+
+    `by_hand` counts those that wait for a person. `items` are ids
+    with statuses; without such an item there is no statement.
     """
-    found: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
-    keys = [key for key, status in items if status in labels.SPREADING]
-    if keys:
+    counts: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
+    item_keys = [key for key, status in items if status in labels.SPREADING]
+    if item_keys:
         rows = (
             Publication.objects.of(workspace)
-            .filter(item_id__in=keys)
+            .filter(item_id__in=item_keys)
             .exclude(status=PublicationStatus.CANCELLED)
         )
         for key, status, step in rows.values_list("item_id", "status", "step"):
             is_by_hand = status == "publishing" and step == Publication.BY_HAND
-            found[key]["by_hand" if is_by_hand else status] += 1
-    return found
+            counts[key]["by_hand" if is_by_hand else status] += 1
+    return counts
 
 
 def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
-    """The newest promise first; two statements, however many there are."""
+    """Return the item's publications, the newest first, with two statements however many there are."""
     rows = Publication.objects.of(place.workspace).filter(item=item).select_related("outlet", "queue")
-    there = list(rows.defer("outlet__credentials").order_by("-id"))
-    made = Attempt.objects.of(place.workspace).filter(publication__item=item).order_by("-number")
+    publications = list(rows.defer("outlet__credentials").order_by("-id"))
+    attempts = Attempt.objects.of(place.workspace).filter(publication__item=item).order_by("-number")
     calls: defaultdict[UUID, list[Attempt]] = defaultdict(list)
-    for one in made:
-        calls[one.publication_id].append(one)
-    return tuple(_sending(row, calls[row.pk]) for row in there)
+    for attempt in attempts:
+        calls[attempt.publication_id].append(attempt)
+    return tuple(_build_sending(row, calls[row.pk]) for row in publications)
 
 
-def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
+def _build_sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
+    """Return a publication as its page shows it, with its calls and the actions that its status allows."""
     platform = platform_if_known(row.platform)
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     is_by_hand = publish.is_handed_over(row)
@@ -109,11 +120,11 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
         label=str(label),
-        link="" if row.status == PublicationStatus.REMOVED else _link(row, platform),
+        link="" if row.status == PublicationStatus.REMOVED else _public_link(row, platform),
         error=str(error.get("message", "")),
         advice=str(error.get("action") or ""),
         waits=str((row.waits_for or {}).get("message", "")),
-        calls=tuple(_call(one) for one in calls),
+        calls=tuple(_build_call(attempt) for attempt in calls),
         metrics=tuple((name, value) for name, value in (row.metrics or {}).items() if isinstance(value, int)),
         is_by_hand=is_by_hand,
         can_retry=row.status == PublicationStatus.FAILED,
@@ -128,19 +139,22 @@ def _sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     )
 
 
-def _link(row: Publication, platform: Platform | None) -> str:
-    """Where a person reads it; an entry of the workspace's own feed on the feed's page."""
+def _public_link(row: Publication, platform: Platform | None) -> str:
+    """Return where people read the post; for an entry of
+    the workspace's own feed a place on the feed's page.
+    """
     if row.url and platform is not None and platform.is_own_feed:
         return f"{feed_page_address(row.outlet.secret)}#{row.external_id}"
-    return _safe(row.url)
+    return _safe_url(row.url)
 
 
-def _safe(url: str) -> str:
-    """Of the platform's own making, so that only what a browser opens safely becomes a link."""
+def _safe_url(url: str) -> str:
+    """Return the address if a browser opens it safely, else an empty text: platforms make these addresses."""
     return url if url.startswith(("https://", "http://")) else ""
 
 
-def _call(attempt: Attempt) -> PlatformCall:
+def _build_call(attempt: Attempt) -> PlatformCall:
+    """Return an attempt as a call in words; a late answer is what came after it had been given up."""
     tone, _icon, label = labels.ATTEMPTS[attempt.status]
     late = attempt.late_answer
     return PlatformCall(
@@ -151,5 +165,5 @@ def _call(attempt: Attempt) -> PlatformCall:
         attempt.receipt,
         late,
         read_moment(late["at"]) if late else None,
-        _safe(late["url"]) if late else "",
+        _safe_url(late["url"]) if late else "",
     )

@@ -1,4 +1,6 @@
-"""Publish an item now, in the next slot, or at a time; what each outlet would get is shown before."""
+"""Page that publishes an item now, in the next slot, or
+at a time; it can show first what each outlet would get.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 
 @page("edit")
 def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """With `check` it runs every outlet's rules and stores nothing."""
+    """Publish or schedule the item; with `check`, run every outlet's rules and store nothing."""
     row = find_item(place, gen)
-    outlets = _outlets(place, row)
+    outlets = _list_outlets(place, row)
     form = form_recovery.form_for(
         request,
         PublishForm,
@@ -44,15 +46,15 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         outlets=outlets,
         has_siblings=_has_siblings(place, row),
         next_slots=slot_times.next_slots(row, outlets, now=utc_now()),
-        initial=_initial(request, row, outlets),
+        initial=_initial_values(request, row, outlets),
     )
-    rehearsed: list[dict[str, Any]] = []
+    dry_run_results: list[dict[str, Any]] = []
     if request.method == "POST" and form.is_valid():
         try:
             if "check" in request.POST:
-                rehearsed = _rehearse(place, row, form)
+                dry_run_results = _dry_run(place, row, form)
             else:
-                return _publish(request, place, row, form)
+                return _publish_and_redirect(request, place, row, form)
         except Overtaken:
             row = find_item(place, gen)
             form.take_newest(row.version)
@@ -63,78 +65,100 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "form": form,
         "has_outlets": bool(outlets),
         "waits": next_actions.before_publishing(place, outlets),
-        "rehearsed": rehearsed,
+        "rehearsed": dry_run_results,
     }
     return render(request, "pages/items/publish.html", context)
 
 
-def _outlets(place: Place, row: GeneratedItem) -> list[Outlet]:
-    """Those that take such items, the item's own first."""
-    there = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
-    taking = [one for one in there if row.bucket in buckets_of(one.platform)]
-    return sorted(taking, key=lambda one: encode("out", one.pk) not in row.outlets)
+def _list_outlets(place: Place, row: GeneratedItem) -> list[Outlet]:
+    """Return the outlets that take such items, the item's own ones first."""
+    rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
+    outlets = [outlet for outlet in rows if row.bucket in buckets_of(outlet.platform)]
+    return sorted(outlets, key=lambda outlet: encode("out", outlet.pk) not in row.outlets)
 
 
 def _has_siblings(place: Place, row: GeneratedItem) -> bool:
+    """Return whether the item has other variants that are ready."""
     siblings = GeneratedItem.objects.of(place.workspace).filter(
         variant_group=row.variant_group, status=GeneratedItemStatus.READY, deleted_at=None, test=False
     )
     return bool(siblings.exclude(pk=row.pk).exists())
 
 
-def _initial(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) -> dict[str, Any]:
-    """Of a scheduled item, as it is scheduled: whoever changes nothing leaves it there."""
-    known = [encode("out", one.pk) for one in outlets]
-    asked = request.GET.get("when", "")
-    found: dict[str, Any] = {"version": row.version, "when": asked if asked in {NOW, NEXT, AT} else NOW}
+def _initial_values(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) -> dict[str, Any]:
+    """Return the form's first values.
+
+    A scheduled item begins as it is scheduled, so that a person who changes nothing leaves it there.
+    """
+    outlet_ids = [encode("out", outlet.pk) for outlet in outlets]
+    requested_when = request.GET.get("when", "")
+    values: dict[str, Any] = {
+        "version": row.version,
+        "when": requested_when if requested_when in {NOW, NEXT, AT} else NOW,
+    }
     rows = Publication.objects.of(row.workspace_id).scheduled().filter(item=row)
-    promised = [encode("out", key) for key in rows.values_list("outlet_id", flat=True)]
-    own = [one for one in known if one in promised] or [one for one in row.outlets if one in known]
-    found["outlets"] = own or known[:1]
+    scheduled_ids = [encode("out", key) for key in rows.values_list("outlet_id", flat=True)]
+    chosen_ids = [outlet for outlet in outlet_ids if outlet in scheduled_ids] or [
+        outlet for outlet in row.outlets if outlet in outlet_ids
+    ]
+    values["outlets"] = chosen_ids or outlet_ids[:1]
     if row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None:
-        clock = row.publish_at.astimezone(ZoneInfo(row.workspace.timezone))
-        found["local_time"] = clock.replace(tzinfo=None)
-        if not asked:
-            found["when"] = AT
-    return found
+        local_time = row.publish_at.astimezone(ZoneInfo(row.workspace.timezone))
+        values["local_time"] = local_time.replace(tzinfo=None)
+        if not requested_when:
+            values["when"] = AT
+    return values
 
 
-def _rehearse(place: Place, row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
-    judged = publish.dry_run(row, form.wish(), now=utc_now())
+def _dry_run(place: Place, row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
+    """Return what each outlet would get, and what would keep it from being sent."""
+    verdicts = publish.dry_run(row, form.wish(), now=utc_now())
     is_now = form.cleaned_data["when"] == NOW
     return [
         {
-            "fit": outlet_fit.fit_of(row, one),
-            "due_at": None if is_now else one.due_at,
-            "waits": next_actions.before_publishing(place, [one.outlet]),
+            "fit": outlet_fit.fit_of(row, verdict),
+            "due_at": None if is_now else verdict.due_at,
+            "waits": next_actions.before_publishing(place, [verdict.outlet]),
         }
-        for one in judged
+        for verdict in verdicts
     ]
 
 
-def _publish(request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm) -> HttpResponse:
+def _publish_and_redirect(
+    request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm
+) -> HttpResponse:
+    """Publish or schedule the item and redirect to its page, with an undo where it was scheduled.
+
+    Raises the error of the decision where it failed.
+    """
     if not form_recovery.is_first_sending(request):
         return redirect(place.address("item_page", gen=row.pk))
     version = version_in(request.POST)
-    given = bulk_review.BulkReviewInput(place.workspace, by=place.user.email, now=utc_now(), wish=form.wish())
-    (done,) = bulk_review.decide(
-        bulk_review.PUBLISH, [(row, row.version if version is None else version)], given
+    review_input = bulk_review.BulkReviewInput(
+        place.workspace, by=place.user.email, now=utc_now(), wish=form.wish()
     )
-    if done.error is not None or done.former is None:
+    (decided,) = bulk_review.decide(
+        bulk_review.PUBLISH, [(row, row.version if version is None else version)], review_input
+    )
+    if decided.error is not None or decided.former is None:
         form_recovery.allow_sending_again(request)
-        raise done.error or Overtaken()
-    promised = slot_times.publications_in(place.workspace, done.former)
-    waits = next_actions.waits_of(place, promised, now=utc_now())
+        raise decided.error or Overtaken()
+    publications = slot_times.publications_in(place.workspace, decided.former)
+    waits = next_actions.waits_of(place, publications, now=utc_now())
     for line in waits.lines:
         messages.warning(request, line)
     if form.cleaned_data["when"] == NOW:
-        names = ", ".join(one.outlet.name for one in promised if one.pk not in waits.publications)
+        names = ", ".join(
+            publication.outlet.name
+            for publication in publications
+            if publication.pk not in waits.publications
+        )
         if names:
             messages.success(request, _("Publishing to %(outlets)s.") % {"outlets": names})
         return redirect(place.address("item_page", gen=row.pk))
-    said = slot_times.scheduled_sentence(promised, place.workspace.timezone)
+    message = slot_times.scheduled_sentence(publications, place.workspace.timezone)
     clock = form.cleaned_data.get("clock")
     if clock is not None:
-        said = f"{said} {shift_of(clock)}".rstrip()
-    offer_undo_of(request, place, said, done)
+        message = f"{message} {shift_of(clock)}".rstrip()
+    offer_undo_of(request, place, message, decided)
     return redirect(place.address("item_page", gen=row.pk))

@@ -1,4 +1,4 @@
-"""Letting an item come back by itself: how often, when next, what came of it, and why it stopped."""
+"""Pages that let an item repeat: how often, when next, what came of it, and why it stopped."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem
 
-_DAYS: Final = 30
-"""What the form begins with."""
+_INITIAL_DAYS: Final = 30
+"""Days between repetitions that the form begins with."""
 
 
 class RecurringForm(VersionedForm):
+    """How often an item repeats, and at what time of the day."""
+
     every_days = forms.IntegerField(
         label=gettext_lazy("Repeat every (days)"),
         min_value=1,
@@ -48,81 +50,85 @@ class RecurringForm(VersionedForm):
     )
 
     def values(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {"every_days": given["every_days"], "time": given["time"].strftime("%H:%M")}
+        """Return the values as `recurring.begin` and `recurring.change` take them."""
+        data = self.cleaned_data
+        return {"every_days": data["every_days"], "time": data["time"].strftime("%H:%M")}
 
 
 @page("edit")
 def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Lets it come back, or changes how often; each can be taken back."""
+    """Let the item repeat, or change how often; each has an undo."""
     row = find_item(place, gen)
-    there = Recurrence.objects.of(place.workspace).filter(item=row).first()
-    form = form_recovery.form_for(request, RecurringForm, initial=_initial(there))
+    recurrence = Recurrence.objects.of(place.workspace).filter(item=row).first()
+    form = form_recovery.form_for(request, RecurringForm, initial=_initial_values(recurrence))
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("item_page", gen=gen))
         newest = Recurrence.objects.of(place.workspace).filter(item=row)
         with report_errors(request, form, on_overtaken=lambda: form.take_newest(newest.get().version)):
-            _keep(request, place, row, there, form.values())
+            _save(request, place, row, recurrence, form.values())
             return redirect(place.address("item_page", gen=gen))
     context = {
         **item_head(place, row),
         "form": form,
-        "recurrence": there,
+        "recurrence": recurrence,
         "credits": eligible_formats.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/recurring.html", context)
 
 
-def _initial(there: Recurrence | None) -> dict[str, Any]:
-    if there is None:
-        return {"every_days": _DAYS, "time": TIME}
-    return {"every_days": there.every_days, "time": there.time, "version": there.version}
+def _initial_values(recurrence: Recurrence | None) -> dict[str, Any]:
+    """Return the form's first values: those of the recurrence, or the default ones."""
+    if recurrence is None:
+        return {"every_days": _INITIAL_DAYS, "time": TIME}
+    return {"every_days": recurrence.every_days, "time": recurrence.time, "version": recurrence.version}
 
 
-def _keep(
+def _save(
     request: HttpRequest,
     place: Place,
     item: GeneratedItem,
-    there: Recurrence | None,
-    given: Mapping[str, Any],
+    recurrence: Recurrence | None,
+    values: Mapping[str, Any],
 ) -> None:
+    """Begin the repeat, or change the one that is active, and offer an undo."""
     now, by = utc_now(), place.user.email
-    if there is None or there.status == RecurrenceStatus.STOPPED:
-        made = recurring.begin(item, **given, by=by, now=now)
-        fields = {"version": str(made.version)}
-        offer_undo(request, _said(made), place.address("item_recurring_stop", gen=item.pk), fields)
+    if recurrence is None or recurrence.status == RecurrenceStatus.STOPPED:
+        begun = recurring.begin(item, **values, by=by, now=now)
+        fields = {"version": str(begun.version)}
+        offer_undo(request, _saved_message(begun), place.address("item_recurring_stop", gen=item.pk), fields)
         return
-    former = {"every_days": str(there.every_days), "time": there.time}
-    expected = version_in(request.POST)
-    changed = recurring.change(there, given, by=by, now=now, expected_version=expected)
+    former = {"every_days": str(recurrence.every_days), "time": recurrence.time}
+    expected_version = version_in(request.POST)
+    changed = recurring.change(recurrence, values, by=by, now=now, expected_version=expected_version)
     fields = {**former, "version": str(changed.version)}
-    offer_undo(request, _said(changed), place.address("item_recurring", gen=item.pk), fields)
+    offer_undo(request, _saved_message(changed), place.address("item_recurring", gen=item.pk), fields)
 
 
-def _said(row: Recurrence) -> str:
-    return ngettext("Repeats every day.", "Repeats every %(days)d days.", row.every_days) % {
-        "days": row.every_days
+def _saved_message(recurrence: Recurrence) -> str:
+    """Return the message that says how often the item repeats."""
+    return ngettext("Repeats every day.", "Repeats every %(days)d days.", recurrence.every_days) % {
+        "days": recurrence.every_days
     }
 
 
 @page("edit", methods=("POST",))
 def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Stops it, and lets it go on with `on=yes`."""
-    item, is_on = find_item(place, gen), request.POST.get("on") == "yes"
+    """Stop the repeat; with `on=yes`, let it go on."""
+    item, is_resumed = find_item(place, gen), request.POST.get("on") == "yes"
     row = get_object_or_404(Recurrence.objects.of(place.workspace), item=item)
     with report_errors(request):
         changed = recurring.change(
             row,
-            {"status": "active" if is_on else "stopped"},
+            {"status": "active" if is_resumed else "stopped"},
             by=place.user.email,
             now=utc_now(),
             expected_version=version_in(request.POST),
         )
-        if is_on:
-            messages.success(request, _said(changed))
+        if is_resumed:
+            messages.success(request, _saved_message(changed))
         else:
-            said = _("Repeat stopped.")
+            message = _("Repeat stopped.")
             fields = {"on": "yes", "version": str(changed.version)}
-            offer_undo(request, said, place.address("item_recurring_stop", gen=gen), fields)
+            offer_undo(request, message, place.address("item_recurring_stop", gen=gen), fields)
     return redirect(place.address("item_page", gen=gen))

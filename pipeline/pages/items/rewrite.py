@@ -1,4 +1,6 @@
-"""An item's words rewritten in place, from its own page or its review card: asked for, watched, cancelled, taken back."""
+"""Views that rewrite an item's text in place, from its page
+or its review card: request, watch, cancel and undo it.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 REVIEW: Final = "review"
-"""What `back` says where a person came from the review card."""
+"""The value of `back` where a person came from the review card."""
 
 
 class RewriteForm(VersionedForm):
-    """A wish of one word, with instructions or in place of them; `back` and `query` say where it was asked."""
+    """A wish such as shorter, with instructions or replaced
+    by them; `back` and `query` say where it was made.
+    """
 
     wish = forms.ChoiceField(
         label=gettext_lazy("Change"),
@@ -58,13 +62,16 @@ class RewriteForm(VersionedForm):
 
 @page("edit")
 def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Shows the price, or what is missing; while it works, the button that cancels it. A double click asks once."""
+    """Request a rewrite; a double click requests one only.
+
+    The page shows the price or what is missing, and while the rewrite runs the button that cancels it.
+    """
     row = find_item(place, gen)
-    asked = {name: request.GET.get(name, "") for name in ("back", "query")}
-    form = form_recovery.form_for(request, RewriteForm, initial={"version": row.version, **asked})
+    origin = {name: request.GET.get(name, "") for name in ("back", "query")}
+    form = form_recovery.form_for(request, RewriteForm, initial={"version": row.version, **origin})
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
-            return redirect(_address(request, place, gen))
+            return redirect(_return_address(request, place, gen))
         newest = find_item(place, gen).version
         with report_errors(request, form, on_overtaken=lambda: form.take_newest(newest)):
             rewrites.request(
@@ -76,7 +83,7 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
                 now=utc_now(),
                 expected_version=version_in(request.POST),
             )
-            return redirect(_address(request, place, gen))
+            return redirect(_return_address(request, place, gen))
     standing = rewrites.standing_of(row)
     context = {
         **item_head(place, row),
@@ -91,26 +98,28 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def item_rewrite_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Cancel a rewrite that is under way."""
     row = find_item(place, gen)
     with report_errors(request):
         rewrites.cancel(row, now=utc_now())
         messages.success(request, _("Rewrite cancelled. You weren't charged."))
-    return redirect(_address(request, place, gen))
+    return redirect(_return_address(request, place, gen))
 
 
 @page("edit", methods=("POST",))
 def item_rewrite_undo(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
+    """Bring back the text from before the rewrite."""
     row = find_item(place, gen)
     with report_errors(request):
         rewrites.undo_rewrite(
             row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST)
         )
         messages.success(request, _("Undone. The former text is back."))
-    return redirect(_address(request, place, gen))
+    return redirect(_return_address(request, place, gen))
 
 
-def _address(request: HttpRequest, place: Place, gen: UUID) -> str:
-    """Where the person was: the item's own page, or its card with the same filters."""
+def _return_address(request: HttpRequest, place: Place, gen: UUID) -> str:
+    """Return where the person was: the item's own page, or its card with the same filters."""
     if request.POST.get("back") != REVIEW:
         return place.address("item_page", gen=gen)
     query = QueryDict(filters_in(QueryDict(request.POST.get("query", ""))), mutable=True)

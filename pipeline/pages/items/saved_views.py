@@ -1,4 +1,6 @@
-"""Saved views of the list of items: shown above it, saved, renamed, deleted and taken back."""
+"""Views for the saved filters of the list of items: show
+them above it, save, rename, delete and restore them.
+"""
 
 from __future__ import annotations
 
@@ -24,49 +26,53 @@ if TYPE_CHECKING:
 
 
 def filters_of(form: ItemFilter) -> dict[str, str]:
-    """What is chosen; nothing of a filter that isn't understood."""
+    """Return the chosen filters; none where a filter isn't understood."""
     return {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
 
 
 def views_context(place: Place, form: ItemFilter) -> dict[str, Any]:
-    """The views in order of their names, and which of them is shown. One statement."""
+    """Return the saved views in order of their names, and the one that is shown now. One statement."""
     filters = filters_of(form)
     rows = list(SavedView.objects.of(place.workspace).order_by("name"))
     return {
-        "views": [{"view": one, "query": urlencode(one.filters)} for one in rows],
-        "current": next((one for one in rows if one.filters == filters), None),
+        "views": [{"view": view, "query": urlencode(view.filters)} for view in rows],
+        "current": next((view for view in rows if view.filters == filters), None),
         "filters": urlencode(filters),
     }
 
 
-def _list(place: Place, filters: Mapping[str, str]) -> HttpResponse:
+def _redirect_to_list(place: Place, filters: Mapping[str, str]) -> HttpResponse:
+    """Redirect to the list of items, narrowed by the filters."""
     return redirect(f"{place.address('items_page')}?{urlencode(filters)}")
 
 
 @page("edit", methods=("POST",))
 def item_view_save(request: HttpRequest, place: Place) -> HttpResponse:
+    """Save the filters as a view; a deleted view is restored by this too."""
     form = ItemFilter(QueryDict(request.POST.get("filters", "")), workspace=place.workspace)
     filters = filters_of(form)
     with report_errors(request):
         view = saved_views.create(place.workspace, request.POST.get("name", ""), filters)
         messages.success(request, _("%(name)s saved.") % {"name": view.name})
-    return _list(place, filters)
+    return _redirect_to_list(place, filters)
 
 
 @page("edit", methods=("POST",))
 def item_view_rename(request: HttpRequest, place: Place, viw: UUID) -> HttpResponse:
+    """Rename a saved view."""
     view = get_object_or_404(SavedView.objects.of(place.workspace), pk=viw)
     with report_errors(request):
         saved_views.rename(view, request.POST.get("name", ""))
         messages.success(request, _("Renamed to %(name)s.") % {"name": view.name})
-    return _list(place, view.filters)
+    return _redirect_to_list(place, view.filters)
 
 
 @page("edit", methods=("POST",))
 def item_view_delete(request: HttpRequest, place: Place, viw: UUID) -> HttpResponse:
+    """Delete a saved view, with an undo."""
     view = get_object_or_404(SavedView.objects.of(place.workspace), pk=viw)
     saved_views.delete(view)
     fields = {"name": view.name, "filters": urlencode(view.filters)}
-    said = _("%(name)s deleted.") % {"name": view.name}
-    offer_undo(request, said, place.address("item_view_save"), fields)
-    return _list(place, view.filters)
+    message = _("%(name)s deleted.") % {"name": view.name}
+    offer_undo(request, message, place.address("item_view_save"), fields)
+    return _redirect_to_list(place, view.filters)

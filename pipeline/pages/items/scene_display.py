@@ -1,4 +1,6 @@
-"""Builds what the storyboard's page shows of each scene: a frame, when it is shown in seconds, and what is written on it."""
+"""Builds what the storyboard's page shows of each scene: a
+frame, when it is shown in seconds, and what is written on it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SceneSeen:
-    """One scene as people see it; `picture` is the address of its frame, empty where there is none."""
+    """A scene as people see it; `start` and `end` are in seconds.
+
+    `picture` is the address of its frame, empty where there
+    is none. `texts` are label and text of each overlay.
+    """
 
     number: int
     start: float
@@ -30,30 +36,34 @@ class SceneSeen:
 
     @property
     def seconds(self) -> float:
+        """How long the scene is shown."""
         return round(self.end - self.start, 2)
 
 
 def scenes_of(kept: StoredStoryboard) -> list[SceneSeen]:
+    """Return the scenes of a stored storyboard in their order."""
     board = kept.board
     texts = storyboard_edits.editable_texts(board)
-    found = []
-    for place, scene in enumerate(board.scenes):
-        frame = kept.frames[place] if place < len(kept.frames) else None
-        cards = [card for card in board.captions if storyboard_edits.scene_at(board, card.start) == place]
-        found.append(
+    scenes = []
+    for index, scene in enumerate(board.scenes):
+        frame = kept.frames[index] if index < len(kept.frames) else None
+        caption_cards = [
+            card for card in board.captions if storyboard_edits.scene_at(board, card.start) == index
+        ]
+        scenes.append(
             SceneSeen(
-                number=place + 1,
+                number=index + 1,
                 start=scene.start,
                 end=scene.end,
                 picture=f"/media/{frame.secret}/{frame.name}" if frame else "",
                 width=(frame.width if frame else None) or board.width,
                 height=(frame.height if frame else None) or board.height,
                 texts=[
-                    (scene_name(one.name), storyboard_edits.normalize_text(one.words))
-                    for one in texts
-                    if one.scene == place
+                    (scene_name(text.name), storyboard_edits.normalize_text(text.words))
+                    for text in texts
+                    if text.scene == index
                 ],
-                captions=join_words(word.t for card in cards for word in card.words),
+                captions=join_words(word.t for card in caption_cards for word in card.words),
             )
         )
-    return found
+    return scenes

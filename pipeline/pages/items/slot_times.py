@@ -1,4 +1,4 @@
-"""The times of slots in words: the next free one of each outlet, and those that an item was scheduled for."""
+"""Formats the times of slots: the next free one of each outlet, and those that an item was scheduled for."""
 
 from __future__ import annotations
 
@@ -21,48 +21,58 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem, Outlet
 
 NAMED_MOST: Final = 4
-"""Outlets whose next slot a label names; each is a statement."""
+"""The most outlets whose next slot a label names; each costs a statement."""
 
 
 def short_time(moment: datetime, zone: str) -> str:
-    """`30 Nov, 09:00`."""
+    """Return the moment on the clocks of the zone, such as `30 Nov, 09:00`."""
     local = moment.astimezone(ZoneInfo(zone))
     return f"{local.day} {local:%b, %H:%M}"
 
 
 def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime) -> str:
-    """Of one outlet the time alone, of several each with its name; empty where none has a free slot."""
+    """Return the next free slots in words: of one outlet the time alone, of several each with its name.
+
+    Empty where none has a free slot.
+    """
     standing = {
         row.outlet_id: row for row in Publication.objects.of(item.workspace).standing().filter(item=item)
     }
     zone = item.workspace.timezone
-    named = []
+    named_times = []
     for outlet in outlets[:NAMED_MOST]:
         queue = publish.publish_queue_of(outlet, item.workspace)
         slot = next_free_slot(outlet, queue, after=now, own=standing.get(outlet.pk))
         if slot is not None:
-            named.append((outlet.name, short_time(slot.moment, zone)))
+            named_times.append((outlet.name, short_time(slot.moment, zone)))
     if len(outlets) == 1:
-        return "".join(time for _name, time in named)
-    return "; ".join(f"{name}: {time}" for name, time in named)
+        return "".join(time for _name, time in named_times)
+    return "; ".join(f"{name}: {time}" for name, time in named_times)
 
 
 def publications_in(workspace: Workspace, *formers: Mapping[str, Any]) -> list[Publication]:
-    """Those that decisions scheduled, in their order, with outlet, item, queue and workspace; empty where there are none."""
-    names = [name for former in formers for key in ("made", "stood") for name in former.get(key, ())]
-    keys = [key for name in names if (key := decode("pub", name)) is not None]
+    """Return the publications that decisions scheduled, in their order; empty where there are none.
+
+    They come with outlet, item, queue and workspace.
+    """
+    public_ids = [
+        public_id for former in formers for key in ("made", "stood") for public_id in former.get(key, ())
+    ]
+    keys = [key for public_id in public_ids if (key := decode("pub", public_id)) is not None]
     return with_obstacles(workspace, keys) if keys else []
 
 
 def with_obstacles(workspace: Workspace, keys: Sequence[UUID]) -> list[Publication]:
-    """The publications with all that tells what stands in their way: outlet, item, queue and workspace."""
+    """Return the publications with all that tells what keeps
+    them from being sent: outlet, item, queue and workspace.
+    """
     rows = Publication.objects.of(workspace).filter(pk__in=keys)
     rows = rows.select_related("outlet", "item", "queue", "workspace").defer("workspace__model_key")
     return list(rows.order_by("id"))
 
 
 def scheduled_sentence(rows: Sequence[Publication], zone: str) -> str:
-    """Each time once, with the outlets that publish then."""
+    """Return a sentence that names each time once, with the outlets that publish then."""
     by_time: dict[str, list[str]] = {}
     for row in rows:
         if row.due_at is not None:

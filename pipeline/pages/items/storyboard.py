@@ -1,4 +1,4 @@
-"""A film's storyboard by page: its scenes with what stands on them, and what somebody makes of them."""
+"""Page that edits a film's storyboard: its scenes, with the text on them and how they are ordered."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ if TYPE_CHECKING:
 
 @page("edit")
 def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Who was overtaken keeps what they typed, and may save it over what there is now."""
+    """Edit the storyboard; a person who was overtaken keeps
+    what they typed, and may save it over the newest one.
+    """
     row = find_item(place, gen)
-    kept = storyboards.stored_storyboard(row)
-    if kept is None:
+    stored = storyboards.stored_storyboard(row)
+    if stored is None:
         messages.info(request, _("This item has no editable storyboard."))
         return redirect(place.address("item_page", gen=gen))
-    form = form_recovery.form_for(request, StoryboardForm, board=kept.board, version=row.version)
+    form = form_recovery.form_for(request, StoryboardForm, board=stored.board, version=row.version)
     overtaken = ""
     if request.method == "POST" and form.is_valid() and form.board() is not None:
         try:
@@ -47,8 +49,8 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         except Overtaken:
             row = find_item(place, gen)
             overtaken = display.overtaken_by(row, place.user.email)
-            kept = storyboards.stored_storyboard(row) or kept
-            form = StoryboardForm(form.data, board=kept.board, version=row.version)
+            stored = storyboards.stored_storyboard(row) or stored
+            form = StoryboardForm(form.data, board=stored.board, version=row.version)
             form.merge_with_newest()
         except AppError as error:
             show_at_fields(form, error)
@@ -56,21 +58,27 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fixed": storyboard_rearrange.fixed_scenes_reason(kept.board),
-        "scenes": form.scenes(scenes_of(kept)),
-        "duration": kept.board.duration,
+        "fixed": storyboard_rearrange.fixed_scenes_reason(stored.board),
+        "scenes": form.scenes(scenes_of(stored)),
+        "duration": stored.board.duration,
     }
     return render(request, "pages/items/storyboard.html", context)
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: StoryboardForm) -> HttpResponse:
-    changed = form.board()
-    expected = version_in(request.POST)
-    if changed is None or expected is None:
+    """Save the storyboard and redirect to the item, whose video is rendered again.
+
+    Raises `Http404` without a storyboard or a version, and `Overtaken` where the version isn't the newest.
+    """
+    edited_board = form.board()
+    expected_version = version_in(request.POST)
+    if edited_board is None or expected_version is None:
         raise Http404
-    before = row.revision
-    edited = storyboards.edit(row, changed, by=place.user.email, now=utc_now(), expected_version=expected)
-    if edited.revision == before:
+    revision_before = row.revision
+    edited = storyboards.edit(
+        row, edited_board, by=place.user.email, now=utc_now(), expected_version=expected_version
+    )
+    if edited.revision == revision_before:
         messages.info(request, _("No changes."))
     else:
         messages.success(request, _("Saved. Rendering the video (free)."))

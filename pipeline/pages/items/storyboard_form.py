@@ -1,4 +1,4 @@
-"""The form of a storyboard: for each scene how long it is, where it stands, and what is written on it."""
+"""Form of a storyboard: for each scene its length, its place, and the text on it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
     from pipeline.render.video.storyboard_edits import SceneText
 
-_HIDDEN: Final = frozenset({"version", "began"})
-_CHARACTERS: Final = 500
-_LEFT_OUT: Final = "0"
-_PLACED: Final = re.compile(r"storyboard\.(scenes|overlays|captions)\[(\d+)\]")
+_HIDDEN_FIELDS: Final = frozenset({"version", "began"})
+_MAX_TEXT_CHARACTERS: Final = 500
+_REMOVED: Final = "0"
+"""The choice of a place that removes the scene."""
+_ERROR_PATH: Final = re.compile(r"storyboard\.(scenes|overlays|captions)\[(\d+)\]")
 
 
 @dataclass(frozen=True)
 class SceneFields:
-    """The fields of one scene, beside what it is now."""
+    """The fields of one scene, beside the scene as it is now."""
 
     seen: SceneSeen
     place: BoundField | None
@@ -42,198 +43,236 @@ class SceneFields:
 
 
 class StoryboardForm(VersionedForm):
-    """`board` is the storyboard as it is kept; `board()` what the form makes of it."""
+    """The form of one storyboard: `board` is the stored one, `board()` what the form makes of it."""
 
     began = forms.CharField(required=False, widget=forms.HiddenInput)
-    """What each field had in it when the form was opened."""
+    """What each field held when the form was opened, as JSON."""
 
     def __init__(self, *args: Any, board: Storyboard, version: int, **kwargs: Any) -> None:
         self._board = board
-        self._texts = {_name_of(board, one): one for one in storyboard_edits.editable_texts(board)}
+        self._texts = {_text_field_name(board, text): text for text in storyboard_edits.editable_texts(board)}
         self._order: list[int] = list(range(len(board.scenes)))
-        self._made: Storyboard | None = None
+        self._edited_board: Storyboard | None = None
         super().__init__(*args, **kwargs)
         if not storyboard_rearrange.fixed_scenes_reason(board):
-            self._add_scenes()
-        self._add_words()
+            self._add_scene_fields()
+        self._add_text_fields()
         self.initial["version"] = version
         self.initial["began"] = json.dumps(
-            {name: str(self.initial.get(name, "")) for name in self._written()}
+            {name: str(self.initial.get(name, "")) for name in self._editable_fields()}
         )
 
-    def _add_scenes(self) -> None:
+    def _add_scene_fields(self) -> None:
+        """Add the seconds of each scene and, where there are several, its place."""
         count = len(self._board.scenes)
-        for place, scene in enumerate(self._board.scenes):
-            self.fields[f"seconds_{place}"] = forms.FloatField(
+        for index, scene in enumerate(self._board.scenes):
+            self.fields[f"seconds_{index}"] = forms.FloatField(
                 label=_("Seconds"),
                 min_value=storyboard_rearrange.MIN_SCENE_SECONDS,
                 max_value=MAX_FILM_SECONDS,
                 widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
             )
-            self.initial[f"seconds_{place}"] = f"{scene.end - scene.start:.2f}".rstrip("0").rstrip(".")
+            self.initial[f"seconds_{index}"] = f"{scene.end - scene.start:.2f}".rstrip("0").rstrip(".")
             if count > 1:
                 numbers = [(str(number), str(number)) for number in range(1, count + 1)]
-                self.fields[f"place_{place}"] = forms.ChoiceField(
-                    label=_("Place"), choices=[*numbers, (_LEFT_OUT, _("Remove"))]
+                self.fields[f"place_{index}"] = forms.ChoiceField(
+                    label=_("Place"), choices=[*numbers, (_REMOVED, _("Remove"))]
                 )
-                self.initial[f"place_{place}"] = str(place + 1)
+                self.initial[f"place_{index}"] = str(index + 1)
 
-    def _add_words(self) -> None:
+    def _add_text_fields(self) -> None:
+        """Add a field for each text on the screen and for each caption."""
         for name, text in self._texts.items():
             self.fields[name] = forms.CharField(
                 label=scene_name(text.name) or _("Text"),
-                max_length=_CHARACTERS,
+                max_length=_MAX_TEXT_CHARACTERS,
                 widget=forms.Textarea(attrs={"rows": 2 if len(text.words) > 30 else 1}),
             )
             self.initial[name] = storyboard_edits.normalize_text(text.words)
-        for place, card in enumerate(self._board.captions):
-            self.fields[f"caption_{place}"] = forms.CharField(
-                label=_("Caption at %(second)s s") % {"second": f"{card.start:.1f}"}, max_length=_CHARACTERS
+        for index, card in enumerate(self._board.captions):
+            self.fields[f"caption_{index}"] = forms.CharField(
+                label=_("Caption at %(second)s s") % {"second": f"{card.start:.1f}"},
+                max_length=_MAX_TEXT_CHARACTERS,
             )
-            self.initial[f"caption_{place}"] = join_words(word.t for word in card.words)
+            self.initial[f"caption_{index}"] = join_words(word.t for word in card.words)
 
-    def _written(self) -> list[str]:
-        return [name for name in self.fields if name not in _HIDDEN]
+    def _editable_fields(self) -> list[str]:
+        return [name for name in self.fields if name not in _HIDDEN_FIELDS]
 
     def scenes(self, seen: Sequence[SceneSeen]) -> list[SceneFields]:
-        """As the page shows them: each with its fields."""
+        """Return the scenes as the page shows them, each with its fields."""
         board = self._board
-        found = []
-        for place, one in enumerate(seen):
-            words = [self[name] for name, text in self._texts.items() if text.scene == place]
+        scene_fields = []
+        for index, scene_seen in enumerate(seen):
+            words = [self[name] for name, text in self._texts.items() if text.scene == index]
             words += [
                 self[f"caption_{number}"]
                 for number, card in enumerate(board.captions)
-                if storyboard_edits.scene_at(board, card.start) == place
+                if storyboard_edits.scene_at(board, card.start) == index
             ]
-            found.append(
-                SceneFields(one, self._field(f"place_{place}"), self._field(f"seconds_{place}"), words)
+            scene_fields.append(
+                SceneFields(
+                    scene_seen,
+                    self._field_if_any(f"place_{index}"),
+                    self._field_if_any(f"seconds_{index}"),
+                    words,
+                )
             )
-        return found
+        return scene_fields
 
-    def _field(self, name: str) -> BoundField | None:
+    def _field_if_any(self, name: str) -> BoundField | None:
         return self[name] if name in self.fields else None
 
     @property
     def homeless(self) -> Iterator[str]:
-        """What was typed in fields that are no more, because somebody has changed the scenes meanwhile."""
-        began = _read(self.data.get("began", "")) if self.is_bound else {}
+        """Yield what was typed in fields that no longer exist,
+        because somebody has changed the scenes meanwhile.
+        """
+        opened_values = _parse_values(self.data.get("began", "")) if self.is_bound else {}
         for name in self.data if self.is_bound else ():
             is_words = name.startswith(("text_", "caption_")) and name not in self.fields
-            if is_words and self.data[name] != began.get(name):
+            if is_words and self.data[name] != opened_values.get(name):
                 yield self.data[name]
 
     def merge_with_newest(self) -> None:
-        """Of a form that was overtaken: what was typed stays, and every other field has what it says now."""
-        sent: Any = self.data
-        again = sent.copy()
-        began = _read(again.get("began", ""))
-        for name in self._written():
-            if name not in again or again[name] == began.get(name):
-                again[name] = str(self.initial.get(name, ""))
-        again["version"] = str(self.initial["version"])
-        again["began"] = self.initial["began"]
-        self.data = again
+        """Update a form that was overtaken: typed text stays, and every other field gets its newest value."""
+        posted: Any = self.data
+        merged = posted.copy()
+        opened_values = _parse_values(merged.get("began", ""))
+        for name in self._editable_fields():
+            if name not in merged or merged[name] == opened_values.get(name):
+                merged[name] = str(self.initial.get(name, ""))
+        merged["version"] = str(self.initial["version"])
+        merged["began"] = self.initial["began"]
+        self.data = merged
 
     def board(self) -> Storyboard | None:
-        """The storyboard as the form says; None where that can't be, and then it is said at the fields."""
-        if self._made is None and not self.errors:
-            self._made = self._make()
-        return self._made
+        """Return the storyboard as the form describes it;
+        None where that can't be, and then the fields say why.
+        """
+        if self._edited_board is None and not self.errors:
+            self._edited_board = self._apply_edits()
+        return self._edited_board
 
-    def _make(self) -> Storyboard | None:
-        made = self._board
-        # From the last one: what is laid out anew may take more overlays, or fewer.
+    def _apply_edits(self) -> Storyboard | None:
+        """Return the storyboard with all edits; None where
+        one of them can't be, which is said at its field.
+        """
+        board = self._board
+        # From the last text to the first: a text that is laid out again may take more overlays, or fewer.
         for name, text in reversed(self._texts.items()):
             words = self.cleaned_data[name]
             if storyboard_edits.normalize_text(words) != storyboard_edits.normalize_text(text.words):
-                made = self._tried(
+                board = self._try_edit(
                     name,
-                    lambda made=made, text=text, words=words: storyboard_edits.replace_text(
-                        made, text, words
+                    lambda board=board, text=text, words=words: storyboard_edits.replace_text(
+                        board, text, words
                     ),
                 )
-        for place in range(len(self._board.captions)):
-            name = f"caption_{place}"
+        for index in range(len(self._board.captions)):
+            name = f"caption_{index}"
             if name in self.changed_data:
                 words = self.cleaned_data[name]
-                made = self._tried(
+                board = self._try_edit(
                     name,
-                    lambda made=made, place=place, words=words: storyboard_edits.replace_caption(
-                        made, place, words
+                    lambda board=board, index=index, words=words: storyboard_edits.replace_caption(
+                        board, index, words
                     ),
                 )
         if self.errors:
             return None
-        self._order = self._ordered()
+        self._order = self._read_scene_order()
         seconds = {
-            place: self.cleaned_data[f"seconds_{place}"]
-            for place in range(len(made.scenes))
-            if f"seconds_{place}" in self.changed_data
+            index: self.cleaned_data[f"seconds_{index}"]
+            for index in range(len(board.scenes))
+            if f"seconds_{index}" in self.changed_data
         }
         try:
-            return storyboard_rearrange.rearrange(made, self._order, seconds)
+            return storyboard_rearrange.rearrange(board, self._order, seconds)
         except storyboard_edits.Unfit as unfit:
             self.add_error(f"seconds_{unfit.place[1:]}" if unfit.place else None, unfit.message)
             return None
 
-    def _tried(self, name: str, change: Any) -> Storyboard:
-        """What can't be done is told where it was typed, and the rest is tried all the same."""
+    def _try_edit(self, name: str, change: Any) -> Storyboard:
+        """Return the storyboard with one edit.
+
+        An edit that can't be made is reported at its field and gives
+        the stored storyboard; the others are tried all the same.
+        """
         try:
-            made: Storyboard = change()
+            board: Storyboard = change()
         except storyboard_edits.Unfit as unfit:
             self.add_error(name, unfit.message)
             return self._board
-        return made
+        return board
 
-    def _ordered(self) -> list[int]:
-        """The scenes in their order: one that moves up comes before the one that is there, one that moves down after."""
-        wanted: list[tuple[float, int]] = []
-        for place in range(len(self._board.scenes)):
-            number = self.cleaned_data.get(f"place_{place}", str(place + 1))
-            if number != _LEFT_OUT:
-                at = int(number)
-                wanted.append((at + (0.5 if at > place + 1 else -0.5 if at < place + 1 else 0.0), place))
-        return [place for _at, place in sorted(wanted)]
+    def _read_scene_order(self) -> list[int]:
+        """Return the scenes in their new order, by their former places.
+
+        A scene that moves up comes before the one that is there, one that moves down after it.
+        """
+        ranked: list[tuple[float, int]] = []
+        for index in range(len(self._board.scenes)):
+            number = self.cleaned_data.get(f"place_{index}", str(index + 1))
+            if number != _REMOVED:
+                new_place = int(number)
+                ranked.append(
+                    (
+                        new_place
+                        + (0.5 if new_place > index + 1 else -0.5 if new_place < index + 1 else 0.0),
+                        index,
+                    )
+                )
+        return [index for _rank, index in sorted(ranked)]
 
     def field_of(self, path: str) -> str | None:
-        """The scene, the words or the caption that a fault is of."""
-        found = _PLACED.match(path)
-        if found is None or self._made is None:
+        """Return the name of the field that an error's path belongs to: of a scene, a text or a caption."""
+        match = _ERROR_PATH.match(path)
+        if match is None or self._edited_board is None:
             return None
-        kind, number = found[1], int(found[2])
+        kind, number = match[1], int(match[2])
         if kind == "scenes" and number < len(self._order):
             return f"seconds_{self._order[number]}"
         if kind == "captions":
             return f"caption_{number}"
-        return self._text_at(number) if kind == "overlays" else None
+        return self._overlay_field_name(number) if kind == "overlays" else None
 
-    def _text_at(self, number: int) -> str | None:
-        made = self._made
-        shown = (
-            [one for one in storyboard_edits.editable_texts(made) if number in one.overlays] if made else []
+    def _overlay_field_name(self, number: int) -> str | None:
+        """Return the name of the field whose text an overlay of the edited storyboard shows."""
+        board = self._edited_board
+        overlay_texts = (
+            [
+                overlay_text
+                for overlay_text in storyboard_edits.editable_texts(board)
+                if number in overlay_text.overlays
+            ]
+            if board
+            else []
         )
-        for one in shown:
-            scene = self._order[one.scene]
+        for overlay_text in overlay_texts:
+            scene = self._order[overlay_text.scene]
             for name, text in self._texts.items():
-                if (text.name, text.scene) == (one.name, scene):
+                if (text.name, text.scene) == (overlay_text.name, scene):
                     return name
         return None
 
 
-def _name_of(board: Storyboard, text: SceneText) -> str:
-    """The scene, and which of its texts: the same after an edit of words."""
-    before = [
-        one
-        for one in storyboard_edits.editable_texts(board)
-        if one.scene == text.scene and one.overlays < text.overlays
+def _text_field_name(board: Storyboard, text: SceneText) -> str:
+    """Return the name of a text's field: its scene, and its
+    number there. It stays the same when the text is edited.
+    """
+    texts_before = [
+        other
+        for other in storyboard_edits.editable_texts(board)
+        if other.scene == text.scene and other.overlays < text.overlays
     ]
-    return f"text_{text.scene}_{len(before)}"
+    return f"text_{text.scene}_{len(texts_before)}"
 
 
-def _read(sums: str) -> Mapping[str, str]:
+def _parse_values(text: str) -> Mapping[str, str]:
+    """Return the values that a browser sent; empty where they aren't what the form held."""
     try:
-        found = json.loads(sums)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}
