@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 _ADDRESS_ATTRIBUTES: Final = ("xmlurl", "url", "htmlurl")
-"""Attributes of an outline that hold an address, the best first: those of OPML 2.0, and others that readers write."""
+"""Attributes of an outline that hold an address, best first: those of OPML 2.0, and what readers write."""
 _NAME_ATTRIBUTES: Final = ("title", "text")
 _YOUTUBE_PATHS: Final = {
     "handle": "{}",
@@ -116,7 +116,7 @@ def _strip_unprintable(text: str) -> str:
 
 
 def _addresses_of(source: Source) -> list[str]:
-    """Return the addresses in a source's settings, as a browser takes them; none for pushes and brand lanes."""
+    """Return the addresses in a source's settings as a browser takes them; none of pushes or brand lanes."""
     config: Mapping[str, Any] = source.config
     if source.type == "youtube":
         return [

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class PlannedSource:
     """What a line would become.
 
-    `source` is the row that would be stored, None where the workspace has that source already, or the line is refused
-    for the reason in `refusal`. `number` counts the lines from 1.
+    `source` is the row that would be stored, None where the workspace has that source already, or the line is
+    refused for the reason in `refusal`. `number` counts the lines from 1.
     """
 
     number: int
@@ -41,7 +41,7 @@ class PlannedSource:
 
 @dataclass
 class Registered:
-    """What became of a list: sources `added`, a count of those already `known`, and lines `refused` with the reason."""
+    """What became of a list; `known` counts sources that existed, `refused` holds lines with the reason."""
 
     added: list[UUID] = field(default_factory=list)
     known: int = 0

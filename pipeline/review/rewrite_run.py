@@ -1,6 +1,7 @@
-"""The task of a rewrite: it asks a model, stores the answer, and saves words, cost and end in one transaction.
+"""The task of a rewrite: it asks a model, stores the answer, and saves what came of it.
 
-Whatever stops it leaves the words as they were and returns the credits.
+The words, their cost and the end of the run are saved in one transaction. Whatever stops it leaves the words
+as they were and returns the credits.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def _updated_generator(row: GeneratedItem, usage: Usage, credit_count: int) -> d
 
 
 def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
-    """Raise `Refused` where the item was edited meanwhile, which takes precedence, or may not be edited any more."""
+    """Raise `Refused` where the item was edited meanwhile, which wins, or may not be edited any more."""
     if item.deleted_at is not None:
         raise Refused(_("It was deleted."), code="deleted")
     if item.revision != run.answers[REWRITE]["revision"]:
@@ -168,7 +169,7 @@ def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
 
 
 def _refuse_draft(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial) -> None:
-    """Raise `Refused` for words that fail a check, are unchanged, or are no shorter where that was the wish."""
+    """Raise `Refused` for words that fail a check, are unchanged, or no shorter where that was the wish."""
     faults = [check.message for check in material.judge(draft) if check.outcome == "failed"]
     if faults:
         message = _("What the model wrote didn't pass the checks: %(faults)s") % {"faults": " ".join(faults)}

@@ -1,4 +1,7 @@
-"""Requests, cancels and undoes rewrites of an item by a model, each its next revision, and says how the newest stands."""
+"""Requests, cancels and undoes rewrites of an item by a model, and says how the newest one stands.
+
+A rewrite becomes the item's next revision.
+"""
 
 from __future__ import annotations
 
@@ -85,9 +88,9 @@ def request(
 ) -> Generation:
     """Queue a rewrite of the item as `wish` and `hint` say; with the wish `OWN`, as the hint alone says.
 
-    Reserves its credits. Raises `Invalid` where nothing says what should change, `Conflict` where the item can't be
-    rewritten or is being rewritten already, `QuotaExceeded`, and `states.Overtaken` where the item's version isn't the
-    expected one.
+    Reserves its credits. Raises `Invalid` where nothing says what should change, `Conflict` where the item
+    can't be rewritten or is being rewritten already, `QuotaExceeded`, and `states.Overtaken` where the item's
+    version isn't the expected one.
     """
     instruction = " ".join(filter(None, (HINTS.get(wish, ""), collapse(strip_invisible(hint)))))
     if not instruction:
@@ -141,8 +144,8 @@ def undo_rewrite(
 ) -> GeneratedItem:
     """Restore the words before the rewrite as the newest revision, with their claims and their approval.
 
-    Raises `Conflict` where something was decided on the rewritten words since, and `states.Overtaken` as `request`
-    does.
+    Raises `Conflict` where something was decided on the rewritten words since, and `states.Overtaken` as
+    `request` does.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)

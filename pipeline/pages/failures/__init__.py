@@ -1,1 +1,1 @@
-"""The Problems page lists everything in a workspace that needs a person, with the reason and the act that clears it."""
+"""The Problems page lists what needs a person in a workspace, with the reason and the act that clears it."""

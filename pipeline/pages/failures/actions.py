@@ -40,8 +40,8 @@ _VERSION_DIGITS: Final = 9
 def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     """Do one act with the selected rows of the list.
 
-    The POST field `rows` holds ids with versions, as `pub_…:3`. The field `one` holds an act on a single row, as
-    `retry:pub_…:3`, and wins over `rows`.
+    The POST field `rows` holds ids with versions, as `pub_…:3`. The field `one` holds an act on a single row,
+    as `retry:pub_…:3`, and wins over `rows`.
     """
     act, _colon, single_row = request.POST.get("one", "").partition(":")
     form_data = request.POST.copy()
@@ -181,7 +181,7 @@ def _refusal_text(error: AppError) -> str:
 
 
 def _list_address(request: HttpRequest, place: Place, *, keeps_time: bool = False) -> str:
-    """Return the address of the list with the same filters and section; after a refusal, with the typed time too."""
+    """Return the address of the list with the same filters, section and, if `keeps_time`, the typed time."""
     query_data = QueryDict(request.POST.get("query", ""))
     query = QueryDict(filters_of(place, query_data)[1], mutable=True)
     if query_data.get("section") in SECTIONS:

@@ -1,4 +1,4 @@
-"""Builds the rows of the list of problems, as people read them: what each is, why it is listed, what clears it."""
+"""Builds the rows of the list of problems: what each is, why it is listed, and what clears it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from pipeline.publish.blockers import Blocker
 
 EXPLAINED: Final = 15
-"""Number of late publications whose causes are worked out, at a few statements each; the others link to their item."""
+"""Late publications whose causes are worked out, at a few statements each; others link to their item."""
 
 
 @dataclass(frozen=True)
 class FailureRow:
     """A row of the list of problems.
 
-    `token` names the row and its version for an act; it is empty where no act of this page helps. `acts` are the acts
-    that do, `at` is when it failed or was due, and `link` leads to its page.
+    `token` names the row and its version for an act; it is empty where no act of this page helps. `acts` are
+    the acts that do, `at` is when it failed or was due, and `link` leads to its page.
     """
 
     title: str
@@ -239,7 +239,7 @@ def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> Fa
 
 
 def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
-    """Build the rows of items that are still generated; each run says what it waits for, such as a cap or an answer."""
+    """Build the rows of items still in generation; the run says what it waits for, as a cap or an answer."""
     del now
     return [
         FailureRow(
@@ -349,7 +349,7 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
 
 
 def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[FailureRow]:
-    """Build the rows of stopped mailings; each is resumed on the page that shows how many have received it."""
+    """Build the rows of stopped mailings; each is resumed on the page that counts who has received it."""
     del now
     return [
         FailureRow(
@@ -370,7 +370,7 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
 
 
 def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[FailureRow]:
-    """Build the rows of failed deliveries; each is replayed on its own page, once its source was corrected."""
+    """Build the rows of failed deliveries; each is replayed on its own page once its source is corrected."""
     del now
     return [
         FailureRow(

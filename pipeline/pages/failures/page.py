@@ -23,7 +23,7 @@ _REFRESH_SECONDS: Final = 10
 
 @page("look", methods=("GET",))
 def failures(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show every section's first rows; the parameter `section` names one to show alone, with more of its rows."""
+    """Show each section's first rows; the parameter `section` names one to show alone, with more rows."""
     filter_form, query = filters_of(place, request.GET)
     section_name = request.GET.get("section", "")
     if section_name not in rows.SECTIONS:

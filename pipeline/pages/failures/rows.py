@@ -1,7 +1,7 @@
 """Finds what failed and what is late, by section of the list of problems.
 
-The number of statements is bounded: one for all counts, one for each section, and a few for each of the first late
-publications, whose causes are worked out as the command `explain` does it.
+The number of statements is bounded: one for all counts, one for each section, and a few for each of the first
+late publications, whose causes are worked out as the command `explain` does it.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class FailureSection:
 class FailureList:
     """The definition of a section: how its rows are found, filtered, ordered and displayed.
 
-    `find` returns the query of all its rows, `causes` narrow it by a cause, `field` is the time that the filter
-    `since` compares, and `tell` builds the displayed rows. `said` is the line under its label.
+    `find` returns the query of all its rows, `causes` narrow it by a cause, `field` is the time that the
+    filter `since` compares, and `tell` builds the displayed rows. `said` is the line under its label.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class FailureList:
 def sections(
     place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime
 ) -> list[FailureSection]:
-    """Return the sections that have rows; only `alone` where it is named, with up to `MORE_ROWS` of its rows."""
+    """Return the sections that have rows; with `alone`, only that one, with up to `MORE_ROWS` rows."""
     queries_by_section = [
         (name, definition, rows)
         for name, definition, rows in _filtered_queries(place, narrowed, now)

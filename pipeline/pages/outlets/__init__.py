@@ -1,1 +1,1 @@
-"""Pages of outlets: the list with their health, one outlet with its settings, connecting and disconnecting."""
+"""Pages of outlets: the list with their health, one outlet and its settings, connecting, disconnecting."""

@@ -66,7 +66,7 @@ def takes(platform: Platform) -> str:
 
 @dataclass(frozen=True)
 class AccountNote:
-    """A note of the platform about an account; `name` and `value` are those of a DNS record to publish, if any."""
+    """A note of the platform about an account; `name` and `value` are of a DNS record to publish, if any."""
 
     said: str
     name: str = ""

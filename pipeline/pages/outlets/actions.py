@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @page("edit", methods=("POST",))
 def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Switch the outlet off, or on with `on=yes`; redirect to the list where the form has the field `list`."""
+    """Switch the outlet off, or on with `on=yes`; redirect to the list if the form has the field `list`."""
     outlet = find_outlet(place, out)
     is_on = request.POST.get("on") == "yes"
     by, now = place.user.email, utc_now()

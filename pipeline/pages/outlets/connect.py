@@ -116,14 +116,14 @@ def _redirect_connected(
 
 
 def oauth_address(place: Place, platform: Platform) -> str:
-    """Return the address that starts a log-in at the platform; empty where no app is registered for it here."""
+    """Return the address that starts a log-in at the platform; empty if no app is registered for it here."""
     if not oauth_connect.is_registered(platform.kind):
         return ""
     return place.address("outlet_oauth_start", kind=platform.kind)
 
 
 def _find_connectable_platform(kind: str) -> Platform:
-    """Return the platform; raises `Http404` where there is none of this kind, or none that can be connected."""
+    """Return the platform; raises `Http404` where it is unknown or can't be connected."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

@@ -66,7 +66,7 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
 
 
 def _feed_context(outlet: Outlet) -> dict[str, Any]:
-    """Return the addresses of the workspace's own feed and of its page for people; empty for other outlets."""
+    """Return the addresses of the workspace's own feed and of its page for people; empty for others."""
     is_own = platform_of(outlet.platform).is_own_feed
     return {
         "feeds": feed_addresses(outlet.secret) if is_own else {},
@@ -130,7 +130,7 @@ def _queue_of(place: Place, outlet: Outlet) -> PublishQueue | None:
 
 
 def _web_address(profile: Mapping[str, Any]) -> str:
-    """Return the profile's address; empty unless it is an HTTP one, as a platform could name any other scheme."""
+    """Return the profile's address; empty unless it is http(s), as a platform could name any scheme."""
     address = str(profile.get("url") or "")
     return address if address.startswith(("https://", "http://")) else ""
 

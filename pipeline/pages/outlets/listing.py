@@ -1,4 +1,4 @@
-"""Views that list a workspace's outlets with their health, and the platforms on which one can be connected."""
+"""Views that list a workspace's outlets with their health, and the platforms that can be connected."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ CODE_CHARACTERS = 4096
 def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     """Begin a log-in and lead the person to the platform.
 
-    The answer is a page that refreshes to the platform instead of a redirect, because the CSP's `form-action` lets no
-    form lead to another site.
+    The answer is a page that refreshes to the platform instead of a redirect, because the CSP's `form-action`
+    lets no form lead to another site.
     """
     platform = _find_oauth_platform(kind)
     outlet_id = request.POST.get("outlet", "")
@@ -116,7 +116,7 @@ def _render_failure(
 
 
 def _find_oauth_platform(kind: str) -> Platform:
-    """Return the platform; raises `Http404` where there is none of this kind, or none with a log-in of its own."""
+    """Return the platform; raises `Http404` where it is unknown or has no log-in of its own."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

@@ -1,4 +1,4 @@
-"""Views that decide on one item or several, each in the version that the person saw, and undo the decisions."""
+"""Views that decide on one item or several, each in the version that the person saw, and undo that."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class DecideForm(WhenForm):
         self.fields["when"].required = False
 
     def given(self, place: Place, shown: Mapping[UUID, int]) -> bulk_review.BulkReviewInput:
-        """Return the input of `bulk_review`; `shown` are the versions of variants that were shown beside the items."""
+        """Return the input of `bulk_review`; `shown` are versions of variants shown beside the items."""
         now = utc_now()
         values = self.cleaned_data
         timing = self.timing()
@@ -84,8 +84,8 @@ class DecideForm(WhenForm):
 def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
     """Decide on the items in the POST field `items`.
 
-    The field holds ids with versions, such as `gen_…:3`, with commas between them. After a bar follow the other
-    variants among which these were chosen.
+    The field holds ids with versions, such as `gen_…:3`, with commas between them. After a bar follow the
+    other variants among which these were chosen.
     """
     form = DecideForm(request.POST, zone=place.workspace.timezone)
     versions, shown_beside = _parse_posted_items(request.POST)
@@ -112,7 +112,7 @@ def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
-    """Undo decisions. The POST field `undo` holds signed notes of the states before, with a space between them."""
+    """Undo decisions; the POST field `undo` holds signed notes of former states, separated by spaces."""
     restored_items, errors = undo_all(place, request.POST.get("undo", "").split())
     text = ngettext("Undone.", "%(count)d decisions undone.", len(restored_items)) % {
         "count": len(restored_items)
@@ -188,7 +188,7 @@ def note_of(place: Place, found: bulk_review.Decided) -> str:
 
 
 def _load_note(place: Place, note: str) -> tuple[UUID, dict[str, Any]] | None:
-    """Return a note's item id and former state; None for a note that is forged, too old or another workspace's."""
+    """Return a note's item id and former state; None if it is forged, too old or another workspace's."""
     try:
         payload = signing.loads(note, salt=_SALT, max_age=_UNDO_SECONDS)
     except signing.BadSignature:
@@ -305,7 +305,7 @@ _MESSAGES: Final[Mapping[str, tuple[Any, Any]]] = {
 def _describe_done(
     place: Place, form_data: Mapping[str, Any], decisions: Sequence[bulk_review.Decided]
 ) -> tuple[str, bool]:
-    """Return what was done in words, and False where something waits although it was asked to be published."""
+    """Return what was done in words, and False where something waits that was to be published."""
     if not decisions:
         return "", True
     if form_data["act"] != bulk_review.PUBLISH:

@@ -69,5 +69,5 @@ def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
 
 
 def _is_shown_once(item_preview: ItemPreview) -> bool:
-    """Return whether the item has a film, a sound or a storyboard, which is shown once and not for each outlet."""
+    """Return whether the item has a film, sound or storyboard, which is shown once, not for each outlet."""
     return item_preview.video is not None or item_preview.sound is not None or bool(item_preview.frames)

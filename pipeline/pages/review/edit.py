@@ -57,7 +57,10 @@ class CardForm(ItemEditForm):
 
     @property
     def pictures(self) -> Iterator[tuple[BoundField | None, BoundField, str, bool]]:
-        """Yield each file's position field (None where it can't move), alt text field, address, and if it is a picture."""
+        """Yield each file's position field, alt text field, address, and whether it is a picture.
+
+        The position field is None where the file can't move.
+        """
         for field, address, is_picture in self.alt_texts:
             asset = self.described[field.name]
             name = f"{_POSITION_PREFIX}{asset.pk.hex}"
@@ -87,7 +90,8 @@ class CardForm(ItemEditForm):
 def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Edit the item on its card.
 
-    If somebody else saved meanwhile, the form keeps what was typed, shows the newest words, and may be saved over them.
+    If somebody else saved meanwhile, the form keeps what was typed, shows the newest words, and may be saved
+    over them.
     """
     row = find_item(place, gen)
     form = form_recovery.form_for(request, CardForm, item=row, assets=files_of(place, row))

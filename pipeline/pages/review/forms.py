@@ -122,8 +122,8 @@ class QueueFilter(forms.Form):
 def _filter_by_checks(rows: QuerySet[GeneratedItem], outcome: str) -> QuerySet[GeneratedItem]:
     """Return the rows whose newest checks came to this.
 
-    Failures and warnings are few and found by their index; passed ones are many, so that the newest are found soon
-    without an index.
+    Failures and warnings are few and found by their index; passed ones are many, so that the newest are found
+    soon without an index.
     """
     rows = rows.filter(checks_revision=F("revision"))
     if outcome in _MATCHING_OUTCOMES:

@@ -61,7 +61,7 @@ def filters_in(given: QueryDict) -> str:
 
 @page("look", methods=("GET",))
 def review(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show the queue. The parameter `at` names the item on the card, `after` the story behind which the list begins."""
+    """Show the queue; `at` names the item on the card, `after` the story behind which the list begins."""
     review_query = review_query_in(place, request.GET)
     at, after = _key_in(request, "at"), _key_in(request, "after")
     found_stories, has_more = stories.stories(
@@ -107,8 +107,8 @@ def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     """Return as JSON which shown items have changed, and how many came in above the first.
 
-    The parameter `shown` holds ids with versions, as `gen_…:3`. The answer also has a fresh CSRF token, because a new
-    log-in changes it.
+    The parameter `shown` holds ids with versions, as `gen_…:3`. The answer also has a fresh CSRF token,
+    because a new log-in changes it.
     """
     review_query = review_query_in(place, request.GET)
     shown_versions = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])

@@ -1,4 +1,4 @@
-"""Previews an item on each outlet: its posts as sent, pictures cropped as in a timeline, a card of its link."""
+"""Previews an item on each outlet: its posts as sent, pictures cropped as in a timeline, its link's card."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ReviewPreview:
 def previews_of(
     item: GeneratedItem, look: preview.ItemPreview, *, now: datetime
 ) -> tuple[ReviewPreview, ...]:
-    """Return the previews for the item's default outlets; it must be loaded with its workspace and raw item."""
+    """Return the previews for the item's default outlets; it comes with its workspace and raw item."""
     return tuple(_preview_on_outlet(item, look, verdict) for verdict in outlet_fit.judged_of(item, now=now))
 
 
@@ -93,7 +93,7 @@ def _preview_on_outlet(
 
 
 def _link_card_of(item: GeneratedItem, parts: Sequence[str]) -> LinkCard | None:
-    """Return the card of the first link in the words; it has a headline only where it is the raw item's address."""
+    """Return the card of the first link in the words; only the raw item's own address has a headline."""
     url = next((link.url for part in parts for link in find_links(part) if link.has_scheme), None)
     if url is None:
         return None

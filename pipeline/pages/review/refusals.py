@@ -1,4 +1,4 @@
-"""Words refused decisions: what others have done meanwhile, and which of several items were refused and why."""
+"""Words refused decisions: what others have done meanwhile, which items were refused and why."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _name_items(items: Sequence[GeneratedItem]) -> str:
 
 
 def meanwhile(place: Place, item: GeneratedItem) -> str:
-    """Return what somebody else has done with the item meanwhile; the row is read anew, as the loaded one is from before."""
+    """Return what somebody has done with the item meanwhile; reads the row again, as `item` is outdated."""
     row = GeneratedItem.objects.of(place.workspace).filter(pk=item.pk, deleted_at=None).first()
     if row is None:
         return _("Deleted by someone else")

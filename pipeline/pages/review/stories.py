@@ -1,7 +1,7 @@
 """Finds the stories of the queue, newest first: all items that were made of one raw item are one story.
 
-A story is sorted by its newest item that matches the filters. An item of no single raw item, such as a digest or a
-brand lane's post, forms a story with its group of variants.
+A story is sorted by its newest item that matches the filters. An item of no single raw item, such as a digest
+or a brand lane's post, forms a story with its group of variants.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class ReviewStory:
-    """`lead` is the story's newest item that matches the filters; `items` are all, ordered by format and variant."""
+    """`lead` is the newest item that matches the filters; `items` are all, by format and variant."""
 
     lead: UUID
     key: UUID
@@ -129,7 +129,7 @@ class ReviewStory:
 
     @property
     def token(self) -> str:
-        """The tokens of the whole story: `firsts`, and after a bar the variants among which they are chosen."""
+        """The tokens of the whole story: `firsts`, and after a bar the variants beside them."""
         return token_of(self.firsts, self.waiting)
 
     @property
@@ -176,7 +176,7 @@ def stories(
 
 
 def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
-    """Return the story of an item, with that item as its lead. One statement, unless the item is beyond the newest."""
+    """Return the story of an item, with that item as its lead, in one statement; a second for an old item."""
     story_filter = (
         {"raw_item_id": row.raw_item_id} if row.raw_item_id else {"variant_group": row.variant_group}
     )

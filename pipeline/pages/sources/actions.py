@@ -1,4 +1,4 @@
-"""Views that pause, resume, poll, delete or restore a source, admit one of its entries, and edit its settings."""
+"""Views that pause, resume, poll, delete or restore a source, admit an entry, and edit the settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Pause the source, or resume it with `active=yes`.
 
-    The field `list` holds the query of the list of sources; where it is sent, the answer redirects to that list.
+    The field `list` holds the query of the list of sources; where it is sent, the answer redirects there.
     """
     source = find_source(place, src)
     is_active = request.POST.get("active") == "yes"

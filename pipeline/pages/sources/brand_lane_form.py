@@ -38,7 +38,7 @@ FRESH: Final[Mapping[str, Any]] = {
 class LaneForm(BasicsForm):
     """The form of a new or existing lane.
 
-    `kept` is the config of an existing lane. What no field can express of it is offered as a choice of its own.
+    `kept` is the config of an existing lane; what no field can express of it is offered as its own choice.
     """
 
     scope = forms.ChoiceField(label=gettext_lazy("Topics"), widget=forms.RadioSelect)
@@ -126,7 +126,10 @@ class LaneForm(BasicsForm):
         return scopes
 
     def _cadence_choices(self) -> list[tuple[str, Any]]:
-        """Return the choices of cadence; one keeps slots whose times differ between days, which no field can hold."""
+        """Return the choices of cadence; one keeps slots whose times differ between days.
+
+        No field can hold such slots.
+        """
         rhythms = [("days", _("At set times")), ("hours", _("At an interval"))]
         slots = _cadence_of(self.kept).get("slots")
         if slots and lane_cadence.grid_of(slots) is None:

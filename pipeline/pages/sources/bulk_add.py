@@ -1,4 +1,4 @@
-"""Views that add several sources at once, by lines or an OPML file after a preview, and export them as OPML."""
+"""Views that preview and add several sources by lines or an OPML file, and export them as OPML."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNDO_SECONDS: Final = 24 * 3600
 
 
 class SeveralForm(forms.Form):
-    """Parses both fields into `listed`; a file's lines are then shown in the field of addresses, to be changed."""
+    """Parses both fields into `listed`; a file's lines are then shown as addresses, to be changed."""
 
     listed: list[ListedAddress]
     addresses = forms.CharField(
@@ -93,7 +93,7 @@ class SeveralForm(forms.Form):
 
 
 def addresses_of_line(line: str) -> list[ListedAddress]:
-    """Parse a line: an address with an optional name, or several addresses; a line with neither keeps its text."""
+    """Parse a line: an address with an optional name, or several addresses; any other keeps its text."""
     words = [word.strip(",;") for word in line.split()]
     if not any(words):
         return []

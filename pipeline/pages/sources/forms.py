@@ -143,7 +143,7 @@ class BasicsForm(forms.Form):
 
 
 class SourceSettingsForm(BasicsForm):
-    """The settings of a source that brings entries: how often it is polled, how old and how many they may be."""
+    """The settings of a source that brings entries: how often it is polled, and their age and number."""
 
     first_poll = forms.ChoiceField(
         label=gettext_lazy("First import"), choices=_FIRST_POLL_CHOICES, widget=forms.RadioSelect
@@ -180,7 +180,7 @@ class SourceSettingsForm(BasicsForm):
 
 
 class ChooseForm(SourceSettingsForm):
-    """The settings of a new source; `found` holds its possible readings, signed, and `kind` the index of the chosen one."""
+    """The settings of a new source; `found` holds its readings, signed, and `kind` the chosen one's index."""
 
     field_order = ("kind",)
     kind = forms.ChoiceField(label=gettext_lazy("Read as"), widget=forms.RadioSelect)

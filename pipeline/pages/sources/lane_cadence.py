@@ -50,7 +50,7 @@ def grid_of(slots: Sequence[Mapping[str, str]]) -> Grid | None:
 
 
 def describe(config: Mapping[str, Any]) -> str:
-    """Return the cadence in words, such as "Monday to Friday at 09:30", with the lane's own time zone if it has one."""
+    """Return the cadence as "Monday to Friday at 09:30", with the lane's own time zone if it has one."""
     cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
     slots = cadence.get("slots")
     text = _describe_slots(slots) if slots else _describe_hours(cadence["every_hours"])

@@ -17,7 +17,7 @@ SLOTS: Final = 30
 
 
 def read(source: Source, before: str) -> dict[str, Any]:
-    """Return a page of the log, newest first; `older` is the id before which the next page begins, empty on the last."""
+    """Return a page of the log, newest first; `older` is where the next page begins, empty on the last."""
     logged_slots = recent_slots(source, before=decode("slt", before), most=SLOTS + 1)
     return {
         "slots": [_slot_row(logged) for logged in logged_slots[:SLOTS]],

@@ -1,4 +1,4 @@
-"""Views that add and edit a brand lane, a source without documents; its next slots are shown before it is saved."""
+"""Views that add and edit a brand lane, a source without documents, with a forecast before saving."""
 
 from __future__ import annotations
 

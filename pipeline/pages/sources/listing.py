@@ -100,7 +100,7 @@ def _row(place: Place, source: Source, item_count: int) -> dict[str, Any]:
 
 
 def _last_run_of(source: Source) -> datetime | None:
-    """Return the time of the last poll, failed or not; of a source without polls, when it last brought something."""
+    """Return the time of the last poll, failed or not; without polls, when it last brought something."""
     failed_at = parse_datetime(str((source.last_error or {}).get("at", "")))
     run_times = [moment for moment in (source.last_polled_at, failed_at) if moment is not None]
     return max(run_times) if run_times else source.last_new_at

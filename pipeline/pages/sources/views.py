@@ -31,7 +31,7 @@ ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
 
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
-    """Return a source of the workspace, with `deleted` a deleted one too; raises `Http404` where there is none."""
+    """Return a source of the workspace, with `deleted` a deleted one too; raises `Http404` without one."""
     rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
     row: Source = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
     return row
@@ -89,7 +89,7 @@ def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
 def _log_page(
     request: HttpRequest, place: Place, row: Source, decision: str
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return a page of the log, newest first, and the id before which the next page begins, empty on the last."""
+    """Return a page of the log, newest first, and the id where the next page begins, empty on the last."""
     rows = SourceEntry.objects.of(place.workspace).filter(source=row).select_related("raw_item")
     if decision:
         rows = rows.filter(decision=decision)

@@ -1,4 +1,4 @@
-"""Schedules one item into a slot or day that a person chose, within the outlet's rules, in a way that can be undone."""
+"""Schedules one item into a slot or day that a person chose, within its outlet's rules, with an undo."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def take_slot(
 ) -> bulk_review.Decided:
     """Schedule the item for that moment, and take the slot of the outlet's queue where the moment is one.
 
-    Raises `Conflict` with the reason where a rule of the outlet forbids it, the slot is taken, or the time is past or
-    too far ahead; `Invalid` where the workspace has no such outlet; `states.Overtaken` where the item's version isn't
-    the expected one; and what `publish.request` raises.
+    Raises `Conflict` with the reason where a rule of the outlet forbids it, the slot is taken, or the time is
+    past or too far ahead; `Invalid` where the workspace has no such outlet; `states.Overtaken` where the
+    item's version isn't the expected one; and what `publish.request` raises.
     """
 
     def choose(timelines: Sequence[OutletTimeline]) -> publish.PublishWish:
@@ -83,7 +83,7 @@ def take_day(
 ) -> bulk_review.Decided:
     """Schedule the item for the first free slot of each of these outlets between two moments.
 
-    Raises `Conflict` with the reason where an outlet has no free slot there; other errors as `take_slot` does.
+    Raises `Conflict` with the reason where an outlet has no free slot then; other errors as `take_slot`.
     """
 
     def choose(timelines: Sequence[OutletTimeline]) -> publish.PublishWish:
@@ -94,7 +94,7 @@ def take_day(
 
 
 def next_slots(workspace: Workspace, outlets: Sequence[Outlet], *, now: datetime) -> list[NextSlots]:
-    """Return the next free slots of each outlet, in the order of `outlets`, in a fixed number of statements."""
+    """Return the next free slots of each outlet, in the order of `outlets`, in a few statements for all."""
     ends_at = now + timedelta(days=OFFERED_DAYS)
     next_slots_by_outlet = []
     for timeline in timelines_of(workspace, outlets, starts_at=now, ends_at=ends_at, now=now):
@@ -116,7 +116,8 @@ def _schedule(
 ) -> bulk_review.Decided:
     """Schedule the item as `choose` decides from the outlets' timelines, under locks, in one transaction.
 
-    The locks are taken in the order that is the same everywhere: the item with its variants, then the outlets.
+    The locks are taken in the order that is the same everywhere: the item with its variants, then the
+    outlets.
     """
     # Of a day that has begun, only the rest must be ahead.
     refuse_unless_ahead(max(between[0], min(now, between[1] - MOMENT)), now)
