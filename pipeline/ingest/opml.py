@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ADDRESS_ATTRIBUTES: Final = ("xmlurl", "url", "htmlurl")
 """Attributes of an outline that hold an address, best first: those of OPML 2.0, and what readers write."""
 _NAME_ATTRIBUTES: Final = ("title", "text")
+"""Attributes that hold an outline's name, best first."""
+# The path of an address at YouTube, by the key in the source's config.
 _YOUTUBE_PATHS: Final = {
     "handle": "{}",
     "channel": "channel/{}",

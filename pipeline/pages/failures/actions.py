@@ -69,7 +69,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
         ),
     )
     _report_results(request, place, form.cleaned_data["act"], results, missing=len(selection) - len(results))
-    return redirect(_list_address(request, place, keeps_time=any(one.error for one in results)))
+    return redirect(_list_address(request, place, keeps_time=any(result.error for result in results)))
 
 
 @page("edit", methods=("POST",))

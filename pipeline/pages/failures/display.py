@@ -73,6 +73,7 @@ class FailureRow:
 
     @property
     def retry_said(self) -> str:
+        """The label of the retry button; an unknown outcome is looked up first."""
         return _("Check status") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Retry")
 
 

@@ -46,6 +46,7 @@ def find_outlet(place: Place, out: UUID) -> Outlet:
 
 @page("look", methods=("GET",))
 def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    """Show one outlet."""
     row = find_outlet(place, out)
     waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
     per_day, gap = account.pace_of(row)
@@ -76,6 +77,7 @@ def _feed_context(outlet: Outlet) -> dict[str, Any]:
 
 @page("edit")
 def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    """Edit the settings of an outlet that need no new log-in."""
     row = find_outlet(place, out)
     form = form_recovery.form_for(request, OutletEditForm, outlet=row, platform=platform_of(row.platform))
     if request.method == "POST" and form.is_valid():
@@ -163,9 +165,10 @@ def _recent_failures(place: Place, outlet: Outlet) -> list[dict[str, Any]]:
         .order_by("-id")[:ROWS]
     )
     failures = [
-        _failure_row(one.finished_at or one.started_at, one.publication, one.error or {}) for one in attempts
+        _failure_row(record.finished_at or record.started_at, record.publication, record.error or {})
+        for record in attempts
     ]
-    listed = {(one["publication"].pk, one["error"].get("message")) for one in failures}
+    listed = {(record["publication"].pk, record["error"].get("message")) for record in failures}
     failed_publications = (
         Publication.objects.of(place.workspace)
         .filter(outlet=outlet, error__isnull=False)
@@ -173,9 +176,9 @@ def _recent_failures(place: Place, outlet: Outlet) -> list[dict[str, Any]]:
         .order_by("-updated_at")[:ROWS]
     )
     failures += [
-        _failure_row(one.updated_at, one, one.error or {})
-        for one in failed_publications
-        if (one.pk, (one.error or {}).get("message")) not in listed
+        _failure_row(record.updated_at, record, record.error or {})
+        for record in failed_publications
+        if (record.pk, (record.error or {}).get("message")) not in listed
     ]
     return sorted(failures, key=lambda failure: failure["at"], reverse=True)[:ROWS]
 

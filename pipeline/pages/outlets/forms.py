@@ -53,9 +53,9 @@ class PlatformSettingsForm(forms.Form):
 
     def field_of(self, path: str) -> str:
         """Return the field at which an error of this path, such as `credentials.token`, is shown."""
-        head, _dot, rest = path.partition(".")
+        head, _dot, remainder = path.partition(".")
         prefix = {"config": _CONFIG_PREFIX, "credentials": _SECRET_PREFIX}.get(head)
-        return f"{prefix}{rest.split('.')[0]}" if prefix else head
+        return f"{prefix}{remainder.split('.')[0]}" if prefix else head
 
 
 class ConnectForm(PlatformSettingsForm):

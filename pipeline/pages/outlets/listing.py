@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 @page("look", methods=("GET",))
 def outlets(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the outlets, each with its newest post."""
     now = utc_now()
     newest_posts = Publication.objects.of(place.workspace).live().published().filter(outlet=OuterRef("pk"))
     outlets_query = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
@@ -62,6 +63,7 @@ def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, A
 
 @page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the platforms that can be connected in this installation, by name."""
     del place
     platforms = [
         {

@@ -215,13 +215,13 @@ def _parse_posted_items(posted: QueryDict) -> tuple[dict[UUID, int], dict[UUID, 
     The field `also`, the rest of a story, counts where `whole` is ticked.
     """
     tokens = posted.getlist("items") + (posted.getlist("also") if posted.get("whole") else [])
-    chosen: list[str] = []
-    beside: list[str] = []
+    chosen_tokens: list[str] = []
+    beside_tokens: list[str] = []
     for token in tokens:
         items, _bar, others = token.partition("|")
-        chosen += items.split(",")
-        beside += others.split(",")
-    return versions_in(chosen), versions_in(beside)
+        chosen_tokens += items.split(",")
+        beside_tokens += others.split(",")
+    return versions_in(chosen_tokens), versions_in(beside_tokens)
 
 
 def _decision_response(

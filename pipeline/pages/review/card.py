@@ -29,9 +29,9 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     assets = files_of(place, row)
     story = stories.story_of(place, row)
     item_preview = preview.preview_of(row, assets, claims.numbered(row))
-    tab = next(one for one in story.items if one.id == row.pk)
+    tab = next(entry for entry in story.items if entry.id == row.pk)
     siblings = story.among(tab)
-    other_formats = [one for one in story.firsts if one.group != row.variant_group]
+    other_formats = [entry for entry in story.firsts if entry.group != row.variant_group]
     is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
     outlet_previews = previews.previews_of(row, item_preview, now=now) if is_shown and row.body else ()
     return {
@@ -42,15 +42,15 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "siblings": siblings,
         "token": stories.token_of([tab], siblings),
         "rest": stories.token_of(
-            other_formats, [one for one in story.waiting if one.group != row.variant_group]
+            other_formats, [entry for entry in story.waiting if entry.group != row.variant_group]
         ),
         "rest_count": len(other_formats),
-        "rest_warned": sum(one.warns for one in other_formats),
+        "rest_warned": sum(entry.warns for entry in other_formats),
         "position": story.items.index(tab),
         "look": item_preview,
         "is_shown": is_shown,
         "previews": outlet_previews,
-        "waits": next_actions.before_publishing(place, [one.fit.outlet for one in outlet_previews]),
+        "waits": next_actions.before_publishing(place, [entry.fit.outlet for entry in outlet_previews]),
         "stands_whole": not TRAITS[row.bucket].is_posted or _is_shown_once(item_preview),
         "map": claims.map_of(row),
         "checks": display.checks_of(row),

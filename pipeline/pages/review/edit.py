@@ -44,7 +44,10 @@ class CardForm(ItemEditForm):
 
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
         super().__init__(*args, item=item, assets=assets, **kwargs)
-        self.moved = {f"{_POSITION_PREFIX}{one.pk.hex}": one for one in asset_order.movable(assets)}
+        self.moved = {
+            f"{_POSITION_PREFIX}{movable_asset.pk.hex}": movable_asset
+            for movable_asset in asset_order.movable(assets)
+        }
         for number, (name, asset) in enumerate(self.moved.items(), start=1):
             self.initial[name] = number
             self.fields[name] = forms.IntegerField(
@@ -72,7 +75,7 @@ class CardForm(ItemEditForm):
         Of two pictures with the same position, the one that stood first before stays first.
         """
         values = self.cleaned_data
-        former = [one.pk for one in self.moved.values()]
+        former = [movable_asset.pk for movable_asset in self.moved.values()]
         order = [
             asset.pk
             for _place, _before, asset in sorted(

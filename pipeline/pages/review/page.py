@@ -137,6 +137,7 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def list_context(asked: ReviewQuery, found: list[stories.ReviewStory], *, has_more: bool) -> dict[str, Any]:
+    """Return the context of the list; `older` is the last story where more follow, else empty."""
     return {
         "stories": found,
         "query": asked.query,
@@ -145,6 +146,7 @@ def list_context(asked: ReviewQuery, found: list[stories.ReviewStory], *, has_mo
 
 
 def card_context(place: Place, row: GeneratedItem, query: str) -> dict[str, Any]:
+    """Return the context of a card, with the filters that its forms return to."""
     return {**card.card_of(place, row), "query": query}
 
 

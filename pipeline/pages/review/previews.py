@@ -52,6 +52,7 @@ class ReviewPreview:
 
     @property
     def is_fine(self) -> bool:
+        """Whether the outlet takes the item, with warnings at most."""
         return self.fit.tone != "bad"
 
 
@@ -68,9 +69,9 @@ def _preview_on_outlet(
     outlet = verdict.outlet
     platform = platform_of(outlet.platform)
     profile: Mapping[str, object] = account_of(outlet).profile
-    sent_names = {one.name for one in verdict.post.payload.assets}
+    sent_names = {file.name for file in verdict.post.payload.assets}
     traits = TRAITS[item.bucket]
-    pictures = [one for one in item_preview.pictures if one.name in sent_names] if traits.is_posted else []
+    pictures = [file for file in item_preview.pictures if file.name in sent_names] if traits.is_posted else []
     video = (
         item_preview.video
         if item_preview.video is not None and item_preview.video.name in sent_names

@@ -37,7 +37,11 @@ def refusals(refused: Sequence[tuple[GeneratedItem, str]], *, of: int) -> list[s
 
 
 def _name_items(items: Sequence[GeneratedItem]) -> str:
-    titles = [Truncator(display.title_of(one)).chars(_TITLE_CHARACTERS) for one in items[:NAMED_MOST]]
+    """Return the titles of the first items, and how many more there are."""
+    titles = [
+        Truncator(display.title_of(refused_item)).chars(_TITLE_CHARACTERS)
+        for refused_item in items[:NAMED_MOST]
+    ]
     names = ", ".join(f"“{title}” ({item.engine_output})" for title, item in zip(titles, items, strict=False))
     more_count = len(items) - len(titles)
     if not more_count:

@@ -109,10 +109,12 @@ class ReviewStory:
 
     @property
     def waiting(self) -> tuple[Stacked, ...]:
+        """The items on which a decision is open."""
         return tuple(item for item in self.items if item.waits)
 
     @property
     def warns(self) -> bool:
+        """Whether the checks of a waiting item warn, or are out of date."""
         return any(item.warns for item in self.items)
 
     @property

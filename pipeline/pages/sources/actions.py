@@ -63,6 +63,7 @@ def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Delete the source, and offer to undo that; its items stay."""
     source = find_source(place, src)
     with report_errors(request):
         collect.delete(source, now=utc_now())
@@ -98,6 +99,7 @@ def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> Ht
 
 @page("edit")
 def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Edit the settings of a source; a brand lane has a form of its own."""
     source = find_source(place, src)
     if source.type == personas.KIND:
         return lanes.edit(request, place, source)

@@ -93,6 +93,7 @@ class LaneForm(BasicsForm):
         fields["timezone"].choices = [("", default_label), *zone_choices]
 
     def clean(self) -> dict[str, Any]:
+        """Check the fields that the chosen topics and cadence need; the others are ignored."""
         form_data: dict[str, Any] = super().clean() or self.cleaned_data
         if form_data.get("scope") == "some":
             self._clean_topics(form_data)

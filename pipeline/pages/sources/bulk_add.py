@@ -60,11 +60,13 @@ class SeveralForm(forms.Form):
     )
 
     def clean_addresses(self) -> list[ListedAddress]:
+        """Parse each line into addresses."""
         return [
             entry for line in self.cleaned_data["addresses"].splitlines() for entry in addresses_of_line(line)
         ]
 
     def clean_file(self) -> list[ListedAddress]:
+        """Read the addresses of the OPML file; empty without a file."""
         file = self.cleaned_data["file"]
         if not file:
             return []
@@ -77,6 +79,7 @@ class SeveralForm(forms.Form):
         return [ListedAddress(address_in(entry.address), entry.name, entry.text) for entry in listed]
 
     def clean(self) -> dict[str, Any]:
+        """Join the lines of both fields in `listed`, at most `SOURCES_AT_ONCE`."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         self.listed = [*cleaned.get("addresses", ()), *cleaned.get("file", ())]
         if cleaned.get("file"):

@@ -48,8 +48,8 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "GET":
         if request.GET.get("type") != "webhook":
             return redirect(place.address("source_add"))
-        about = _("Get a URL that accepts content")
-        readings = [AddressReading("webhook", {}, _("Webhook"), about)]
+        description = _("Get a URL that accepts content")
+        readings = [AddressReading("webhook", {}, _("Webhook"), description)]
         return _render_choice(request, place, readings, _new_form(place, readings))
     readings = opened(request.POST.get("found", ""))
     if not readings:

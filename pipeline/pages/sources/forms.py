@@ -72,6 +72,8 @@ TILES: Final = (
 
 
 class AddressForm(forms.Form):
+    """Asks for the address of a new source."""
+
     address = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=core_limits.URL_CHARACTERS,
@@ -93,6 +95,7 @@ class AddressForm(forms.Form):
         field.widget.attrs |= {"placeholder": tile.example, "autofocus": True}
 
     def clean_address(self) -> str:
+        """Return the address with its scheme, which may be left out."""
         address = address_in(self.cleaned_data["address"])
         if not address:
             message = _("Enter an address such as https://example.org/news.")

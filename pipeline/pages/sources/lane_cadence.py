@@ -39,6 +39,7 @@ class Grid:
 
     @property
     def slots(self) -> list[dict[str, str]]:
+        """The slots as a lane's config holds them."""
         return [{"weekday": day, "time": moment} for day in self.days for moment in self.times]
 
 

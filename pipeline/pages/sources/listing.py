@@ -37,6 +37,8 @@ _DEFERRED_COLUMNS: Final = ("fetch_state", "window", "moved", "notes")
 
 
 class SourceFilter(forms.Form):
+    """The filters of the list: words of the name or address, and the status."""
+
     q = forms.CharField(
         label=gettext_lazy("Search"),
         required=False,
@@ -68,6 +70,7 @@ def all_of(place: Place) -> QuerySet[Source]:
 
 @page("look", methods=("GET",))
 def sources(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the sources that match the filters, by name."""
     form = SourceFilter(request.GET)
     rows = form.narrow(all_of(place)).defer(*_DEFERRED_COLUMNS)
     source_page = Paginator(rows.order_by("name", "id"), ROWS).get_page(request.GET.get("page"))

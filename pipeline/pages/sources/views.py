@@ -39,6 +39,7 @@ def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
 
 @page("look", methods=("GET",))
 def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Show a source with its log; the parameter `decision` filters the entries."""
     row = find_source(place, src)
     if row.type == "brand":
         return _lane_page(request, place, row)
