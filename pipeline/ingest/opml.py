@@ -1,4 +1,4 @@
-"""OPML, the list that feed readers exchange: read without trusting it, and written of sources."""
+"""Reads OPML, the list that feed readers exchange, without trusting the file, and writes sources as OPML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
-# Its entities are refused where they are declared, so nothing is opened, fetched or multiplied.
+# `read_opml` refuses entities where they are declared, so nothing is opened, fetched or multiplied.
 from xml.parsers import expat
 
 from django.utils.translation import gettext as _
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from pipeline.models import Source
 
-_ADDRESSES: Final = ("xmlurl", "url", "htmlurl")
-"""Attributes of an outline that name an address, the best first: OPML 2.0 and what readers write."""
-_NAMES: Final = ("title", "text")
-_YOUTUBE: Final = {
+_ADDRESS_ATTRIBUTES: Final = ("xmlurl", "url", "htmlurl")
+"""Attributes of an outline that hold an address, best first: those of OPML 2.0, and what readers write."""
+_NAME_ATTRIBUTES: Final = ("title", "text")
+"""Attributes that hold an outline's name, best first."""
+# The path of an address at YouTube, by the key in the source's config.
+_YOUTUBE_PATHS: Final = {
     "handle": "{}",
     "channel": "channel/{}",
     "playlist": "playlist?list={}",
@@ -32,7 +34,7 @@ _YOUTUBE: Final = {
 
 @dataclass(frozen=True)
 class ListedAddress:
-    """A line of a list; `name` is empty where it has none, `address` where the `line` is none."""
+    """A line of a list; `name` is empty where it has none, `address` where the text in `line` holds none."""
 
     address: str
     name: str = ""
@@ -40,23 +42,31 @@ class ListedAddress:
 
     @property
     def text(self) -> str:
-        """The line by which a person reads and changes it."""
+        """The line as a person reads and changes it."""
         return self.line or f"{self.address} {self.name}".strip()
 
 
 def read_opml(data: bytes) -> list[ListedAddress]:
-    """The outlines with an address, in their order and however deep; raises `Invalid` at `file`, with the line that is broken."""
-    found: list[ListedAddress] = []
+    """Return the outlines that have an address, in their order and at any depth.
+
+    Raises `Invalid` at `file` where it is broken, which names the line, declares entities or has no address.
+    """
+    listed: list[ListedAddress] = []
     tags = 0
 
     def begin(tag: str, attributes: dict[str, str]) -> None:
         nonlocal tags
         tags += 1
         if tag.rpartition(":")[2].lower() == "outline":
-            said = {name.lower(): " ".join(text.split()) for name, text in attributes.items()}
-            address = _first_of(said, _ADDRESSES)
+            cleaned_attributes = {name.lower(): " ".join(text.split()) for name, text in attributes.items()}
+            address = _first_attribute(cleaned_attributes, _ADDRESS_ATTRIBUTES)
             if address:
-                found.append(ListedAddress(address, _first_of(said, _NAMES)[: core_limits.NAME_CHARACTERS]))
+                listed.append(
+                    ListedAddress(
+                        address,
+                        _first_attribute(cleaned_attributes, _NAME_ATTRIBUTES)[: core_limits.NAME_CHARACTERS],
+                    )
+                )
 
     def refuse(*declared: Any) -> None:
         del declared
@@ -70,31 +80,31 @@ def read_opml(data: bytes) -> list[ListedAddress]:
         parser.Parse(data, True)  # noqa: FBT003  expat takes no keywords
     except (expat.ExpatError, ValueError, LookupError) as error:
         if tags:
-            raise Invalid.one("file", "broken", _broken(parser.ErrorLineNumber, error)) from error
-    if not found:
+            raise Invalid.one("file", "broken", _broken_message(parser.ErrorLineNumber, error)) from error
+    if not listed:
         message = _("No feeds found in this file. Choose an OPML file exported from a feed reader.")
         raise Invalid.one("file", "no_feeds", message)
-    return found
+    return listed
 
 
-def _broken(line: int, error: Exception) -> str:
-    why = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else ""
-    said = f"{line} ({why})" if why else str(line)
-    return _("The file is broken in line %(line)s. Correct it there, or export it again.") % {"line": said}
+def _broken_message(line: int, error: Exception) -> str:
+    reason = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else ""
+    place = f"{line} ({reason})" if reason else str(line)
+    return _("The file is broken in line %(line)s. Correct it there, or export it again.") % {"line": place}
 
 
-def _first_of(attributes: Mapping[str, str], names: Sequence[str]) -> str:
-    """The first of these attributes that says something; empty where none does."""
+def _first_attribute(attributes: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the first of these attributes that isn't empty; empty where all are."""
     return next((attributes[name] for name in names if attributes.get(name)), "")
 
 
 def write_opml(sources: Iterable[Source], title: str) -> bytes:
-    """Those that have an address; one of several links has an outline for each."""
+    """Write the sources that have an address; one with several links becomes an outline for each."""
     root = ET.Element("opml", version="2.0")
-    ET.SubElement(ET.SubElement(root, "head"), "title").text = _printable(title)
+    ET.SubElement(ET.SubElement(root, "head"), "title").text = _strip_unprintable(title)
     body = ET.SubElement(root, "body")
     for source in sources:
-        name = _printable(source.name)
+        name = _strip_unprintable(source.name)
         for address in _addresses_of(source):
             ET.SubElement(body, "outline", type="rss", text=name, title=name, xmlUrl=address)
     ET.indent(root)
@@ -102,18 +112,18 @@ def write_opml(sources: Iterable[Source], title: str) -> bytes:
     return written
 
 
-def _printable(text: str) -> str:
-    """Without what XML can't hold."""
-    return "".join(letter for letter in text if letter.isprintable())
+def _strip_unprintable(text: str) -> str:
+    """Return the text without characters that XML can't hold."""
+    return "".join(character for character in text if character.isprintable())
 
 
 def _addresses_of(source: Source) -> list[str]:
-    """What its settings name, as a browser would be given it; none of what is only sent to, or made of topics."""
+    """Return the addresses in a source's settings as a browser takes them; none of pushes or brand lanes."""
     config: Mapping[str, Any] = source.config
     if source.type == "youtube":
         return [
-            f"https://www.youtube.com/{form.format(config[name])}"
-            for name, form in _YOUTUBE.items()
+            f"https://www.youtube.com/{path_template.format(config[name])}"
+            for name, path_template in _YOUTUBE_PATHS.items()
             if name in config
         ]
     if source.type == "tiktok":

@@ -1,4 +1,4 @@
-"""Says of each line of a list what would become of it, and registers the lines as sources."""
+"""Plans what each line of a list of addresses would become, and registers the lines as sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedSource:
-    """What a line would become: `source` is the row that would be stored; None where there is it already, or a refusal."""
+    """What a line would become.
+
+    `source` is the row that would be stored, None where the workspace has that source already, or the line is
+    refused for the reason in `refusal`. `number` counts the lines from 1.
+    """
 
     number: int
     listed: ListedAddress
@@ -37,7 +41,7 @@ class PlannedSource:
 
 @dataclass
 class Registered:
-    """What became of a list; `refused` holds the lines that became nothing, with the reason."""
+    """What became of a list; `known` counts sources that existed, `refused` holds lines with the reason."""
 
     added: list[UUID] = field(default_factory=list)
     known: int = 0
@@ -45,27 +49,27 @@ class Registered:
 
 
 def plan_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> list[PlannedSource]:
-    """What `register_all` would do with each line. Writes nothing, and fetches nothing."""
+    """Return what `register_all` would do with each line. Writes nothing, and fetches nothing."""
     rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
-    known = {_key(kind, config) for kind, config in rows.values_list("type", "config")}
-    left = sources_left(workspace, test=False)
+    known_keys = {_identity_key(kind, config) for kind, config in rows.values_list("type", "config")}
+    remaining = sources_left(workspace, test=False)
     planned = []
     for number, line in enumerate(listed, start=1):
-        row, refusal = _source_of(workspace, line, now=now)
-        if row is not None and _key(row.type, row.config) in known:
-            row = None
-        elif row is not None:
-            known.add(_key(row.type, row.config))
-            if left == 0:
-                row, refusal = None, past_plan_message(workspace)
-            elif left is not None:
-                left -= 1
-        planned.append(PlannedSource(number, line, row, refusal))
+        source, refusal = _unsaved_source(workspace, line, now=now)
+        if source is not None and _identity_key(source.type, source.config) in known_keys:
+            source = None
+        elif source is not None:
+            known_keys.add(_identity_key(source.type, source.config))
+            if remaining == 0:
+                source, refusal = None, past_plan_message(workspace)
+            elif remaining is not None:
+                remaining -= 1
+        planned.append(PlannedSource(number, line, source, refusal))
     return planned
 
 
-def _source_of(workspace: Workspace, line: ListedAddress, *, now: datetime) -> tuple[Source | None, str]:
-    """A row that isn't stored, or why there is none."""
+def _unsaved_source(workspace: Workspace, line: ListedAddress, *, now: datetime) -> tuple[Source | None, str]:
+    """Return an unsaved source for the line, or None and the reason why it can't be one."""
     if not line.address:
         return None, _("No address. Enter one such as https://example.org/news.")
     try:
@@ -78,18 +82,19 @@ def _source_of(workspace: Workspace, line: ListedAddress, *, now: datetime) -> t
         )
         return collect.checked(workspace, settings, test=False, now=now), ""
     except AppError as error:
-        return None, _said(error)
+        return None, _error_text(error)
 
 
-def _said(error: AppError) -> str:
+def _error_text(error: AppError) -> str:
+    """Return an error's messages as one text."""
     return " ".join(detail.message for detail in error.detail) or str(error)
 
 
-def _key(kind: str, config: Mapping[str, Any]) -> str:
-    """By which two sources read the same place, however its address is spelt."""
+def _identity_key(kind: str, config: Mapping[str, Any]) -> str:
+    """Return a key that is equal for two sources that read the same place, however the address is spelt."""
     url = config.get("url")
-    same = {**config, "url": canonical_url(url)} if isinstance(url, str) else config
-    return f"{kind} {json.dumps(same, sort_keys=True)}"
+    normalized_config = {**config, "url": canonical_url(url)} if isinstance(url, str) else config
+    return f"{kind} {json.dumps(normalized_config, sort_keys=True)}"
 
 
 def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: datetime) -> Registered:
@@ -98,14 +103,14 @@ def register_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: 
     Nothing is fetched here: an address is first read at the source's first poll, which makes items of its
     newest entries.
     """
-    done = Registered()
-    for one in plan_all(workspace, listed, now=now):
-        if one.source is None:
-            done.known += not one.refusal
-            done.refused += [one] if one.refusal else []
+    registered = Registered()
+    for planned in plan_all(workspace, listed, now=now):
+        if planned.source is None:
+            registered.known += not planned.refusal
+            registered.refused += [planned] if planned.refusal else []
             continue
         try:
-            done.added.append(collect.add(one.source, workspace=workspace, now=now).pk)
+            registered.added.append(collect.add(planned.source, workspace=workspace, now=now).pk)
         except AppError as error:
-            done.refused.append(PlannedSource(one.number, one.listed, None, _said(error)))
-    return done
+            registered.refused.append(PlannedSource(planned.number, planned.listed, None, _error_text(error)))
+    return registered

@@ -1,6 +1,7 @@
-"""The task of a rewrite: a model is asked, its answer is stored, and the words, their cost and the end are one transaction.
+"""The task of a rewrite: it asks a model, stores the answer, and saves what came of it.
 
-Whatever stops it leaves the words as they were and gives the credits back.
+The words, their cost and the end of the run are saved in one transaction. Whatever stops it leaves the words
+as they were and returns the credits.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MODEL_TRIES: Final = 3
-"""A person waits: an outage that lasts longer is told, and they decide."""
-_WAITS: Final = "waits"
+"""Few, because a person waits: a longer outage is shown to them, and they decide."""
+_WAIT_COUNT: Final = "waits"
 
 
 def run_rewrite(run: Generation) -> None:
-    """Work one claimed rewrite to its end, or until the model may be asked again."""
+    """Run one claimed rewrite to its end, or until the time when the model may be asked again."""
     crash_point("rewrite.claimed")
     try:
-        _work(run)
+        _rewrite(run)
     except (LostLease, states.Overtaken) as error:
         log.info("overtaken", generation=run.pk.hex, reason=str(error))
     except TryLater as error:
-        _wait(run, error)
+        _wait_or_fail(run, error)
     except (Refused, NeedsReconnect) as error:
         _fail(run, error.code, error.message)
     except AppError as error:
@@ -61,11 +62,11 @@ def run_rewrite(run: Generation) -> None:
 
 
 def give_up(run: Generation) -> None:
-    """A rewrite whose task broke again and again ends as failed."""
+    """Fail a rewrite whose task crashed repeatedly."""
     _fail(run, "gave_up", _("It broke several times; the operator's log has the reason."))
 
 
-def _work(run: Generation) -> None:
+def _rewrite(run: Generation) -> None:
     item: GeneratedItem = GeneratedItem.everywhere.select_related("workspace", "raw_item", "topic").get(
         pk=run.rewrites_id
     )
@@ -98,12 +99,14 @@ def _work(run: Generation) -> None:
         store_answer(run, GenerationStage.WRITE, draft=asdict(answer.drafts[0]), usage=asdict(answer.usage))
         crash_point("rewrite.drafted")
     draft = draft_from(run.answers["draft"])
-    _refuse_useless(run, item, draft, material)
-    _write(run, item, draft, material, engine)
+    _refuse_draft(run, item, draft, material)
+    _save_words(run, item, draft, material, engine)
     crash_point("rewrite.committed")
 
 
-def _write(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial, engine: Engine) -> None:
+def _save_words(
+    run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial, engine: Engine
+) -> None:
     now, usage = utc_now(), Usage(**run.answers["usage"])
     content = as_json(dict(draft.content))
     words: dict[str, Any] = {"title": draft.title[:500], "content": content}
@@ -118,8 +121,8 @@ def _write(run: Generation, item: GeneratedItem, draft: Draft, material: RunMate
         lock_source(item)
         row = lock_with_workspace(item)
         _refuse_overtaken(run, row)
-        # First the run, for the checks of the words ask which revisions a writer wrote.
-        said = {**run.answers[REWRITE], **rewrites.kept_of(row), "wrote": row.revision + 1}
+        # The run ends first, because the checks of the words ask which revisions a writer wrote.
+        rewrite = {**run.answers[REWRITE], **rewrites.kept_of(row), "wrote": row.revision + 1}
         states.move(
             run,
             "done",
@@ -128,33 +131,33 @@ def _write(run: Generation, item: GeneratedItem, draft: Draft, material: RunMate
             attempts=0,
             finished_at=now,
             error=None,
-            answers={REWRITE: said},
+            answers={REWRITE: rewrite},
         )
-        beside = {"claims": claims, "generator": _generator(row, usage, run.credits_reserved)}
-        decisions.edit(row, words, by=usage.model, now=now, beside=beside)
+        extra_fields = {"claims": claims, "generator": _updated_generator(row, usage, run.credits_reserved)}
+        decisions.edit(row, words, by=usage.model, now=now, beside=extra_fields)
         settle_credits(run, engine, 1, now)
         crash_point("rewrite.written")
 
 
-def _generator(row: GeneratedItem, usage: Usage, credit_count: int) -> dict[str, Any]:
-    """Who wrote its newest words, and what all of them have cost."""
-    before = row.generator
-    cost = Decimal(str(before.get("cost_usd") or 0)) + Decimal(usage.cost_micro_usd) / 1_000_000
+def _updated_generator(row: GeneratedItem, usage: Usage, credit_count: int) -> dict[str, Any]:
+    """Return who wrote the newest words, and the cost of all revisions together."""
+    generator = row.generator
+    cost_usd = Decimal(str(generator.get("cost_usd") or 0)) + Decimal(usage.cost_micro_usd) / 1_000_000
     return {
-        **before,
+        **generator,
         "provider": usage.provider,
         "model": usage.model,
         "offline": usage.offline,
         "prompt_version": usage.prompt_version,
-        "input_tokens": (before.get("input_tokens") or 0) + usage.input_tokens,
-        "output_tokens": (before.get("output_tokens") or 0) + usage.output_tokens,
-        "cost_usd": f"{cost:.6f}",
-        "credits": (before.get("credits") or 0) + credit_count,
+        "input_tokens": (generator.get("input_tokens") or 0) + usage.input_tokens,
+        "output_tokens": (generator.get("output_tokens") or 0) + usage.output_tokens,
+        "cost_usd": f"{cost_usd:.6f}",
+        "credits": (generator.get("credits") or 0) + credit_count,
     }
 
 
 def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
-    """Raises `Refused` where somebody has edited it meanwhile, or it may not be edited any more: they win."""
+    """Raise `Refused` where the item was edited meanwhile, which wins, or may not be edited any more."""
     if item.deleted_at is not None:
         raise Refused(_("It was deleted."), code="deleted")
     if item.revision != run.answers[REWRITE]["revision"]:
@@ -165,8 +168,8 @@ def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
         raise Refused(message % {"status": of_item(item).label}, code="not_editable")
 
 
-def _refuse_useless(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial) -> None:
-    """Raises `Refused` for words that fail a check, that are the same, or that are no shorter though that was asked."""
+def _refuse_draft(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial) -> None:
+    """Raise `Refused` for words that fail a check, are unchanged, or no shorter where that was the wish."""
     faults = [check.message for check in material.judge(draft) if check.outcome == "failed"]
     if faults:
         message = _("What the model wrote didn't pass the checks: %(faults)s") % {"faults": " ".join(faults)}
@@ -182,30 +185,33 @@ def _text_of(draft: Draft) -> str:
     return "\n".join((draft.title, *words_of(draft)))
 
 
-def _wait(run: Generation, error: TryLater) -> None:
-    """A short outage is waited out; caps and stops last, and somebody sits before the page: they are told at once."""
-    times = run.answers.get(_WAITS, 0)
-    wait = error.after or limits.MODEL_RETRIES[min(times, len(limits.MODEL_RETRIES) - 1)]
+def _wait_or_fail(run: Generation, error: TryLater) -> None:
+    """Wait for the end of a short outage, and fail at once on a long one.
+
+    Caps and stops last, and a person waits at the page: they are told at once.
+    """
+    wait_count = run.answers.get(_WAIT_COUNT, 0)
+    wait = error.after or limits.MODEL_RETRIES[min(wait_count, len(limits.MODEL_RETRIES) - 1)]
     is_long = error.code in WAITING_CODES or wait > limits.PERSONA_DRAFT_PATIENCE
-    if is_long or times + 1 >= MODEL_TRIES:
+    if is_long or wait_count + 1 >= MODEL_TRIES:
         _fail(run, error.code, error.message)
         return
-    kept = {"code": error.code, "message": error.message}
-    answers = {**run.answers, _WAITS: times + 1}
-    run.sleep_until(utc_now() + wait, attempts=0, error=kept, answers=as_json(answers))
+    waits_for = {"code": error.code, "message": error.message}
+    answers = {**run.answers, _WAIT_COUNT: wait_count + 1}
+    run.sleep_until(utc_now() + wait, attempts=0, error=waits_for, answers=as_json(answers))
 
 
 def _fail(run: Generation, code: str, message: str) -> None:
-    """The words stay and the credits go back; what a person asked goes where the item was deleted."""
+    """End the rewrite as failed and return its credits; its hint is erased where the item was deleted."""
     now = utc_now()
     with transaction.atomic():
-        # As the row is: what was rolled back stands in memory still.
+        # The row is read again, because `run` still holds in memory what was rolled back.
         row: Generation | None = run.under_lease().select_related("workspace").first()
         if row is None:
             log.info("overtaken", generation=run.pk.hex)
             return
         item = GeneratedItem.everywhere.filter(rewrites=row, deleted_at=None).values("version").first()
-        said = {} if item is None else {REWRITE: {**row.answers[REWRITE], "version": item["version"]}}
+        answers = {} if item is None else {REWRITE: {**row.answers[REWRITE], "version": item["version"]}}
         states.move(
             row,
             "failed",
@@ -214,7 +220,7 @@ def _fail(run: Generation, code: str, message: str) -> None:
             attempts=0,
             finished_at=now,
             error={"code": code, "message": message},
-            answers=said,
+            answers=answers,
         )
         settle_credits(row, None, 0, now)
         crash_point("rewrite.written")

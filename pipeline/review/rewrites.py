@@ -1,4 +1,7 @@
-"""An item's words written again by a model, as its next revision: asked for, cancelled, taken back, and how it stands."""
+"""Requests, cancels and undoes rewrites of an item by a model, and says how the newest one stands.
+
+A rewrite becomes the item's next revision.
+"""
 
 from __future__ import annotations
 
@@ -42,24 +45,24 @@ HINTS: Final[Mapping[str, str]] = {
     SHORTER: "Make it clearly shorter: keep the point, and leave out what matters least.",
     PLAINER: "Say it in plainer words and shorter sentences, for readers who don't know the subject.",
 }
-"""What the model is told for a wish of one word; one of the editor's own is told as it is."""
+"""What the model is told for a ready-made wish; the editor's own hint is passed on as it is."""
 CANCELLED: Final = "cancelled"
 
 
 @dataclass(frozen=True)
 class RewriteStanding:
-    """How the newest rewrite of an item stands, as long as that tells something of its words."""
+    """How the newest rewrite of an item stands, as long as that concerns its present words."""
 
     is_working: bool = False
     is_current: bool = False
-    """Its words are the newest ones."""
+    """The rewrite's words are the item's newest ones."""
     is_undoable: bool = False
     message: str = ""
-    """What it waits for, or why it came to nothing; the words stand as they were then."""
+    """What the rewrite waits for, or why it failed; the words are as before then."""
 
 
 def why_not_rewritten(item: GeneratedItem) -> str:
-    """The sentence that says what is missing, or what to do instead; empty where its words can be written again."""
+    """Return what is missing for a rewrite, or what to do instead; empty where the item can be rewritten."""
     engine = eligible_formats.engine_named(item.engine_output)
     if engine.bucket == "video":
         return _("A film isn't rewritten in place. Edit its scenes, or create a variant.")
@@ -69,7 +72,7 @@ def why_not_rewritten(item: GeneratedItem) -> str:
 
 
 def has_model(item: GeneratedItem) -> bool:
-    """Whether the item's workspace has a key for a model, or may use the operator's."""
+    """Return whether the item's workspace has a key for a model, or may use the operator's."""
     return workspace_has_key(item.workspace)
 
 
@@ -83,19 +86,20 @@ def request(
     now: datetime,
     expected_version: int | None = None,
 ) -> Generation:
-    """Promise to write the item's words again as `wish` and `hint` say; where it is `OWN`, as the hint says alone.
+    """Queue a rewrite of the item as `wish` and `hint` say; with the wish `OWN`, as the hint alone says.
 
-    Its credits are reserved. Raises `Invalid` without a hint, `Conflict` where it can't be rewritten or is being,
-    `QuotaExceeded`, and `states.Overtaken` where it isn't the version that was expected.
+    Reserves its credits. Raises `Invalid` where nothing says what should change, `Conflict` where the item
+    can't be rewritten or is being rewritten already, `QuotaExceeded`, and `states.Overtaken` where the item's
+    version isn't the expected one.
     """
-    told = " ".join(filter(None, (HINTS.get(wish, ""), collapse(strip_invisible(hint)))))
-    if not told:
+    instruction = " ".join(filter(None, (HINTS.get(wish, ""), collapse(strip_invisible(hint)))))
+    if not instruction:
         raise Invalid.one(field="hint", code="required", message=_("Write what should change."))
     with transaction.atomic():
         lock_source(item)
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
-        _refuse_unable(row)
+        _refuse_if_not_rewritable(row)
         engine = eligible_formats.engine_named(row.engine_output)
         run: Generation = Generation.everywhere.create(
             workspace=workspace,
@@ -107,7 +111,7 @@ def request(
             stage=GenerationStage.DRAFT,
             queue=GenerationQueue.REWRITE,
             credits_reserved=0 if row.test else engine.credits,
-            answers={REWRITE: {"wish": wish, "hint": told, "by": by, "revision": row.revision}},
+            answers={REWRITE: {"wish": wish, "hint": instruction, "by": by, "revision": row.revision}},
             due_at=now,
             wake_at=now,
             request_id=request_id(),
@@ -119,7 +123,10 @@ def request(
 
 
 def cancel(item: GeneratedItem, *, now: datetime) -> None:
-    """The words stay, the credits go back; a model that answers later answers nobody. Raises `Conflict` where none works."""
+    """Cancel the open rewrite: the words stay and the credits are returned.
+
+    An answer that the model gives later is dropped. Raises `Conflict` where no rewrite is open.
+    """
     with transaction.atomic():
         runs = Generation.everywhere.filter(rewrites=item).open()
         run: Generation | None = runs.select_for_update(of=("self",)).first()
@@ -135,50 +142,54 @@ def cancel(item: GeneratedItem, *, now: datetime) -> None:
 def undo_rewrite(
     item: GeneratedItem, *, by: str, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """The words before come back as the newest revision, with what they rest on, and their approval with them.
+    """Restore the words before the rewrite as the newest revision, with their claims and their approval.
 
-    Raises `Conflict` where something was decided on the rewritten words since, `states.Overtaken` as `request` does.
+    Raises `Conflict` where something was decided on the rewritten words since, and `states.Overtaken` as
+    `request` does.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
-        run = _newest(row)
+        run = _newest_rewrite(row)
         if run is None or not _is_undoable(row, run):
             message = _("Something was done with it since. Restore the version in its history.")
             raise Conflict.because(code="decided_meanwhile", message=message)
-        said = run.answers[REWRITE]
-        # Before the words, which are held against them.
-        update_locked(row, now, claims=said["claims"], generator={**row.generator, **said["writer"]})
-        former = {
+        rewrite = run.answers[REWRITE]
+        # The claims come first, because the restored words are checked against them.
+        update_locked(row, now, claims=rewrite["claims"], generator={**row.generator, **rewrite["writer"]})
+        former_state = {
             "act": bulk_review.EDIT,
             "version": row.version,
-            "revision": said["revision"],
+            "revision": rewrite["revision"],
             "alt_texts": {},
             "order": None,
-            **said["approval"],
+            **rewrite["approval"],
         }
-        return undo.undo(row, former, by=by, now=now)
+        return undo.undo(row, former_state, by=by, now=now)
 
 
 def standing_of(item: GeneratedItem) -> RewriteStanding | None:
-    """None where nothing is, or was of late, rewritten; of an item that was read `with_newest_rewrite`."""
+    """Return how the newest rewrite stands; None without one that matters.
+
+    The item must have been loaded `with_newest_rewrite`.
+    """
     run = Generation.everywhere.filter(pk=item.newest_rewrite_id).first() if item.newest_rewrite_id else None
     if run is None:
         return None
     message = str((run.error or {}).get("message", ""))
     if run.status in OPEN_RUNS:
         return RewriteStanding(is_working=True, message=message)
-    said = run.answers.get(REWRITE, {})
+    rewrite = run.answers.get(REWRITE, {})
     if run.status == GenerationStatus.DONE:
-        if said.get("wrote") != item.revision:
+        if rewrite.get("wrote") != item.revision:
             return None
         return RewriteStanding(is_current=True, is_undoable=_is_undoable(item, run))
-    # It is told until something else is done with the item.
-    return RewriteStanding(message=message) if said.get("version") == item.version else None
+    # A failure is shown until something else is done with the item.
+    return RewriteStanding(message=message) if rewrite.get("version") == item.version else None
 
 
 def kept_of(row: GeneratedItem) -> dict[str, Any]:
-    """What stands before the words are written, as `undo_rewrite` needs it."""
+    """Return what `undo_rewrite` needs of the item before its words are rewritten."""
     writer = {
         name: row.generator.get(name, "") for name in ("provider", "model", "offline", "prompt_version")
     }
@@ -188,30 +199,31 @@ def kept_of(row: GeneratedItem) -> dict[str, Any]:
 # --- Inside ----------------------------------------------------------------------------------------------------------
 
 
-def _refuse_unable(row: GeneratedItem) -> None:
+def _refuse_if_not_rewritable(row: GeneratedItem) -> None:
+    """Raise `Conflict` where the item can't be rewritten now."""
     refuse_unless(row, EDITABLE_ITEMS, "rewritten")
     why_not = why_not_rewritten(row)
     if why_not:
         raise Conflict.because(code="needs_ai", message=why_not)
     if is_drawn(row) and row.status != GeneratedItemStatus.READY:
-        what, first = why_promised(row)
-        message = f"Its words are drawn in an image that {what}. {first}, then rewrite it."
+        promise, remedy = why_promised(row)
+        message = f"Its words are drawn in an image that {promise}. {remedy}, then rewrite it."
         raise Conflict.because(code="drawn_words", message=message)
     if Generation.everywhere.filter(rewrites=row).open().exists():
         raise Conflict.because(code="rewriting", message=_("It is being rewritten already."))
 
 
-def _newest(item: GeneratedItem) -> Generation | None:
+def _newest_rewrite(item: GeneratedItem) -> Generation | None:
     run: Generation | None = Generation.everywhere.filter(rewrites=item).order_by("-id").first()
     return run
 
 
 def _is_undoable(row: GeneratedItem, run: Generation) -> bool:
-    """The words are those that it wrote, and nobody has decided on them since."""
-    said = run.answers.get(REWRITE, {})
-    if said.get("wrote") != row.revision or row.status not in EDITABLE_ITEMS:
+    """Return whether the words are those that the rewrite wrote, and nobody has decided on them since."""
+    rewrite = run.answers.get(REWRITE, {})
+    if rewrite.get("wrote") != row.revision or row.status not in EDITABLE_ITEMS:
         return False
-    left = said["approval"]
-    if left["approved_at"] is not None:
-        left = {**left, "held": left["held"] or HoldReason.APPROVAL_STALE.value}
-    return bool(bulk_review.approval_of(row) == left)
+    approval = rewrite["approval"]
+    if approval["approved_at"] is not None:
+        approval = {**approval, "held": approval["held"] or HoldReason.APPROVAL_STALE.value}
+    return bool(bulk_review.approval_of(row) == approval)

@@ -1,1 +1,1 @@
-"""Problems: everything of a workspace that needs a person, with why, and the act that clears it."""
+"""The Problems page lists what needs a person in a workspace, with the reason and the act that clears it."""

@@ -1,4 +1,4 @@
-"""What is done about what failed or is late: tried again, given another time, cancelled, one or many, with an undo."""
+"""Views that retry, reschedule or cancel what failed or is late, one row or several, and that undo it."""
 
 from __future__ import annotations
 
@@ -38,23 +38,27 @@ _VERSION_DIGITS: Final = 9
 
 @page("edit", methods=("POST",))
 def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
-    """`rows` are ids with versions, as `pub_…:3`; `one` is an act with one of them, `retry:pub_…:3`, and goes first."""
-    act, _colon, row = request.POST.get("one", "").partition(":")
-    given = request.POST.copy()
-    if row:
-        given["act"] = act
-    chosen = _chosen([row] if row else given.getlist("rows"))
-    form = ClearForm(given, zone=place.workspace.timezone)
-    why = [str(line) for lines in form.errors.values() for line in lines]
-    if not why and not chosen:
-        why = [_("Select at least one row.")]
-    if why:
-        messages.error(request, " ".join(why))
-        return redirect(_back(request, place, keeps_time=True))
+    """Do one act with the selected rows of the list.
+
+    The POST field `rows` holds ids with versions, as `pub_…:3`. The field `one` holds an act on a single row,
+    as `retry:pub_…:3`, and wins over `rows`.
+    """
+    act, _colon, single_row = request.POST.get("one", "").partition(":")
+    form_data = request.POST.copy()
+    if single_row:
+        form_data["act"] = act
+    selection = _parse_tokens([single_row] if single_row else form_data.getlist("rows"))
+    form = ClearForm(form_data, zone=place.workspace.timezone)
+    errors = [str(line) for lines in form.errors.values() for line in lines]
+    if not errors and not selection:
+        errors = [_("Select at least one row.")]
+    if errors:
+        messages.error(request, " ".join(errors))
+        return redirect(_list_address(request, place, keeps_time=True))
     now, timing = utc_now(), form.timing()
-    found = recovery.clear(
+    results = recovery.clear(
         form.cleaned_data["act"],
-        chosen,
+        selection,
         recovery.BulkRecoveryInput(
             workspace=place.workspace,
             by=place.user.email,
@@ -64,38 +68,39 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
             clock=timing.clock,
         ),
     )
-    _tell(request, place, form.cleaned_data["act"], found, missing=len(chosen) - len(found))
-    return redirect(_back(request, place, keeps_time=any(one.error for one in found)))
+    _report_results(request, place, form.cleaned_data["act"], results, missing=len(selection) - len(results))
+    return redirect(_list_address(request, place, keeps_time=any(result.error for result in results)))
 
 
 @page("edit", methods=("POST",))
 def failures_undo(request: HttpRequest, place: Place) -> HttpResponse:
-    """`undo` are signed notes of what was there before, with a space between them."""
-    done, errors = undo_all(place, request.POST.get("undo", "").split())
-    if done:
+    """Undo acts. The POST field `undo` holds signed notes of the states before, with a space between them."""
+    restored_items, errors = undo_all(place, request.POST.get("undo", "").split())
+    if restored_items:
         messages.success(request, _("Undone."))
-    for line in dict.fromkeys(errors):
-        messages.error(request, line)
-    if not done and not errors:
+    for error in dict.fromkeys(errors):
+        messages.error(request, error)
+    if not restored_items and not errors:
         messages.error(request, _("Nothing to undo."))
-    return redirect(_back(request, place))
+    return redirect(_list_address(request, place))
 
 
-def _chosen(tokens: Sequence[str]) -> list[recovery.Chosen]:
-    """Each once; what names nothing that can be cleared is left out."""
-    found: dict[tuple[str, UUID], int] = {}
-    for one in tokens:
-        name, _colon, version = one.partition(":")
-        prefix = name.partition("_")[0]
-        key = decode(prefix, name) if prefix in recovery.PREFIXES else None
+def _parse_tokens(tokens: Sequence[str]) -> list[recovery.Chosen]:
+    """Parse tokens such as `pub_…:3`, each id once; skip those that name nothing that can be cleared."""
+    versions: dict[tuple[str, UUID], int] = {}
+    for token in tokens:
+        public_id, _colon, version = token.partition(":")
+        prefix = public_id.partition("_")[0]
+        key = decode(prefix, public_id) if prefix in recovery.PREFIXES else None
         if key is not None and version.isascii() and version.isdigit() and len(version) <= _VERSION_DIGITS:
-            found[prefix, key] = int(version)
-    return [(prefix, key, version) for (prefix, key), version in found.items()]
+            versions[prefix, key] = int(version)
+    return [(prefix, key, version) for (prefix, key), version in versions.items()]
 
 
 DISMISS: Final = "dismiss"
-"""To cancel what has failed already."""
-_SAID: Final[Mapping[str, tuple[Any, Any]]] = {
+"""Key of the messages about cancelling what has failed already."""
+# The message for one row, and for several.
+_MESSAGES: Final[Mapping[str, tuple[Any, Any]]] = {
     recovery.RETRY: (
         gettext_lazy("Retrying."),
         gettext_lazy("Retrying %(count)d."),
@@ -116,48 +121,58 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 }
 
 
-def _tell(
-    request: HttpRequest, place: Place, act: str, found: Sequence[recovery.Cleared], *, missing: int
+def _report_results(
+    request: HttpRequest, place: Place, act: str, results: Sequence[recovery.Cleared], *, missing: int
 ) -> None:
-    done = [one for one in found if one.error is None]
+    """Add a message about the rows that were cleared, with an undo, and one for each reason of a refusal.
+
+    `missing` counts the selected rows that were deleted meanwhile.
+    """
+    done = [one for one in results if one.error is None]
     if done:
-        one, several = _SAID[DISMISS if act == recovery.CANCEL and _had_failed(done) else act]
-        said = str(one) if len(done) == 1 else str(several) % {"count": len(done)}
-        lines = [] if act == recovery.CANCEL else _waits(place, done)
-        if lines:
-            said = " ".join(lines if act == recovery.RETRY else [said, *lines])
+        one, several = _MESSAGES[DISMISS if act == recovery.CANCEL and _had_all_failed(done) else act]
+        text = str(one) if len(done) == 1 else str(several) % {"count": len(done)}
+        obstacles = [] if act == recovery.CANCEL else _obstacles_of(place, done)
+        if obstacles:
+            text = " ".join(obstacles if act == recovery.RETRY else [text, *obstacles])
         notes = [
             note_of(place, bulk_review.Decided(one.item, one.former)) for one in done if one.item is not None
         ]
         if notes:
             fields = {"undo": " ".join(notes), "query": request.POST.get("query", "")}
-            offer_undo(request, said, place.address("failures_undo"), fields, is_good=not lines)
+            offer_undo(request, text, place.address("failures_undo"), fields, is_good=not obstacles)
         else:
-            (messages.warning if lines else messages.success)(request, said)
-    why: dict[str, int] = {}
-    for one in found:
+            (messages.warning if obstacles else messages.success)(request, text)
+    counts_by_reason: dict[str, int] = {}
+    for one in results:
         if one.error is not None:
-            why[_why(one.error)] = why.get(_why(one.error), 0) + 1
-    for line, count in why.items():
-        messages.error(request, line if len(found) == 1 else f"{count} × {line}")
+            counts_by_reason[_refusal_text(one.error)] = counts_by_reason.get(_refusal_text(one.error), 0) + 1
+    for reason, count in counts_by_reason.items():
+        messages.error(request, reason if len(results) == 1 else f"{count} × {reason}")
     if missing:
         messages.error(request, _("Deleted rows were skipped."))
 
 
-def _waits(place: Place, done: Sequence[recovery.Cleared]) -> list[str]:
-    """Why posts among them aren't sent, though they were asked for again."""
-    keys = [one.key for one in done if one.prefix == "pub"]
+def _obstacles_of(place: Place, results: Sequence[recovery.Cleared]) -> list[str]:
+    """Return why some of these posts wait still, though they were retried or rescheduled."""
+    keys = [result.key for result in results if result.prefix == "pub"]
     rows = slot_times.with_obstacles(place.workspace, keys) if keys else []
     return next_actions.waits_of(place, rows, now=utc_now()).lines
 
 
-def _had_failed(done: Sequence[recovery.Cleared]) -> bool:
-    """Whether nothing of it was still to be sent."""
-    stood = [one for cleared in done if cleared.former for one in cleared.former["stood"].values()]
-    return all(one["status"] == PublicationStatus.FAILED for one in stood)
+def _had_all_failed(results: Sequence[recovery.Cleared]) -> bool:
+    """Return whether all of these publications had failed already, so that none was still to be sent."""
+    publications = [
+        publication
+        for cleared in results
+        if cleared.former
+        for publication in cleared.former["stood"].values()
+    ]
+    return all(publication["status"] == PublicationStatus.FAILED for publication in publications)
 
 
-def _why(error: AppError) -> str:
+def _refusal_text(error: AppError) -> str:
+    """Return the sentence about a refusal for the people who read this page."""
     if isinstance(error, Overtaken):
         return changed_meanwhile_message()
     if isinstance(error, QuotaExceeded):
@@ -165,12 +180,12 @@ def _why(error: AppError) -> str:
     return error.detail[0].message if error.detail else str(error)
 
 
-def _back(request: HttpRequest, place: Place, *, keeps_time: bool = False) -> str:
-    """The same filters and the same section; after a refusal with the time that was typed."""
-    given = QueryDict(request.POST.get("query", ""))
-    query = QueryDict(filters_of(place, given)[1], mutable=True)
-    if given.get("section") in SECTIONS:
-        query["section"] = str(given["section"])
+def _list_address(request: HttpRequest, place: Place, *, keeps_time: bool = False) -> str:
+    """Return the address of the list with the same filters, section and, if `keeps_time`, the typed time."""
+    query_data = QueryDict(request.POST.get("query", ""))
+    query = QueryDict(filters_of(place, query_data)[1], mutable=True)
+    if query_data.get("section") in SECTIONS:
+        query["section"] = str(query_data["section"])
     if keeps_time and request.POST.get("local_time"):
         query["local_time"] = request.POST["local_time"][:20]
     return f"{place.address('failures')}?{query.urlencode()}"

@@ -1,4 +1,4 @@
-"""One row of the list as a person reads it: what it is, why it is here, and what clears it."""
+"""Builds the rows of the list of problems: what each is, why it is listed, and what clears it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     from pipeline.publish.blockers import Blocker
 
 EXPLAINED: Final = 15
-"""Late publications whose causes are worked out; each costs a few statements. The others lead to their item."""
+"""Late publications whose causes are worked out, at a few statements each; others link to their item."""
 
 
 @dataclass(frozen=True)
 class FailureRow:
-    """`token` names it with its version for an act, empty where no act of this page helps. `acts` are those that do."""
+    """A row of the list of problems.
+
+    `token` names the row and its version for an act; it is empty where no act of this page helps. `acts` are
+    the acts that do, `at` is when it failed or was due, and `link` leads to its page.
+    """
 
     title: str
     at: datetime | None
@@ -44,16 +48,16 @@ class FailureRow:
     about: str = ""
     advice: str = ""
     whose: labels.Badge = labels.NO_BADGE
-    """Whose a failure is."""
+    """Badge of who has to mend the failure."""
     until: datetime | None = None
     token: str = ""
     acts: frozenset[str] = frozenset()
     move: str = ""
-    """The page that gives it another time."""
+    """Address of the page that reschedules it."""
     action: NextAction | None = None
-    """Where to go to take away what it waits for."""
+    """Link to where its obstacle can be removed."""
     cancel_said: str = ""
-    """What cancelling it is called: what has failed already isn't scheduled any more."""
+    """Label of the cancel button: what has failed already is dismissed, as it isn't scheduled any more."""
 
     @property
     def can_retry(self) -> bool:
@@ -69,23 +73,25 @@ class FailureRow:
 
     @property
     def retry_said(self) -> str:
+        """The label of the retry button; an unknown outcome is looked up first."""
         return _("Check status") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Retry")
 
 
-_TIMED: Final = frozenset({recovery.NEXT, recovery.AT, recovery.CANCEL})
-_AGAIN: Final = frozenset({recovery.RETRY})
+_SCHEDULE_ACTS: Final = frozenset({recovery.NEXT, recovery.AT, recovery.CANCEL})
+_RETRY_ACTS: Final = frozenset({recovery.RETRY})
 
 
-def _token(prefix: str, key: UUID, version: int) -> str:
+def _version_token(prefix: str, key: UUID, version: int) -> str:
     return f"{encode(prefix, key)}:{version}"
 
 
-def _said(error: Mapping[str, Any] | None, otherwise: str = "") -> str:
-    return display.without_ids(str((error or {}).get("message", ""))) or otherwise
+def _message_of(error: Mapping[str, Any] | None, default: str = "") -> str:
+    """Return the message of a stored error without ids, or `default` where it has none."""
+    return display.without_ids(str((error or {}).get("message", ""))) or default
 
 
-def _what_helps(error: Mapping[str, Any] | None) -> str:
-    """What helps where trying again can't; empty where it can."""
+def _advice_if_final(error: Mapping[str, Any] | None) -> str:
+    """Return what helps where a retry can't; empty where it can."""
     return str((error or {}).get("action", "")) if retry_rules.is_final(error) else ""
 
 
@@ -97,20 +103,20 @@ def _title(row: Any) -> str:
 
 
 def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
-    """With the first thing that is in the way of each, as `explain` has it."""
+    """Build the rows of late publications, each with its first obstacle as the command `explain` finds it."""
     keys = [row.pk for row in rows]
-    there = Publication.objects.of(place.workspace).select_related(
+    publications = Publication.objects.of(place.workspace).select_related(
         "item__raw_item", "outlet", "workspace", "queue"
     )
-    whole = {row.pk: row for row in there.filter(pk__in=keys)} if keys else {}
+    publications_by_id = {row.pk: row for row in publications.filter(pk__in=keys)} if keys else {}
     return [
-        _late(place, whole[key], now, is_explained=number < EXPLAINED)
-        for number, key in enumerate(keys)
-        if key in whole
+        _late_row(place, publications_by_id[key], now, is_explained=index < EXPLAINED)
+        for index, key in enumerate(keys)
+        if key in publications_by_id
     ]
 
 
-def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
+def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
     is_by_hand = publish.is_handed_over(row)
     is_scheduled = row.status == PublicationStatus.SCHEDULED
@@ -124,8 +130,8 @@ def _late(place: Place, row: Publication, now: datetime, *, is_explained: bool) 
         link=place.address("item_page", gen=row.item_id),
         about=row.outlet.name,
         until=blocker.until if blocker is not None else None,
-        token=_token("pub", row.pk, row.version) if is_scheduled else "",
-        acts=_TIMED if is_scheduled else frozenset(),
+        token=_version_token("pub", row.pk, row.version) if is_scheduled else "",
+        acts=_SCHEDULE_ACTS if is_scheduled else frozenset(),
         cancel_said=_("Unschedule"),
         move=place.address("calendar_move", pub=row.pk) if is_scheduled else "",
         action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
@@ -139,7 +145,7 @@ def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is
         return blocker.message
     if is_explained:
         return _("Publishing shortly")
-    return _said(row.waits_for or row.error, _("Open it to see what blocks it."))
+    return _message_of(row.waits_for or row.error, _("Open it to see what blocks it."))
 
 
 def _action_when_late(
@@ -152,66 +158,68 @@ def _action_when_late(
         return None
     if blocker.code in {"needs_reconnect", "outlet_disabled"}:
         return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
-    found = next_actions.next_action_for(place, row.item, blocker)
-    if found is None or found.address == place.address("item_publish", gen=row.item_id):
-        # Another time is given here.
+    action = next_actions.next_action_for(place, row.item, blocker)
+    if action is None or action.address == place.address("item_publish", gen=row.item_id):
+        # This page reschedules it itself.
         return None
     return (
-        NextAction(found.label, place.address("item_page", gen=row.item_id), is_post=False)
-        if found.is_post
-        else found
+        NextAction(action.label, place.address("item_page", gen=row.item_id), is_post=False)
+        if action.is_post
+        else action
     )
 
 
 def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
+    """Build the rows of publications that failed or whose outcome is unknown."""
     del now
-    return [_failed(place, row) for row in rows]
+    return [_failed_row(place, row) for row in rows]
 
 
-def _failed(place: Place, row: Publication) -> FailureRow:
+def _failed_row(place: Place, row: Publication) -> FailureRow:
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
-    whose = str(error.get("class", ""))
+    error_class = str(error.get("class", ""))
     return FailureRow(
         title=_title(row.item),
         at=row.updated_at,
         tone=tone,
         label=str(label),
-        why=_said(error, _("No reason recorded.")),
+        why=_message_of(error, _("No reason recorded.")),
         link=place.address("item_page", gen=row.item_id),
         about=row.outlet.name,
         advice=str(error.get("action") or ""),
         whose=labels.NO_BADGE
-        if is_unknown or whose == "retry"
-        else labels.FAILURE_CLASSES.get(whose, labels.NO_BADGE),
+        if is_unknown or error_class == "retry"
+        else labels.FAILURE_CLASSES.get(error_class, labels.NO_BADGE),
         until=row.next_attempt_at if is_unknown else None,
-        token=_token("pub", row.pk, row.version),
-        acts=_AGAIN if is_unknown else _AGAIN | _TIMED,
+        token=_version_token("pub", row.pk, row.version),
+        acts=_RETRY_ACTS if is_unknown else _RETRY_ACTS | _SCHEDULE_ACTS,
         cancel_said=_("Dismiss"),
-        action=_action_when_failed(place, row, whose),
+        action=_action_when_failed(place, row, error_class),
     )
 
 
-def _action_when_failed(place: Place, row: Publication, whose: str) -> NextAction | None:
-    """To what has to change before another try can end otherwise."""
-    if whose == "account":
+def _action_when_failed(place: Place, row: Publication, error_class: str) -> NextAction | None:
+    """Return the link to what has to change before a retry can succeed; None where a retry alone may help."""
+    if error_class == "account":
         return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
-    if whose == "content" and place.may_edit and row.item.status in EDITABLE_ITEMS:
+    if error_class == "content" and place.may_edit and row.item.status in EDITABLE_ITEMS:
         return NextAction(_("Edit"), place.address("item_edit", gen=row.item_id), is_post=False)
     return None
 
 
-# --- What was to be made ---------------------------------------------------------------------------------------------
+# --- Generation ------------------------------------------------------------------------------------------------------
 
 
 def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
+    """Build the rows of items whose generation failed."""
     del now
     errors = retry_rules.current_errors(place.workspace, {row.pk: row.error for row in rows})
-    return [_not_made(place, row, errors[row.pk]) for row in rows]
+    return [_not_made_row(place, row, errors[row.pk]) for row in rows]
 
 
-def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
+def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
     tone, _icon, label = labels.GENERATED_ITEMS["failed"]
     is_final = retry_rules.is_final(error)
     return FailureRow(
@@ -219,12 +227,12 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
         at=row.updated_at,
         tone=tone,
         label=str(label),
-        why=_said(error, _("No reason recorded.")),
+        why=_message_of(error, _("No reason recorded.")),
         link=place.address("item_page", gen=row.pk),
         about=row.engine_output,
-        advice=_what_helps(error),
-        token="" if is_final else _token("gen", row.pk, row.version),
-        acts=frozenset() if is_final else _AGAIN,
+        advice=_advice_if_final(error),
+        token="" if is_final else _version_token("gen", row.pk, row.version),
+        acts=frozenset() if is_final else _RETRY_ACTS,
         action=NextAction(_("Create variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
         if retry_rules.can_variant_differ(error)
         else None,
@@ -232,7 +240,7 @@ def _not_made(place: Place, row: Any, error: Mapping[str, Any] | None) -> Failur
 
 
 def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
-    """Its run says what it waits for, such as a cap or an answer."""
+    """Build the rows of items still in generation; the run says what it waits for, as a cap or an answer."""
     del now
     return [
         FailureRow(
@@ -240,7 +248,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
             at=row.created_at,
             tone="warn",
             label=str(labels.GENERATED_ITEMS[row.status].label),
-            why=_said(row.generation.error, _("Queued")),
+            why=_message_of(row.generation.error, _("Queued")),
             link=place.address("item_page", gen=row.pk),
             about=row.engine_output,
             until=row.generation.wake_at,
@@ -250,25 +258,26 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
 
 
 def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
+    """Build the rows of raw items that failed or wait for credits."""
     del now
     reasons = raw_item_outcomes.current_reasons(place.workspace, rows)
-    return [_raw(place, row, reasons[row.pk]) for row in rows]
+    return [_raw_item_row(place, row, reasons[row.pk]) for row in rows]
 
 
-def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> FailureRow:
+def _raw_item_row(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> FailureRow:
     is_final = retry_rules.is_final(reason)
     return FailureRow(
         title=row.title or row.url or _("Untitled"),
         at=row.updated_at,
         tone="bad" if row.status == RawItemStatus.FAILED else "warn",
         label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waiting for credits"),
-        why=_said(reason, _("No reason recorded.")),
+        why=_message_of(reason, _("No reason recorded.")),
         link=place.address("made", raw=row.pk),
         about=labels.origin_of(row.source.name, row.external_id, is_push=row.source.is_push),
-        advice=_what_helps(reason),
+        advice=_advice_if_final(reason),
         until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
-        token="" if is_final else _token("raw", row.pk, row.version),
-        acts=frozenset() if is_final else _AGAIN,
+        token="" if is_final else _version_token("raw", row.pk, row.version),
+        acts=frozenset() if is_final else _RETRY_ACTS,
         action=NextAction(_("View credits"), place.address("usage"), is_post=False)
         if row.status == RawItemStatus.WAITING_QUOTA
         else None,
@@ -276,6 +285,7 @@ def _raw(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> Failur
 
 
 def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[FailureRow]:
+    """Build the rows of persona drafts that failed."""
     del now
     return [
         FailureRow(
@@ -283,19 +293,20 @@ def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Fa
             at=row.created_at,
             tone="bad",
             label=_("Failed"),
-            why=_said(row.error, _("No reason recorded.")),
+            why=_message_of(row.error, _("No reason recorded.")),
             link=place.address("persona_draft", pdr=row.pk) if place.may_edit else "",
-            token=_token("pdr", row.pk, 0),
-            acts=_AGAIN,
+            token=_version_token("pdr", row.pk, 0),
+            acts=_RETRY_ACTS,
         )
         for row in rows
     ]
 
 
-# --- Where it comes from and goes ------------------------------------------------------------------------------------
+# --- Sources, outlets, mailings and deliveries -----------------------------------------------------------------------
 
 
 def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[FailureRow]:
+    """Build the rows of sources that fail or are gone."""
     del now
     return [
         FailureRow(
@@ -303,28 +314,29 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Failure
             at=row.failing_since,
             tone="bad" if row.status == SourceStatus.GONE else "warn",
             label=_("Gone") if row.status == SourceStatus.GONE else _("Failing"),
-            why=_said(row.last_error, _("No reason recorded.")),
+            why=_message_of(row.last_error, _("No reason recorded.")),
             link=place.address("source_page", src=row.pk),
             until=row.wake_at,
-            token=_token("src", row.pk, row.version),
-            acts=_AGAIN,
+            token=_version_token("src", row.pk, row.version),
+            acts=_RETRY_ACTS,
         )
         for row in rows
     ]
 
 
 def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[FailureRow]:
+    """Build the rows of outlets that must be reconnected."""
     del now
-    found = []
+    failure_rows = []
     for row in rows:
         platform = platform_if_known(row.platform)
-        found.append(
+        failure_rows.append(
             FailureRow(
                 title=row.name,
                 at=row.updated_at,
                 tone="bad",
                 label=_("Reconnect needed"),
-                why=_said(row.last_error, _("Log-in expired.")),
+                why=_message_of(row.last_error, _("Log-in expired.")),
                 link=place.address("outlet_page", out=row.pk),
                 about=str(platform.label) if platform is not None else row.platform,
                 action=NextAction(
@@ -334,11 +346,11 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
                 else None,
             )
         )
-    return found
+    return failure_rows
 
 
 def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[FailureRow]:
-    """Let go on beside the numbers of who has got it."""
+    """Build the rows of stopped mailings; each is resumed on the page that counts who has received it."""
     del now
     return [
         FailureRow(
@@ -346,7 +358,7 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
             at=row.updated_at,
             tone="warn",
             label=_("Stopped"),
-            why=_said(row.error, _("No reason recorded.")),
+            why=_message_of(row.error, _("No reason recorded.")),
             about=row.outlet.name,
             action=NextAction(
                 _("View progress"), place.address("subscribers", out=row.outlet_id), is_post=False
@@ -359,7 +371,7 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
 
 
 def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[FailureRow]:
-    """Replayed where it is shown, after its source was set right."""
+    """Build the rows of failed deliveries; each is replayed on its own page once its source is corrected."""
     del now
     return [
         FailureRow(
@@ -367,7 +379,7 @@ def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> 
             at=row.created_at,
             tone="bad",
             label=_("No content"),
-            why=_said(row.reason, _("No reason recorded.")),
+            why=_message_of(row.reason, _("No reason recorded.")),
             link=place.address("source_delivery", src=row.source_id, ind=row.pk),
         )
         for row in rows

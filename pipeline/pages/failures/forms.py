@@ -66,6 +66,8 @@ FILTERS: Final = ("kind", "outlet", "cause", "since")
 
 
 class FailureFilter(forms.Form):
+    """The filters of the list, all optional: kind, outlet, cause and time span."""
+
     kind = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
@@ -88,38 +90,40 @@ class FailureFilter(forms.Form):
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
-        found = [(encode("out", key), name) for key, name in rows.values_list("id", "name")]
-        asked = self.data.get("outlet", "")
-        if decode("out", asked) is not None and asked not in dict(found):
-            found.append((asked, _("Another outlet")))
+        outlets = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
+        outlet_choices = [(encode("out", key), name) for key, name in outlets.values_list("id", "name")]
+        outlet_id = self.data.get("outlet", "")
+        if decode("out", outlet_id) is not None and outlet_id not in dict(outlet_choices):
+            outlet_choices.append((outlet_id, _("Another outlet")))
         fields: Any = self.fields
-        fields["outlet"].choices = [("", _("Any outlet")), *found]
+        fields["outlet"].choices = [("", _("Any outlet")), *outlet_choices]
 
     @property
     def outlet_asked(self) -> UUID | None:
+        """The id of the chosen outlet; None for any."""
         return decode("out", self.cleaned_data["outlet"])
 
     def starts_at(self, now: datetime) -> datetime | None:
+        """Return the beginning of the chosen time span; None for any time."""
         span = SPANS.get(self.cleaned_data["since"])
         return None if span is None else now - span[1]
 
 
 class ClearForm(WhenForm):
-    """An act; what it is done with is read apart, and its time only where it is `at`."""
+    """Validates the act, and its time only where the act is `at`; the selected rows are parsed elsewhere."""
 
     act = forms.ChoiceField(
-        choices=[(one, one) for one in (recovery.RETRY, recovery.NEXT, recovery.AT, recovery.CANCEL)]
+        choices=[(act, act) for act in (recovery.RETRY, recovery.NEXT, recovery.AT, recovery.CANCEL)]
     )
 
     def __init__(self, data: Any, *, zone: str) -> None:
-        given = data.copy()
-        if given.get("act") == recovery.AT:
-            given["when"] = AT
+        form_data = data.copy()
+        if form_data.get("act") == recovery.AT:
+            form_data["when"] = AT
         else:
-            # What was typed for another act is nobody's business here.
-            given.pop("local_time", None)
-            given.pop("when", None)
-        super().__init__(given)
+            # A time that was typed for another act must not make this one invalid.
+            form_data.pop("local_time", None)
+            form_data.pop("when", None)
+        super().__init__(form_data)
         self.zone = zone
         self.fields["when"].required = False

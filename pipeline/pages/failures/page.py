@@ -1,4 +1,4 @@
-"""The page that lists what failed and what is late; it looks again by itself."""
+"""The view of the list of what failed and what is late; the list refreshes itself."""
 
 from __future__ import annotations
 
@@ -17,60 +17,60 @@ from pipeline.pages.failures.forms import FILTERS, FailureFilter
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
-_PART: Final = "failures"
-_LIVE_SECONDS: Final = 10
+_LIST_ELEMENT_ID: Final = "failures"
+_REFRESH_SECONDS: Final = 10
 
 
 @page("look", methods=("GET",))
 def failures(request: HttpRequest, place: Place) -> HttpResponse:
-    """`section` shows one of its lists further than its first rows."""
-    narrowed, query = filters_of(place, request.GET)
-    alone = request.GET.get("section", "")
-    if alone not in rows.SECTIONS:
-        alone = ""
+    """Show each section's first rows; the parameter `section` names one to show alone, with more rows."""
+    filter_form, query = filters_of(place, request.GET)
+    section_name = request.GET.get("section", "")
+    if section_name not in rows.SECTIONS:
+        section_name = ""
     now = utc_now()
-    found = rows.sections(place, narrowed, alone=alone, now=now)
+    sections = rows.sections(place, filter_form, alone=section_name, now=now)
     context: dict[str, Any] = {
-        "sections": found,
-        "alone": alone,
+        "sections": sections,
+        "alone": section_name,
         "query": query,
-        "is_filtered": bool(query) or bool(alone),
+        "is_filtered": bool(query) or bool(section_name),
         "public_url": settings.PUBLIC_URL,
     }
-    part = polling_fragment(
+    fragment = polling_fragment(
         request,
-        _PART,
+        _LIST_ELEMENT_ID,
         "pages/failures/list.html",
         context,
         css_class="stack",
-        interval_seconds=_LIVE_SECONDS,
+        interval_seconds=_REFRESH_SECONDS,
     )
-    if isinstance(part, HttpResponse):
-        return part
-    kept = f"{query}&section={alone}".strip("&") if alone else query
+    if isinstance(fragment, HttpResponse):
+        return fragment
+    full_query = f"{query}&section={section_name}".strip("&") if section_name else query
     context |= {
-        "part": part,
-        "filter": narrowed,
-        "kept": kept,
+        "part": fragment,
+        "filter": filter_form,
+        "kept": full_query,
         "zone": place.workspace.timezone,
         "local_time": request.GET.get("local_time", "")[:20],
-        "has_acts": place.may_edit and any(row.token for section in found for row in section.rows),
+        "has_acts": place.may_edit and any(row.token for section in sections for row in section.rows),
     }
     return render(request, "pages/failures/page.html", context)
 
 
 def filters_of(place: Place, given: QueryDict) -> tuple[FailureFilter, str]:
-    """The filters, and as an address takes them; what nobody understands is left out."""
-    narrowed = FailureFilter(given, workspace=place.workspace)
-    if not narrowed.is_valid():
-        kept = QueryDict(mutable=True)
+    """Return the form of the filters and their query string, without the values that aren't valid."""
+    filter_form = FailureFilter(given, workspace=place.workspace)
+    if not filter_form.is_valid():
+        valid_data = QueryDict(mutable=True)
         for name in FILTERS:
-            if name not in narrowed.errors and given.get(name):
-                kept[name] = str(given[name])
-        given, narrowed = kept, FailureFilter(kept, workspace=place.workspace)
-        narrowed.is_valid()
+            if name not in filter_form.errors and given.get(name):
+                valid_data[name] = str(given[name])
+        given, filter_form = valid_data, FailureFilter(valid_data, workspace=place.workspace)
+        filter_form.is_valid()
     query = QueryDict(mutable=True)
     for name in FILTERS:
         if given.get(name):
             query[name] = str(given[name])
-    return narrowed, query.urlencode()
+    return filter_form, query.urlencode()

@@ -1,7 +1,7 @@
-"""What failed and what is late, by section: each row with why, and what clears it.
+"""Finds what failed and what is late, by section of the list of problems.
 
-The number of statements has a bound: one for all counts, one for each section, and a few for each of the first late
-publications, whose causes are worked out as `explain` does it.
+The number of statements is bounded: one for all counts, one for each section, and a few for each of the first
+late publications, whose causes are worked out as the command `explain` does it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ if TYPE_CHECKING:
     from accounts.pages.page_access import Place
 
 ROWS: Final = 15
+"""Rows of each section where all sections are shown."""
 MORE_ROWS: Final = 100
-"""Of a section that is looked at alone; as many as one act clears at once."""
+"""Rows of a section that is shown alone; as many as one act clears at once."""
 
 
 @dataclass(frozen=True)
 class FailureSection:
+    """A section with its rows; `said` is the line under its label, and `is_cut` says that more rows exist."""
+
     name: str
     label: str
     said: str
@@ -56,7 +59,11 @@ class FailureSection:
 
 @dataclass(frozen=True)
 class FailureList:
-    """`find` gives the rows of a cause, None for all of them; `field` is the moment that `since` narrows."""
+    """The definition of a section: how its rows are found, filtered, ordered and displayed.
+
+    `find` returns the query of all its rows, `causes` narrow it by a cause, `field` is the time that the
+    filter `since` compares, and `tell` builds the displayed rows. `said` is the line under its label.
+    """
 
     kind: str
     label: _StrPromise
@@ -67,130 +74,135 @@ class FailureList:
     order: str
     tell: Callable[[Place, Sequence[Any], datetime], list[display.FailureRow]]
     outlet: str = ""
-    """The column by which it is narrowed to an outlet; empty where it has nothing to do with one."""
+    """The column that the filter by outlet compares; empty where the rows belong to no outlet."""
 
 
 def sections(
     place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime
 ) -> list[FailureSection]:
-    """Those that have rows; `alone` is the one that is shown further than its first rows."""
-    found = [(name, kind, rows) for name, kind, rows in _asked(place, narrowed, now) if alone in {"", name}]
-    if not found:
+    """Return the sections that have rows; with `alone`, only that one, with up to `MORE_ROWS` rows."""
+    queries_by_section = [
+        (name, definition, rows)
+        for name, definition, rows in _filtered_queries(place, narrowed, now)
+        if alone in {"", name}
+    ]
+    if not queries_by_section:
         return []
-    counts = count_each(*(rows for _name, _kind, rows in found))
-    most = MORE_ROWS if alone else ROWS
+    counts = count_each(*(rows for _name, _kind, rows in queries_by_section))
+    max_rows = MORE_ROWS if alone else ROWS
     return [
         FailureSection(
             name,
-            str(kind.label),
-            str(kind.said),
+            str(definition.label),
+            str(definition.said),
             count,
-            kind.tell(place, list(rows.order_by(kind.order, "id")[:most]), now),
-            is_cut=count.number > most,
+            definition.tell(place, list(rows.order_by(definition.order, "id")[:max_rows]), now),
+            is_cut=count.number > max_rows,
         )
-        for (name, kind, rows), count in zip(found, counts, strict=True)
+        for (name, definition, rows), count in zip(queries_by_section, counts, strict=True)
         if count
     ]
 
 
-def _asked(
-    place: Place, narrowed: forms.FailureFilter, now: datetime
+def _filtered_queries(
+    place: Place, filter_form: forms.FailureFilter, now: datetime
 ) -> Iterator[tuple[str, FailureList, QuerySet[Any]]]:
-    given = narrowed.cleaned_data
-    starts_at, outlet = narrowed.starts_at(now), narrowed.outlet_asked
-    for name, kind in SECTIONS.items():
-        if given["kind"] not in {"", kind.kind} or (outlet is not None and not kind.outlet):
+    """Yield the name, definition and filtered query of each section that the filters leave."""
+    filters = filter_form.cleaned_data
+    starts_at, outlet = filter_form.starts_at(now), filter_form.outlet_asked
+    for name, definition in SECTIONS.items():
+        if filters["kind"] not in {"", definition.kind} or (outlet is not None and not definition.outlet):
             continue
-        if given["cause"] and given["cause"] not in kind.causes:
+        if filters["cause"] and filters["cause"] not in definition.causes:
             continue
-        rows = kind.find(place, now)
-        if given["cause"]:
-            rows = rows.filter(kind.causes[given["cause"]])
+        rows = definition.find(place, now)
+        if filters["cause"]:
+            rows = rows.filter(definition.causes[filters["cause"]])
         if outlet is not None:
-            rows = rows.filter(**{kind.outlet: outlet})
+            rows = rows.filter(**{definition.outlet: outlet})
         if starts_at is not None:
-            rows = rows.filter(**{f"{kind.field}__gte": starts_at})
-        yield name, kind, rows
+            rows = rows.filter(**{f"{definition.field}__gte": starts_at})
+        yield name, definition, rows
 
 
-def _late(place: Place, now: datetime) -> QuerySet[Any]:
-    # With what waits for a person: that is a cause of its own here.
+def _late_publications(place: Place, now: datetime) -> QuerySet[Any]:
+    # Those that wait for a person are included: that is a cause of its own here.
     rows = Publication.objects.of(place.workspace).live().unsent()
-    found: QuerySet[Any] = rows.filter(due_at__lt=now - limits.LATE_AFTER)
-    return found
+    late_publications: QuerySet[Any] = rows.filter(due_at__lt=now - limits.LATE_AFTER)
+    return late_publications
 
 
-def _failed(place: Place, now: datetime) -> QuerySet[Any]:
+def _failed_publications(place: Place, now: datetime) -> QuerySet[Any]:
     del now
     rows = Publication.objects.of(place.workspace).live().unresolved()
-    found: QuerySet[Any] = rows.select_related("item", "outlet")
-    return found.defer("outlet__credentials", "outlet__config", "item__content", "item__body")
+    publications: QuerySet[Any] = rows.select_related("item", "outlet")
+    return publications.defer("outlet__credentials", "outlet__config", "item__content", "item__body")
 
 
-def _not_made(place: Place, now: datetime) -> QuerySet[Any]:
+def _failed_items(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).live().failed()
-    return found.select_related("raw_item").defer("content", "body")
+    items: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).live().failed()
+    return items.select_related("raw_item").defer("content", "body")
 
 
-def _long_made(place: Place, now: datetime) -> QuerySet[Any]:
-    # Ids rise with time, so that the list's own index has what is old.
+def _items_long_in_making(place: Place, now: datetime) -> QuerySet[Any]:
+    # Ids rise with time, so the index of items in making finds the old ones.
     rows = GeneratedItem.objects.of(place.workspace).live().in_making()
-    found: QuerySet[Any] = rows.filter(id__lt=first_id_of(now - limits.MAKING_LATE_AFTER))
-    return found.select_related("raw_item", "generation").defer("content", "body", "generation__answers")
+    late_items: QuerySet[Any] = rows.filter(id__lt=first_id_of(now - limits.MAKING_LATE_AFTER))
+    return late_items.select_related("raw_item", "generation").defer("content", "body", "generation__answers")
 
 
-def _raw(place: Place, now: datetime) -> QuerySet[Any]:
+def _stuck_raw_items(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = RawItem.objects.of(place.workspace).live().stuck()
-    return found.select_related("source").defer("metadata", "media")
+    raw_items: QuerySet[Any] = RawItem.objects.of(place.workspace).live().stuck()
+    return raw_items.select_related("source").defer("metadata", "media")
 
 
-def _sources(place: Place, now: datetime) -> QuerySet[Any]:
+def _failing_sources(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = Source.objects.of(place.workspace).live().failing()
-    return found
+    sources: QuerySet[Any] = Source.objects.of(place.workspace).live().failing()
+    return sources
 
 
-def _outlets(place: Place, now: datetime) -> QuerySet[Any]:
+def _outlets_to_reconnect(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = Outlet.objects.of(place.workspace).to_reconnect()
-    return found.defer("credentials", "config")
+    outlets: QuerySet[Any] = Outlet.objects.of(place.workspace).to_reconnect()
+    return outlets.defer("credentials", "config")
 
 
-def _drafts(place: Place, now: datetime) -> QuerySet[Any]:
+def _failed_drafts(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = PersonaDraft.objects.of(place.workspace).failed()
-    return found.defer("material", "posts", "sections")
+    drafts: QuerySet[Any] = PersonaDraft.objects.of(place.workspace).failed()
+    return drafts.defer("material", "posts", "sections")
 
 
-def _mailings(place: Place, now: datetime) -> QuerySet[Any]:
+def _stopped_mailings(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = Mailing.objects.of(place.workspace).filter(
+    mailings: QuerySet[Any] = Mailing.objects.of(place.workspace).filter(
         status=MailingStatus.STOPPED, outlet__deleted_at=None
     )
-    return found.select_related("outlet").defer("html", "text", "outlet__credentials", "outlet__config")
+    return mailings.select_related("outlet").defer("html", "text", "outlet__credentials", "outlet__config")
 
 
-def _deliveries(place: Place, now: datetime) -> QuerySet[Any]:
+def _failed_deliveries(place: Place, now: datetime) -> QuerySet[Any]:
     del now
-    found: QuerySet[Any] = InboundDelivery.objects.of(place.workspace).filter(
+    deliveries: QuerySet[Any] = InboundDelivery.objects.of(place.workspace).filter(
         status=InboundDeliveryStatus.FAILED, test=False, source__deleted_at=None
     )
-    return found.select_related("source").defer("body", "made", "head")
+    return deliveries.select_related("source").defer("body", "made", "head")
 
 
-_ANY: Final = Q()
-_BY_HAND: Final = Q(step=Publication.BY_HAND)
-_KNOWN: Final = Q(status=PublicationStatus.FAILED)
+_ANY_CAUSE: Final = Q()
+_IS_BY_HAND: Final = Q(step=Publication.BY_HAND)
+_HAS_FAILED: Final = Q(status=PublicationStatus.FAILED)
 
 SECTIONS: Final[Mapping[str, FailureList]] = {
     "late": FailureList(
         "publications",
         gettext_lazy("Late"),
         gettext_lazy("Overdue posts"),
-        _late,
-        {forms.LATE: ~_BY_HAND, forms.BY_HAND: _BY_HAND},
+        _late_publications,
+        {forms.LATE: ~_IS_BY_HAND, forms.BY_HAND: _IS_BY_HAND},
         "due_at",
         "due_at",
         display.late,
@@ -200,8 +212,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "outlets",
         gettext_lazy("Outlets to reconnect"),
         gettext_lazy("Log-in expired. Posts are waiting."),
-        _outlets,
-        {forms.ACCOUNT: _ANY},
+        _outlets_to_reconnect,
+        {forms.ACCOUNT: _ANY_CAUSE},
         "updated_at",
         "-updated_at",
         display.outlets,
@@ -211,11 +223,11 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "publications",
         gettext_lazy("Publishing failed"),
         gettext_lazy("Not retried automatically"),
-        _failed,
+        _failed_publications,
         {
-            forms.ACCOUNT: _KNOWN & Q(error__class="account"),
-            forms.CONTENT: _KNOWN & Q(error__class="content"),
-            forms.PLATFORM: _KNOWN & ~Q(error__class="account") & ~Q(error__class="content"),
+            forms.ACCOUNT: _HAS_FAILED & Q(error__class="account"),
+            forms.CONTENT: _HAS_FAILED & Q(error__class="content"),
+            forms.PLATFORM: _HAS_FAILED & ~Q(error__class="account") & ~Q(error__class="content"),
             forms.UNKNOWN: Q(status=PublicationStatus.UNKNOWN),
         },
         "updated_at",
@@ -227,8 +239,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "mailings",
         gettext_lazy("Stopped mailings"),
         gettext_lazy("Waiting to be resumed"),
-        _mailings,
-        {forms.STOPPED: _ANY},
+        _stopped_mailings,
+        {forms.STOPPED: _ANY_CAUSE},
         "updated_at",
         "-updated_at",
         display.mailings,
@@ -238,8 +250,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "items",
         gettext_lazy("Still generating"),
         gettext_lazy("Started over an hour ago"),
-        _long_made,
-        {forms.LATE: _ANY},
+        _items_long_in_making,
+        {forms.LATE: _ANY_CAUSE},
         "created_at",
         "id",
         display.long_made,
@@ -248,8 +260,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "items",
         gettext_lazy("Failed"),
         gettext_lazy("Retry regenerates them"),
-        _not_made,
-        {forms.MAKING: _ANY},
+        _failed_items,
+        {forms.MAKING: _ANY_CAUSE},
         "updated_at",
         "-updated_at",
         display.not_made,
@@ -258,7 +270,7 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "raw",
         gettext_lazy("Raw items without content"),
         gettext_lazy("Items waiting for credits resume automatically"),
-        _raw,
+        _stuck_raw_items,
         {forms.MAKING: Q(status=RawItemStatus.FAILED), forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA)},
         "updated_at",
         "-updated_at",
@@ -268,8 +280,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "sources",
         gettext_lazy("Failing sources"),
         "",
-        _sources,
-        {forms.FETCHING: _ANY},
+        _failing_sources,
+        {forms.FETCHING: _ANY_CAUSE},
         "failing_since",
         "-failing_since",
         display.sources,
@@ -278,8 +290,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "deliveries",
         gettext_lazy("Deliveries without content"),
         gettext_lazy("Deleted after 3 days"),
-        _deliveries,
-        {forms.MAKING: _ANY},
+        _failed_deliveries,
+        {forms.MAKING: _ANY_CAUSE},
         "created_at",
         "-id",
         display.deliveries,
@@ -288,8 +300,8 @@ SECTIONS: Final[Mapping[str, FailureList]] = {
         "drafts",
         gettext_lazy("Failed persona drafts"),
         gettext_lazy("Deleted after 7 days"),
-        _drafts,
-        {forms.MAKING: _ANY},
+        _failed_drafts,
+        {forms.MAKING: _ANY_CAUSE},
         "created_at",
         "-created_at",
         display.drafts,

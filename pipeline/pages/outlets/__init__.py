@@ -1,1 +1,1 @@
-"""Pages of outlets: which there are and how they are doing, one of them, connecting and disconnecting."""
+"""Pages of outlets: the list with their health, one outlet and its settings, connecting, disconnecting."""

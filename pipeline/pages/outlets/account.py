@@ -1,4 +1,4 @@
-"""What people read about an outlet: its account, how it is doing, what it takes."""
+"""Puts an outlet into words for its pages: its account, health, formats and limits."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform
 
-_RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
-"""A note that ends with a TXT record, as a line of a zone file shows it."""
+_NOTE_WITH_TXT_RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
+"""Matches a note that ends with a TXT record, written as a line of a zone file."""
 
 
 def health_of(outlet: Outlet, now: datetime) -> HealthBadge:
-    """In plain words; the moments stand beside it."""
-    said = str((outlet.last_error or {}).get("message", ""))
+    """Return the outlet's health in plain words; the page shows the times beside it."""
+    message = str((outlet.last_error or {}).get("message", ""))
     if outlet.status == OutletStatus.DISABLED:
         return HealthBadge("", "circle-pause", _("Switched off"), _("Publishing to it is off."))
     if outlet.status == OutletStatus.NEEDS_RECONNECT:
-        return HealthBadge("bad", "circle-alert", _("Reconnect needed"), said)
+        return HealthBadge("bad", "circle-alert", _("Reconnect needed"), message)
     if outlet.rests_until is not None and outlet.rests_until > now:
         return HealthBadge("warn", "clock", _("Cooldown"), _("Rate limited by the platform"))
     if outlet.expiry_told_at is not None and outlet.expires_at is not None:
-        ends = _("Log-in expires soon. Reconnect it.")
-        return HealthBadge("warn", "triangle-alert", _("Log-in expires"), ends)
+        advice = _("Log-in expires soon. Reconnect it.")
+        return HealthBadge("warn", "triangle-alert", _("Log-in expires"), advice)
     if outlet.is_simulated:
         return HealthBadge("info", "eye", _("Test channel"), _("For testing and test keys"))
     return HealthBadge("good", "circle-check", _("Connected"), "")
 
 
 def wants_reconnect(outlet: Outlet) -> bool:
-    """Whether logging in again is what mends it, or what keeps it from breaking."""
+    """Return whether a new log-in would repair the outlet, or keep it from failing soon."""
     if outlet.status == OutletStatus.NEEDS_RECONNECT:
         return True
     return (
@@ -54,17 +54,19 @@ def wants_reconnect(outlet: Outlet) -> bool:
 
 
 def account_of(outlet: Outlet) -> str:
+    """Return the account's handle, else its name or its id at the platform; empty where none is known."""
     profile: Mapping[str, Any] = outlet.profile
     return str(profile.get("handle") or profile.get("name") or profile.get("external_id") or "")
 
 
 def takes(platform: Platform) -> str:
+    """Return the names of the buckets that the platform takes, with commas between them."""
     return ", ".join(str(labels.BUCKETS[bucket]) for bucket in platform.buckets)
 
 
 @dataclass(frozen=True)
 class AccountNote:
-    """What a platform says of an account; `name` and `value` of the DNS record that it asks to be published."""
+    """A note of the platform about an account; `name` and `value` are of a DNS record to publish, if any."""
 
     said: str
     name: str = ""
@@ -72,53 +74,63 @@ class AccountNote:
 
 
 def notes_of(outlet: Outlet) -> list[AccountNote]:
-    return [_note(str(note)) for note in outlet.profile.get("notes") or ()]
+    """Return the platform's notes about the outlet's account."""
+    return [_parse_note(str(note)) for note in outlet.profile.get("notes") or ()]
 
 
-def _note(said: str) -> AccountNote:
-    found = _RECORD.fullmatch(said)
-    if found is None:
-        return AccountNote(said)
-    return AccountNote(found["said"], found["name"], found["value"])
+def _parse_note(text: str) -> AccountNote:
+    match = _NOTE_WITH_TXT_RECORD.fullmatch(text)
+    if match is None:
+        return AccountNote(text)
+    return AccountNote(match["said"], match["name"], match["value"])
 
 
 @dataclass(frozen=True)
 class Limit:
+    """How long a post of one bucket may be and what files it may have, in words."""
+
     bucket: str
     text: str
     files: str
 
 
 def limits_of(outlet: Outlet) -> list[Limit]:
-    """What one post of each bucket may be, as this account's own server has it."""
-    told = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
-    rules: Mapping[str, Any] = told["buckets"]
+    """Return the limits of a post in each bucket, as set by the account's own server."""
+    limits = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
+    rules: Mapping[str, Any] = limits["buckets"]
     return [
-        Limit(str(labels.BUCKETS[bucket]), _text(rules.get(bucket)), _files(rules.get(bucket)))
+        Limit(
+            str(labels.BUCKETS[bucket]),
+            _describe_text_limit(rules.get(bucket)),
+            _describe_file_limit(rules.get(bucket)),
+        )
         for bucket in platform_of(outlet.platform).buckets
     ]
 
 
 def pace_of(outlet: Outlet) -> tuple[int | None, int | None]:
-    """Posts in any 24 hours and minutes between two, with the platform's own and the workspace's caps."""
-    told = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
-    gap = told["gap_minutes"]
-    return told["per_day"], None if gap is None else round(gap)
+    """Return the most posts in any 24 hours and the least minutes between two posts.
+
+    Both respect the platform's own caps and the workspace's; None is no limit.
+    """
+    limits = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
+    gap = limits["gap_minutes"]
+    return limits["per_day"], None if gap is None else round(gap)
 
 
-def _text(rule: Mapping[str, Any] | None) -> str:
+def _describe_text_limit(rule: Mapping[str, Any] | None) -> str:
     if rule is None or rule["text"]["max"] is None:
         return _("No limit")
     return _("%(most)s %(unit)s") % {"most": f"{rule['text']['max']:,}", "unit": rule["text"]["unit"]}
 
 
-def _files(rule: Mapping[str, Any] | None) -> str:
+def _describe_file_limit(rule: Mapping[str, Any] | None) -> str:
     if rule is None:
         return ""
     images, video = rule["images"], rule["video"]
-    told = []
+    parts = []
     if images:
-        told.append(ngettext("%(most)d image", "%(most)d images", images["max"]) % {"most": images["max"]})
+        parts.append(ngettext("%(most)d image", "%(most)d images", images["max"]) % {"most": images["max"]})
     if video:
-        told.append(ngettext("%(most)d video", "%(most)d videos", video["max"]) % {"most": video["max"]})
-    return _(" or ").join(told)
+        parts.append(ngettext("%(most)d video", "%(most)d videos", video["max"]) % {"most": video["max"]})
+    return _(" or ").join(parts)

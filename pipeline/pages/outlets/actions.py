@@ -1,4 +1,4 @@
-"""The actions of an outlet: switch it on or off, make it a default or not, disconnect it after a confirmation."""
+"""Views that switch an outlet on or off, make it a default or not, and disconnect it after a confirmation."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @page("edit", methods=("POST",))
 def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Switches off, and on with `on=yes`; with `list` it leads back to the list."""
-    row = find_outlet(place, out)
+    """Switch the outlet off, or on with `on=yes`; redirect to the list if the form has the field `list`."""
+    outlet = find_outlet(place, out)
     is_on = request.POST.get("on") == "yes"
     by, now = place.user.email, utc_now()
     with report_errors(request):
         if is_on:
-            outlets.switch_on(row, by=by, now=now)
-            messages.success(request, _("%(name)s switched on.") % {"name": row.name})
+            outlets.switch_on(outlet, by=by, now=now)
+            messages.success(request, _("%(name)s switched on.") % {"name": outlet.name})
         else:
-            outlets.switch_off(row, by=by, now=now)
-            said = _("%(name)s switched off. Scheduled posts will fail.") % {"name": row.name}
-            offer_undo(request, said, place.address("outlet_switch", out=out), {"on": "yes"})
+            outlets.switch_off(outlet, by=by, now=now)
+            message = _("%(name)s switched off. Scheduled posts will fail.") % {"name": outlet.name}
+            offer_undo(request, message, place.address("outlet_switch", out=out), {"on": "yes"})
     if "list" in request.POST:
         return redirect(place.address("outlets_page"))
     return redirect(place.address("outlet_page", out=out))
@@ -45,37 +45,40 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
 
 @page("edit", methods=("POST",))
 def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """One of the workspace's defaults with `default=yes`, else not."""
-    row = find_outlet(place, out)
+    """Make the outlet one of the workspace's defaults with `default=yes`; else it is one no longer."""
+    outlet = find_outlet(place, out)
     is_default = request.POST.get("default") == "yes"
     with report_errors(request):
-        outlets.set_default(row, is_default, by=place.user.email, now=utc_now())
-        said = (
+        outlets.set_default(outlet, is_default, by=place.user.email, now=utc_now())
+        message = (
             _("%(name)s is now used by default.") if is_default else _("%(name)s is used only when selected.")
         )
-        messages.success(request, said % {"name": row.name})
+        messages.success(request, message % {"name": outlet.name})
     return redirect(place.address("outlet_page", out=out))
 
 
 @page("manage")
 def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Asks first, and says what it cancels: the secrets are gone afterwards, so that nothing can be taken back."""
-    row = find_outlet(place, out)
-    if not platform_of(row.platform).is_connectable:
+    """Disconnect the outlet after a page that asks and says what is cancelled.
+
+    The outlet's secrets are erased with it, so a disconnection can't be undone.
+    """
+    outlet = find_outlet(place, out)
+    if not platform_of(outlet.platform).is_connectable:
         raise Http404
     if request.method == "POST":
         with report_errors(request):
-            cancelled = disconnect_outlet.disconnect_outlet(row, by=place.user.email, now=utc_now())
-            said = _("%(name)s disconnected.") % {"name": row.name}
-            if cancelled:
-                told = ngettext(
+            cancelled_count = disconnect_outlet.disconnect_outlet(outlet, by=place.user.email, now=utc_now())
+            message = _("%(name)s disconnected.") % {"name": outlet.name}
+            if cancelled_count:
+                cancelled_message = ngettext(
                     "%(count)d scheduled post cancelled.",
                     "%(count)d scheduled posts cancelled.",
-                    cancelled,
+                    cancelled_count,
                 )
-                said += " " + told % {"count": cancelled}
-            messages.success(request, said)
+                message += " " + cancelled_message % {"count": cancelled_count}
+            messages.success(request, message)
             return redirect(place.address("outlets_page"))
         return redirect(place.address("outlet_page", out=out))
-    context = {**outlet_head(row, "disconnect"), "hit": disconnect_outlet.count_affected(row)}
+    context = {**outlet_head(outlet, "disconnect"), "hit": disconnect_outlet.count_affected(outlet)}
     return render(request, "pages/outlets/disconnect.html", context)

@@ -1,4 +1,4 @@
-"""Connect an account on a platform, again too: the platform says whose it is before anything is saved."""
+"""Views that connect or reconnect an account; the platform confirms whose it is before anything is saved."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 @sensitive_post_parameters()
 @page("manage")
 def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
-    platform = _platform(kind)
+    """Connect a new account on the platform with the settings and secrets of the form."""
+    platform = _find_connectable_platform(kind)
     form = form_recovery.form_for(request, ConnectForm, platform=platform)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("outlets_page"))
         with report_errors(request, form):
-            made = outlets.connect_outlet(
+            outlet = outlets.connect_outlet(
                 place.workspace,
                 kind,
                 name=form.cleaned_data["name"],
@@ -51,8 +52,8 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
                 by=place.user.email,
                 now=utc_now(),
             )
-            messages.success(request, _("%(name)s connected.") % {"name": made.name})
-            return _led_on(request, place, made, form)
+            messages.success(request, _("%(name)s connected.") % {"name": outlet.name})
+            return _redirect_connected(request, place, outlet, form)
     context = {
         "platform": platform,
         "takes": account.takes(platform),
@@ -66,25 +67,26 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
 @sensitive_post_parameters()
 @page("manage")
 def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    row = find_outlet(place, out)
-    platform = _platform(row.platform)
-    form = form_recovery.form_for(request, ReconnectForm, outlet=row, platform=platform)
+    """Give the outlet new secrets; posts that waited for them resume."""
+    outlet = find_outlet(place, out)
+    platform = _find_connectable_platform(outlet.platform)
+    form = form_recovery.form_for(request, ReconnectForm, outlet=outlet, platform=platform)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("outlet_page", out=out))
         with report_errors(request, form):
-            again = outlets.reconnect(
-                row,
+            reconnected = outlets.reconnect(
+                outlet,
                 config=form.config(),
                 credentials=form.credentials(),
                 by=place.user.email,
                 now=utc_now(),
             )
-            said = _("%(name)s reconnected. Waiting posts resume.")
-            messages.success(request, said % {"name": row.name})
-            return _led_on(request, place, again, form)
+            message = _("%(name)s reconnected. Waiting posts resume.")
+            messages.success(request, message % {"name": outlet.name})
+            return _redirect_connected(request, place, reconnected, form)
     context = {
-        **outlet_head(row, "reconnect"),
+        **outlet_head(outlet, "reconnect"),
         "form": form,
         "oauth": platform.oauth is not None,
         "oauth_address": oauth_address(place, platform),
@@ -95,15 +97,17 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
 @page("manage", methods=("GET",))
 @never_cache
 def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """The one page that shows a secret that was made here."""
-    row = find_outlet(place, out)
+    """Show a secret that this service made, once."""
+    outlet = find_outlet(place, out)
     # A HEAD shows nothing, so it must not use the one showing up.
     secret = shown_once.take_secret(request, encode("out", out)) if request.method == "GET" else None
-    return render(request, "pages/outlets/secret.html", {"outlet": row, "secret": secret})
+    return render(request, "pages/outlets/secret.html", {"outlet": outlet, "secret": secret})
 
 
-def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSettingsForm) -> HttpResponse:
-    """To the outlet or, where its secret was made here, first to the page that shows it."""
+def _redirect_connected(
+    request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSettingsForm
+) -> HttpResponse:
+    """Redirect to the outlet, or first to the page that shows its secret where this service made it."""
     secret = outlets.secret_made(outlet, form.credentials())
     if secret is None:
         return redirect(place.address("outlet_page", out=outlet.pk))
@@ -112,13 +116,14 @@ def _led_on(request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSe
 
 
 def oauth_address(place: Place, platform: Platform) -> str:
-    """Where a person is led to the platform's own log-in; empty where this installation has no way there."""
+    """Return the address that starts a log-in at the platform; empty if no app is registered for it here."""
     if not oauth_connect.is_registered(platform.kind):
         return ""
     return place.address("outlet_oauth_start", kind=platform.kind)
 
 
-def _platform(kind: str) -> Platform:
+def _find_connectable_platform(kind: str) -> Platform:
+    """Return the platform; raises `Http404` where it is unknown or can't be connected."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

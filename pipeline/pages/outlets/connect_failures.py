@@ -1,4 +1,4 @@
-"""A log-in at a platform that connected nothing: what happened there, and what to do next."""
+"""Explains a log-in at a platform that connected nothing: what happened there, and what to do next."""
 
 from __future__ import annotations
 
@@ -13,36 +13,39 @@ if TYPE_CHECKING:
     from pipeline.models import OAuthAttempt
     from pipeline.platforms.base import Platform
 
-_NO: Final = frozenset({"access_denied", "user_cancelled_login", "user_cancelled_authorize"})
-_OF_THE_APP: Final = frozenset({"unauthorized_client", "unauthorized_scope_error", "invalid_scope"})
-_FOR_THE_OPERATOR: Final = frozenset({"app_refused", "not_registered"})
-_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_DENIED_BY_PERSON: Final = frozenset({"access_denied", "user_cancelled_login", "user_cancelled_authorize"})
+_DENIED_TO_APP: Final = frozenset({"unauthorized_client", "unauthorized_scope_error", "invalid_scope"})
+_OPERATOR_CODES: Final = frozenset({"app_refused", "not_registered"})
+_SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 @dataclass(frozen=True)
 class ConnectFailure:
-    """`code` is the platform's own name for it. Where `is_for_operator`, the page says who that is."""
+    """`code` is the platform's own error code. Where `is_for_operator`, the page names whom to contact."""
 
     message: str
     advice: str
     code: str = ""
     is_for_operator: bool = False
     can_begin_again: bool = True
-    """False where that would end in the same way."""
+    """False where another log-in would fail in the same way."""
 
 
 def without_code(error: str, platform: Platform) -> ConnectFailure:
-    """RFC 6749, section 4.1.2.1; LinkedIn has words of its own for a person who says no."""
-    label = {"platform": platform.label}
-    code = error if _CODE.fullmatch(error) else ""
-    if error in _NO:
+    """Explain the error with which a platform sent a person back instead of a code.
+
+    The errors are those of RFC 6749, section 4.1.2.1; LinkedIn has codes of its own for a person who refuses.
+    """
+    names = {"platform": platform.label}
+    code = error if _SAFE_CODE.fullmatch(error) else ""
+    if error in _DENIED_BY_PERSON:
         return ConnectFailure(
-            _("You didn't allow access at %(platform)s. Nothing was changed.") % label,
-            _("Try again and allow all permissions at %(platform)s.") % label,
+            _("You didn't allow access at %(platform)s. Nothing was changed.") % names,
+            _("Try again and allow all permissions at %(platform)s.") % names,
         )
-    if error in _OF_THE_APP:
+    if error in _DENIED_TO_APP:
         return ConnectFailure(
-            _("%(platform)s denies the permissions needed.") % label,
+            _("%(platform)s denies the permissions needed.") % names,
             _("Contact the people who run this service: they must apply for access there."),
             code,
             is_for_operator=True,
@@ -50,12 +53,12 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
         )
     if error in {"server_error", "temporarily_unavailable"}:
         return ConnectFailure(
-            _("%(platform)s is unavailable.") % label,
+            _("%(platform)s is unavailable.") % names,
             _("Try again in a few minutes."),
             code,
         )
     return ConnectFailure(
-        _("%(platform)s didn't grant permission.") % label,
+        _("%(platform)s didn't grant permission.") % names,
         _("Try again. If it fails again, contact the people who run this service."),
         code,
         is_for_operator=True,
@@ -63,12 +66,13 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
 
 
 def over(error: AppError) -> ConnectFailure:
-    """A way back that isn't good, or no longer."""
+    """Explain a return with a `state` that is not valid, or no longer."""
     advice = _("Start again from your outlets, in the same browser.")
     return ConnectFailure(str(error), advice)
 
 
 def of_role() -> ConnectFailure:
+    """Explain that the person's role no longer allows them to connect outlets."""
     return ConnectFailure(
         _("You no longer have permission to connect outlets."),
         _("Ask an owner to connect it."),
@@ -76,17 +80,17 @@ def of_role() -> ConnectFailure:
 
 
 def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = None) -> ConnectFailure:
-    """What the platform, or the workspace itself, has against the account."""
+    """Explain why the platform, or the workspace itself, refused the account."""
     message, code = str(error), error.detail[0].code if error.detail else ""
-    label = {"platform": platform.label}
-    if code in _FOR_THE_OPERATOR:
+    names = {"platform": platform.label}
+    if code in _OPERATOR_CODES:
         advice = _("Contact the people who run this service.")
         return ConnectFailure(message, advice, is_for_operator=True, can_begin_again=False)
     if code == "already_connected":
         advice = _("To use another account, log in to it at %(platform)s first.")
-        return ConnectFailure(message, advice % label)
+        return ConnectFailure(message, advice % names)
     if code == "another_account" and attempt is not None and attempt.outlet is not None:
         advice = _("Log in at %(platform)s with the account of %(name)s, then try again.")
-        return ConnectFailure(message, advice % {**label, "name": attempt.outlet.name})
+        return ConnectFailure(message, advice % {**names, "name": attempt.outlet.name})
     advice = _("Try again. If it fails again, contact the people who run this service.")
     return ConnectFailure(message, advice, is_for_operator=True)

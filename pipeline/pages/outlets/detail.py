@@ -1,4 +1,4 @@
-"""One outlet: its account, how it is doing, what it takes, what waits for it and what failed; and its settings."""
+"""Views of one outlet: its account, health, limits, waiting posts and failures; and of its settings."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = 20
+"""Waiting posts, and failures, that the page shows."""
 
 
 def find_outlet(place: Place, out: UUID) -> Outlet:
+    """Return the workspace's outlet; raises `Http404` where it has none with this id, or it was deleted."""
     rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
     row: Outlet = get_object_or_404(rows, pk=out)
     return row
@@ -44,49 +46,51 @@ def find_outlet(place: Place, out: UUID) -> Outlet:
 
 @page("look", methods=("GET",))
 def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    """Show one outlet."""
     row = find_outlet(place, out)
     waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
     per_day, gap = account.pace_of(row)
     context = {
         **outlet_head(row, "look"),
         "notes": account.notes_of(row),
-        "readers": _readers(place, row),
-        "queue": _queue(place, row),
+        "readers": _count_subscribers(place, row),
+        "queue": _queue_of(place, row),
         "limits": account.limits_of(row),
         "per_day": per_day,
         "gap": gap,
-        "waiting": [_waits(one) for one in waiting.order_by("due_at", "id")[:ROWS]],
+        "waiting": [_waiting_row(publication) for publication in waiting.order_by("due_at", "id")[:ROWS]],
         "waiting_in_all": waiting.count(),
-        "failures": _failures(place, row),
-        **_feeds(row),
+        "failures": _recent_failures(place, row),
+        **_feed_context(row),
     }
     return render(request, "pages/outlets/detail.html", context)
 
 
-def _feeds(row: Outlet) -> dict[str, Any]:
-    """The addresses of the workspace's own feed, and its page for people; none of any other outlet."""
-    is_own = platform_of(row.platform).is_own_feed
+def _feed_context(outlet: Outlet) -> dict[str, Any]:
+    """Return the addresses of the workspace's own feed and of its page for people; empty for others."""
+    is_own = platform_of(outlet.platform).is_own_feed
     return {
-        "feeds": feed_addresses(row.secret) if is_own else {},
-        "feed_page": feed_page_address(row.secret) if is_own else "",
+        "feeds": feed_addresses(outlet.secret) if is_own else {},
+        "feed_page": feed_page_address(outlet.secret) if is_own else "",
     }
 
 
 @page("edit")
 def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
+    """Edit the settings of an outlet that need no new log-in."""
     row = find_outlet(place, out)
     form = form_recovery.form_for(request, OutletEditForm, outlet=row, platform=platform_of(row.platform))
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        form_data = form.cleaned_data
         with report_errors(request, form):
             outlets.change(
                 row,
-                name=given["name"],
+                name=form_data["name"],
                 config=form.config(),
-                per_day=given["per_day"],
-                gap_minutes=given["gap_minutes"],
-                discloses_ai=given["discloses_ai"],
-                counts_clicks=given.get("counts_clicks"),
+                per_day=form_data["per_day"],
+                gap_minutes=form_data["gap_minutes"],
+                discloses_ai=form_data["discloses_ai"],
+                counts_clicks=form_data.get("counts_clicks"),
                 by=place.user.email,
                 now=utc_now(),
             )
@@ -96,6 +100,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
 
 
 def outlet_head(row: Outlet, tab: str) -> dict[str, Any]:
+    """Return the template context that all pages of an outlet share."""
     now = utc_now()
     platform = platform_of(row.platform)
     return {
@@ -110,77 +115,80 @@ def outlet_head(row: Outlet, tab: str) -> dict[str, Any]:
     }
 
 
-def _readers(place: Place, row: Outlet) -> int | None:
-    """How many are on its list; None where it has none."""
-    if not platform_of(row.platform).mails_subscribers:
+def _count_subscribers(place: Place, outlet: Outlet) -> int | None:
+    """Return the number of active subscribers; None where the platform mails no subscribers."""
+    if not platform_of(outlet.platform).mails_subscribers:
         return None
-    return Subscriber.objects.of(place.workspace).filter(outlet=row, status=SubscriberStatus.ACTIVE).count()
+    return (
+        Subscriber.objects.of(place.workspace).filter(outlet=outlet, status=SubscriberStatus.ACTIVE).count()
+    )
 
 
-def _queue(place: Place, row: Outlet) -> PublishQueue | None:
-    """Whose slots are its; None where its workspace has no queue yet."""
-    which = {"pk": row.queue_id} if row.queue_id is not None else {"is_default": True}
-    found: PublishQueue | None = PublishQueue.objects.of(place.workspace).filter(**which).first()
-    return found
+def _queue_of(place: Place, outlet: Outlet) -> PublishQueue | None:
+    """Return the queue whose slots the outlet uses; None where its workspace has none yet."""
+    condition = {"pk": outlet.queue_id} if outlet.queue_id is not None else {"is_default": True}
+    queue: PublishQueue | None = PublishQueue.objects.of(place.workspace).filter(**condition).first()
+    return queue
 
 
 def _web_address(profile: Mapping[str, Any]) -> str:
-    """As the platform told it: only what leads to the web becomes a link."""
+    """Return the profile's address; empty unless it is http(s), as a platform could name any scheme."""
     address = str(profile.get("url") or "")
     return address if address.startswith(("https://", "http://")) else ""
 
 
-def _waits(one: Publication) -> dict[str, Any]:
+def _waiting_row(publication: Publication) -> dict[str, Any]:
     return {
-        "publication": one,
-        "title": one.item.title or one.item.excerpt,
-        "item": _shown_item(one),
-        "status": labels.PUBLICATIONS[one.status],
-        "error": one.error or {},
+        "publication": publication,
+        "title": publication.item.title or publication.item.excerpt,
+        "item": _linkable_item(publication),
+        "status": labels.PUBLICATIONS[publication.status],
+        "error": publication.error or {},
     }
 
 
-def _shown_item(row: Publication) -> UUID | None:
-    """None where it has no page: a test's, or one that was deleted."""
-    return None if row.test or row.item.deleted_at is not None else row.item_id
+def _linkable_item(publication: Publication) -> UUID | None:
+    """Return the id of the publication's item; None where it has no page, as a test or a deleted item."""
+    return None if publication.test or publication.item.deleted_at is not None else publication.item_id
 
 
-def _failures(place: Place, row: Outlet) -> list[dict[str, Any]]:
-    """The newest calls that failed, and publications that failed before any call."""
+def _recent_failures(place: Place, outlet: Outlet) -> list[dict[str, Any]]:
+    """Return the newest calls that failed, and publications that failed before any call, newest first."""
     attempts = (
         Attempt.objects.of(place.workspace)
         .filter(
-            publication__outlet=row,
+            publication__outlet=outlet,
             status__in=(AttemptStatus.FAILED, AttemptStatus.UNKNOWN),
             error__isnull=False,
         )
         .select_related("publication__item")
         .order_by("-id")[:ROWS]
     )
-    found = [
-        _failure(one.finished_at or one.started_at, one.publication, one.error or {}) for one in attempts
+    failures = [
+        _failure_row(record.finished_at or record.started_at, record.publication, record.error or {})
+        for record in attempts
     ]
-    called = {(one["publication"].pk, one["error"].get("message")) for one in found}
-    stopped = (
+    listed = {(record["publication"].pk, record["error"].get("message")) for record in failures}
+    failed_publications = (
         Publication.objects.of(place.workspace)
-        .filter(outlet=row, error__isnull=False)
+        .filter(outlet=outlet, error__isnull=False)
         .select_related("item")
         .order_by("-updated_at")[:ROWS]
     )
-    found += [
-        _failure(one.updated_at, one, one.error or {})
-        for one in stopped
-        if (one.pk, (one.error or {}).get("message")) not in called
+    failures += [
+        _failure_row(record.updated_at, record, record.error or {})
+        for record in failed_publications
+        if (record.pk, (record.error or {}).get("message")) not in listed
     ]
-    return sorted(found, key=lambda one: one["at"], reverse=True)[:ROWS]
+    return sorted(failures, key=lambda failure: failure["at"], reverse=True)[:ROWS]
 
 
-def _failure(at: Any, publication: Publication, error: Mapping[str, Any]) -> dict[str, Any]:
+def _failure_row(at: Any, publication: Publication, error: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "at": at,
         "publication": publication,
         "title": publication.item.title or publication.item.excerpt,
-        "item": _shown_item(publication),
+        "item": _linkable_item(publication),
         "error": error,
         "class": labels.FAILURE_CLASSES.get(str(error.get("class", "")), labels.NO_BADGE),
     }

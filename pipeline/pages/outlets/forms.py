@@ -1,4 +1,4 @@
-"""Forms that are built from what a platform asks for. A secret is typed in, and never shown again."""
+"""Forms built from the settings that a platform declares. A secret is typed in, and never shown again."""
 
 from __future__ import annotations
 
@@ -20,26 +20,31 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Platform, Setting
 
 # A name with "secret" in it is kept in no session: `accounts/pages/form_recovery.py`.
-_CONFIG: Final = "config_"
-_SECRET: Final = "secret_"
+_CONFIG_PREFIX: Final = "config_"
+_SECRET_PREFIX: Final = "secret_"
 
 
 class PlatformSettingsForm(forms.Form):
-    """The settings of a platform that `chosen` names, beside whatever a subclass has."""
+    """Has a field for each setting in `chosen`, beside the fields that a subclass declares.
+
+    The name of a secret's field begins with `secret_`, that of any other with `config_`.
+    """
 
     def __init__(self, *args: Any, chosen: Iterable[Setting], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for setting in chosen:
-            prefix = _SECRET if setting.is_secret else _CONFIG
-            self.fields[prefix + setting.name] = _field(setting)
+            prefix = _SECRET_PREFIX if setting.is_secret else _CONFIG_PREFIX
+            self.fields[prefix + setting.name] = _form_field(setting)
 
     def config(self) -> dict[str, Any]:
-        return self._given(_CONFIG)
+        """Return the values that aren't secret, by the setting's name."""
+        return self._values_with_prefix(_CONFIG_PREFIX)
 
     def credentials(self) -> dict[str, Any]:
-        return self._given(_SECRET)
+        """Return the secrets, by the setting's name."""
+        return self._values_with_prefix(_SECRET_PREFIX)
 
-    def _given(self, prefix: str) -> dict[str, Any]:
+    def _values_with_prefix(self, prefix: str) -> dict[str, Any]:
         return {
             name.removeprefix(prefix): value
             for name, value in self.cleaned_data.items()
@@ -47,12 +52,15 @@ class PlatformSettingsForm(forms.Form):
         }
 
     def field_of(self, path: str) -> str:
-        head, _dot, rest = path.partition(".")
-        prefix = {"config": _CONFIG, "credentials": _SECRET}.get(head)
-        return f"{prefix}{rest.split('.')[0]}" if prefix else head
+        """Return the field at which an error of this path, such as `credentials.token`, is shown."""
+        head, _dot, remainder = path.partition(".")
+        prefix = {"config": _CONFIG_PREFIX, "credentials": _SECRET_PREFIX}.get(head)
+        return f"{prefix}{remainder.split('.')[0]}" if prefix else head
 
 
 class ConnectForm(PlatformSettingsForm):
+    """All settings and secrets of a platform, then an optional name."""
+
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=core_limits.NAME_CHARACTERS,
@@ -66,14 +74,16 @@ class ConnectForm(PlatformSettingsForm):
 
 
 class ReconnectForm(PlatformSettingsForm):
-    """The secrets, and what says where they are sent."""
+    """Asks for the secrets anew, and for the settings that name the server that they are sent to."""
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
-        chosen = [one for one in platform.settings if one.is_secret or is_fixed(one)]
-        super().__init__(*args, chosen=chosen, initial=_initial(outlet, chosen), **kwargs)
+        settings = [setting for setting in platform.settings if setting.is_secret or is_fixed(setting)]
+        super().__init__(*args, chosen=settings, initial=_initial_values(outlet, settings), **kwargs)
 
 
 class OutletEditForm(PlatformSettingsForm):
+    """The settings of a connected outlet that may change without a new log-in."""
+
     name = forms.CharField(label=gettext_lazy("Name"), max_length=core_limits.NAME_CHARACTERS)
     per_day = forms.IntegerField(
         label=gettext_lazy("Posts per 24 hours (maximum)"),
@@ -100,15 +110,17 @@ class OutletEditForm(PlatformSettingsForm):
     )
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
-        chosen = [one for one in platform.settings if not one.is_secret and not is_fixed(one)]
+        settings = [
+            setting for setting in platform.settings if not setting.is_secret and not is_fixed(setting)
+        ]
         initial = {
             **{name: getattr(outlet, name) for name in ("name", "per_day", "gap_minutes", "discloses_ai")},
             "counts_clicks": outlet.clicks_since is not None,
-            **_initial(outlet, chosen),
+            **_initial_values(outlet, settings),
         }
-        super().__init__(*args, chosen=chosen, initial={**initial, **kwargs.pop("initial", {})}, **kwargs)
+        super().__init__(*args, chosen=settings, initial={**initial, **kwargs.pop("initial", {})}, **kwargs)
         if not counted_types(platform):
-            # What is published there links straight.
+            # Links in posts on this platform are never shortened, so no click could be counted.
             del self.fields["counts_clicks"]
         if platform.is_own_feed:
             self.fields["config_title"] = forms.CharField(
@@ -120,32 +132,36 @@ class OutletEditForm(PlatformSettingsForm):
             )
 
 
-def _initial(outlet: Outlet, chosen: Iterable[Setting]) -> dict[str, Any]:
-    return {_CONFIG + one.name: outlet.config.get(one.name) for one in chosen if not one.is_secret}
+def _initial_values(outlet: Outlet, settings: Iterable[Setting]) -> dict[str, Any]:
+    return {
+        _CONFIG_PREFIX + setting.name: outlet.config.get(setting.name)
+        for setting in settings
+        if not setting.is_secret
+    }
 
 
-def _field(setting: Setting) -> forms.Field:
+def _form_field(setting: Setting) -> forms.Field:
     # What a person must fill in is the platform's to say: it names every field at once.
-    common: dict[str, Any] = {
+    options: dict[str, Any] = {
         "label": setting.label,
         "help_text": setting.help,
         "required": setting.is_required and setting.default is None and setting.kind != "flag",
         "initial": setting.default,
     }
-    plain = {"autocomplete": "off", "spellcheck": "false"}
+    attributes = {"autocomplete": "off", "spellcheck": "false"}
     if setting.is_secret or setting.kind == "password":
         widget = forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"})
-        return forms.CharField(**common, max_length=setting.max_length, widget=widget)
+        return forms.CharField(**options, max_length=setting.max_length, widget=widget)
     if setting.kind == "flag":
-        return forms.BooleanField(**common)
+        return forms.BooleanField(**options)
     if setting.kind == "number":
-        return forms.IntegerField(**common, min_value=0)
+        return forms.IntegerField(**options, min_value=0)
     if setting.choices:
-        return forms.ChoiceField(**common, choices=setting.choices)
+        return forms.ChoiceField(**options, choices=setting.choices)
     if setting.kind == "url":
-        address = forms.TextInput(attrs={**plain, "inputmode": "url", "placeholder": "https://"})
-        return forms.CharField(**common, max_length=setting.max_length, widget=address)
+        text_input = forms.TextInput(attrs={**attributes, "inputmode": "url", "placeholder": "https://"})
+        return forms.CharField(**options, max_length=setting.max_length, widget=text_input)
     if setting.kind == "email":
-        mail = forms.EmailInput(attrs=plain)
-        return forms.CharField(**common, max_length=setting.max_length, widget=mail)
-    return forms.CharField(**common, max_length=setting.max_length, widget=forms.TextInput(attrs=plain))
+        email_input = forms.EmailInput(attrs=attributes)
+        return forms.CharField(**options, max_length=setting.max_length, widget=email_input)
+    return forms.CharField(**options, max_length=setting.max_length, widget=forms.TextInput(attrs=attributes))

@@ -1,4 +1,4 @@
-"""The pages that list a workspace's outlets with their states, and the platforms that one can be connected on."""
+"""Views that list a workspace's outlets with their health, and the platforms that can be connected."""
 
 from __future__ import annotations
 
@@ -25,33 +25,36 @@ if TYPE_CHECKING:
 
 @page("look", methods=("GET",))
 def outlets(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the outlets, each with its newest post."""
     now = utc_now()
-    newest = Publication.objects.of(place.workspace).live().published().filter(outlet=OuterRef("pk"))
-    own = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
-    own = own.annotate(last_post=Subquery(newest.order_by(F("published_at").desc()).values("pk")[:1]))
-    there = list(own.order_by("id"))
+    newest_posts = Publication.objects.of(place.workspace).live().published().filter(outlet=OuterRef("pk"))
+    outlets_query = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
+    outlets_query = outlets_query.annotate(
+        last_post=Subquery(newest_posts.order_by(F("published_at").desc()).values("pk")[:1])
+    )
+    outlet_list = list(outlets_query.order_by("id"))
     posts = (
         Publication.objects.of(place.workspace)
         .select_related("item")
-        .in_bulk([one.last_post for one in there if one.last_post])
+        .in_bulk([outlet.last_post for outlet in outlet_list if outlet.last_post])
     )
-    rows = [_row(one, posts.get(one.last_post), now) for one in there]
-    has_own = any(one.connected_at for one in there)
+    rows = [_row(outlet, posts.get(outlet.last_post), now) for outlet in outlet_list]
+    has_own = any(outlet.connected_at for outlet in outlet_list)
     return render(request, "pages/outlets/list.html", {"rows": rows, "has_own": has_own})
 
 
-def _row(one: Outlet, post: Publication | None, now: datetime) -> dict[str, Any]:
-    platform = platform_of(one.platform)
+def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, Any]:
+    platform = platform_of(outlet.platform)
     return {
-        "outlet": one,
+        "outlet": outlet,
         "platform": platform.label,
-        "mark": mark_of(one.platform, platform.label),
-        "account": account.account_of(one),
+        "mark": mark_of(outlet.platform, platform.label),
+        "account": account.account_of(outlet),
         "takes": account.takes(platform),
-        "health": account.health_of(one, now),
-        "rests_until": one.rests_until if one.rests_until and one.rests_until > now else None,
-        "is_off": one.status == OutletStatus.DISABLED,
-        "may_reconnect": platform.is_connectable and account.wants_reconnect(one),
+        "health": account.health_of(outlet, now),
+        "rests_until": outlet.rests_until if outlet.rests_until and outlet.rests_until > now else None,
+        "is_off": outlet.status == OutletStatus.DISABLED,
+        "may_reconnect": platform.is_connectable and account.wants_reconnect(outlet),
         "post": post,
         "post_title": (post.item.title or post.item.excerpt) if post else "",
         "has_page": post is not None and post.item.deleted_at is None,
@@ -60,17 +63,18 @@ def _row(one: Outlet, post: Publication | None, now: datetime) -> dict[str, Any]
 
 @page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the platforms that can be connected in this installation, by name."""
     del place
-    kinds = [
+    platforms = [
         {
-            "kind": one.kind,
-            "label": one.label,
-            "mark": mark_of(one.kind, one.label),
-            "summary": one.summary,
-            "takes": account.takes(one),
+            "kind": platform.kind,
+            "label": platform.label,
+            "mark": mark_of(platform.kind, platform.label),
+            "summary": platform.summary,
+            "takes": account.takes(platform),
         }
-        for one in plugins.every("platforms", Platform)
-        if one.is_connectable and availability.of_platform(one) is None
+        for platform in plugins.every("platforms", Platform)
+        if platform.is_connectable and availability.of_platform(platform) is None
     ]
-    kinds.sort(key=lambda one: str(one["label"]).casefold())
-    return render(request, "pages/outlets/add.html", {"kinds": kinds})
+    platforms.sort(key=lambda platform: str(platform["label"]).casefold())
+    return render(request, "pages/outlets/add.html", {"kinds": platforms})

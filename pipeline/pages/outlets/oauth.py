@@ -1,4 +1,4 @@
-"""To a platform's own log-in, and back from it."""
+"""Views that lead a person to a platform's own log-in, and connect the account when they come back."""
 
 from __future__ import annotations
 
@@ -26,66 +26,69 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Platform
 
 CODE_CHARACTERS = 4096
+"""Most characters that are read of an authorization code; the rest is cut off."""
 
 
 @page("manage", methods=("POST",))
 def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
-    """Leads on by a page instead of a redirect: a browser lets no form lead to another site (CSP,
-    `form-action`).
+    """Begin a log-in and lead the person to the platform.
+
+    The answer is a page that refreshes to the platform instead of a redirect, because the CSP's `form-action`
+    lets no form lead to another site.
     """
-    platform = _platform(kind)
-    given = request.POST.get("outlet", "")
+    platform = _find_oauth_platform(kind)
+    outlet_id = request.POST.get("outlet", "")
     try:
-        outlet = find_outlet(place, UUID(given)) if given else None
+        outlet = find_outlet(place, UUID(outlet_id)) if outlet_id else None
     except ValueError as error:
         raise Http404 from error
     try:
-        address = oauth_connect.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
+        login_url = oauth_connect.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
     except AppError as error:
-        return _failed(request, platform, connect_failures.refused(error, platform), place=place)
-    answer = render(request, "pages/outlets/oauth_go.html", {"platform": platform, "address": address})
-    answer["Refresh"] = f"0; url={address}"
-    answer["Cache-Control"] = "no-store"
-    return answer
+        return _render_failure(request, platform, connect_failures.refused(error, platform), place=place)
+    response = render(request, "pages/outlets/oauth_go.html", {"platform": platform, "address": login_url})
+    response["Refresh"] = f"0; url={login_url}"
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 @person_page
 def callback(request: HttpRequest, kind: str) -> HttpResponse:
-    """Where the platform sends the person back to, with a code or with its reason for giving none."""
-    platform, now = _platform(kind), utc_now()
-    given = request.GET
+    """Receive the person whom the platform sends back, with a code or with its reason for giving none."""
+    platform, now = _find_oauth_platform(kind), utc_now()
+    query = request.GET
     try:
         attempt = oauth_connect.take_attempt(
             kind,
-            state=given.get("state", ""),
+            state=query.get("state", ""),
             user=request.user,  # type: ignore[arg-type]  # person_page lets nobody else in
             now=now,
         )
     except AppError as error:
-        return _failed(request, platform, connect_failures.over(error), status=400)
+        return _render_failure(request, platform, connect_failures.over(error), status=400)
     place = find_place(request, attempt.workspace_id)
     if place is None or not place.may("manage"):
-        return _failed(request, platform, connect_failures.of_role(), status=403)
+        return _render_failure(request, platform, connect_failures.of_role(), status=403)
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
-    if "code" not in given:
-        failure = connect_failures.without_code(given.get("error", ""), platform)
-        return _failed(request, platform, failure, place=place, attempt=attempt)
+    if "code" not in query:
+        failure = connect_failures.without_code(query.get("error", ""), platform)
+        return _render_failure(request, platform, failure, place=place, attempt=attempt)
     try:
         outlet = oauth_connect.complete(
-            attempt, code=given["code"][:CODE_CHARACTERS], by=place.user.email, now=now
+            attempt, code=query["code"][:CODE_CHARACTERS], by=place.user.email, now=now
         )
     except AppError as error:
         failure = connect_failures.refused(error, platform, attempt)
-        return _failed(request, platform, failure, place=place, attempt=attempt)
+        return _render_failure(request, platform, failure, place=place, attempt=attempt)
     if attempt.outlet is None:
         messages.success(request, _("%(name)s connected") % {"name": outlet.name})
     else:
-        said = _("%(name)s reconnected. Waiting posts resume.")
-        messages.success(request, said % {"name": outlet.name})
+        message = _("%(name)s reconnected. Waiting posts resume.")
+        messages.success(request, message % {"name": outlet.name})
     return redirect(place.address("outlet_page", out=outlet.pk))
 
 
-def _failed(
+def _render_failure(
     request: HttpRequest,
     platform: Platform,
     failure: connect_failures.ConnectFailure,
@@ -94,24 +97,26 @@ def _failed(
     attempt: OAuthAttempt | None = None,
     status: int = 409,
 ) -> HttpResponse:
-    again, outlet = "", attempt.outlet if attempt is not None else None
+    """Render the page that explains a failed log-in, with the address where it can be tried again."""
+    retry_address, outlet = "", attempt.outlet if attempt is not None else None
     if outlet is not None and outlet.deleted_at is not None:
         outlet = None
     if place is not None and outlet is not None:
-        again = place.address("outlet_reconnect", out=outlet.pk)
+        retry_address = place.address("outlet_reconnect", out=outlet.pk)
     elif place is not None:
-        again = place.address("outlet_connect", kind=platform.kind)
+        retry_address = place.address("outlet_connect", kind=platform.kind)
     context = {
         "platform": platform,
         "failure": failure,
         "outlet": outlet,
-        "again": again,
+        "again": retry_address,
         "outlets": place.address("outlets_page") if place is not None else "",
     }
     return render(request, "pages/outlets/oauth_failed.html", context, status=status)
 
 
-def _platform(kind: str) -> Platform:
+def _find_oauth_platform(kind: str) -> Platform:
+    """Return the platform; raises `Http404` where it is unknown or has no log-in of its own."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

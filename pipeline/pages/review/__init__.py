@@ -1,1 +1,1 @@
-"""The review queue: one card for each story, decided on one after the other."""
+"""The pages of the review queue: one card for each story, decided on one after the other."""

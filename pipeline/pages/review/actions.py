@@ -1,4 +1,4 @@
-"""Decisions on one item or on several: each with the version that was looked at, and each with its undo."""
+"""Views that decide on one item or several, each in the version that the person saw, and undo that."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 GRACE: Final = timedelta(seconds=10)
-"""What is published now waits so long, so that whoever sees a mistake in that moment takes it back."""
+"""A post that is published now waits this long, so that a mistake seen at that moment can still be undone."""
 _SALT: Final = "review.undo"
-_KEPT_SECONDS: Final = 24 * 3600
+_UNDO_SECONDS: Final = 24 * 3600
 
 
 class DecideForm(WhenForm):
-    """An act with what belongs to it; `items` are read apart."""
+    """Validates an act and what belongs to it; the field `items` is parsed elsewhere."""
 
     act = forms.ChoiceField(choices=[(name, name) for name in sorted(bulk_review.ACTS)])
     reason = forms.CharField(required=False, max_length=REASON_CHARACTERS)
     said = forms.CharField(required=False, max_length=REASON_CHARACTERS)
-    """A reason of one tap, in place of a typed one."""
+    """A ready-made reason, used where none was typed."""
     hint = forms.CharField(required=False, max_length=limits.HINT_CHARACTERS)
 
     def __init__(self, *args: Any, zone: str, **kwargs: Any) -> None:
@@ -63,29 +63,32 @@ class DecideForm(WhenForm):
         self.fields["when"].required = False
 
     def given(self, place: Place, shown: Mapping[UUID, int]) -> bulk_review.BulkReviewInput:
+        """Return the input of `bulk_review`; `shown` are versions of variants shown beside the items."""
         now = utc_now()
-        asked = self.cleaned_data
-        wish = self.timing()
-        if asked["act"] == bulk_review.PUBLISH and asked["when"] not in {NEXT, "at"}:
-            wish = replace(wish, publish_at=now + GRACE)
+        values = self.cleaned_data
+        timing = self.timing()
+        if values["act"] == bulk_review.PUBLISH and values["when"] not in {NEXT, "at"}:
+            timing = replace(timing, publish_at=now + GRACE)
         return bulk_review.BulkReviewInput(
             workspace=place.workspace,
             by=place.user.email,
             now=now,
-            reason=asked["reason"] or asked["said"],
-            wish=wish,
-            hint=asked["hint"],
+            reason=values["reason"] or values["said"],
+            wish=timing,
+            hint=values["hint"],
             shown=shown,
         )
 
 
 @page("edit", methods=("POST",))
 def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
-    """`items` are ids with versions, with commas between them, and after a bar those that they are chosen
-    among.
+    """Decide on the items in the POST field `items`.
+
+    The field holds ids with versions, such as `gen_…:3`, with commas between them. After a bar follow the
+    other variants among which these were chosen.
     """
     form = DecideForm(request.POST, zone=place.workspace.timezone)
-    versions, shown = _versions_in(request.POST)
+    versions, shown_beside = _parse_posted_items(request.POST)
     try:
         if not form.is_valid():
             raise Invalid.one(
@@ -95,68 +98,72 @@ def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
             raise Invalid.one("items", "required", _("Choose at least one item."))
         if not form_recovery.is_first_sending(request):
             raise Invalid.one(None, "repeated", _("Already sent."))
-        looked_at = _looked_at(place, versions)
-        found = bulk_review.decide(form.cleaned_data["act"], looked_at, form.given(place, shown))
+        items_seen = _items_with_versions(place, versions)
+        decisions = bulk_review.decide(form.cleaned_data["act"], items_seen, form.given(place, shown_beside))
     except AppError as error:
         form_recovery.allow_sending_again(request)
-        return _refused(request, place, error)
-    if all(one.error is not None for one in found):
+        return _refusal_response(request, place, error)
+    if all(decision.error is not None for decision in decisions):
         form_recovery.allow_sending_again(request)
-    return _told(request, place, form.cleaned_data, found, missing=len(versions) - len(looked_at))
+    return _decision_response(
+        request, place, form.cleaned_data, decisions, missing=len(versions) - len(items_seen)
+    )
 
 
 @page("edit", methods=("POST",))
 def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
-    """`undo` are signed notes of what was there before, with a space between them."""
-    done, errors = undo_all(place, request.POST.get("undo", "").split())
-    said = ngettext("Undone.", "%(count)d decisions undone.", len(done)) % {"count": len(done)}
-    lines = [*([said] if done else []), *dict.fromkeys(errors)]
+    """Undo decisions; the POST field `undo` holds signed notes of former states, separated by spaces."""
+    restored_items, errors = undo_all(place, request.POST.get("undo", "").split())
+    text = ngettext("Undone.", "%(count)d decisions undone.", len(restored_items)) % {
+        "count": len(restored_items)
+    }
+    lines = [*([text] if restored_items else []), *dict.fromkeys(errors)]
     if not lines:
         lines = [_("Nothing to undo.")]
     if is_part(request):
-        status = 200 if done else 409
+        status = 200 if restored_items else 409
         return JsonResponse(
             {
                 "toast": toast(request, " ".join(lines), is_good=not errors),
-                "items": [encode("gen", one.pk) for one in done],
+                "items": [encode("gen", item.pk) for item in restored_items],
                 "to_review": counts.to_review(place.workspace.pk).text,
-                "error": " ".join(lines) if not done else "",
+                "error": " ".join(lines) if not restored_items else "",
             },
             status=status,
         )
-    (messages.error if errors or not done else messages.success)(request, " ".join(lines))
+    (messages.error if errors or not restored_items else messages.success)(request, " ".join(lines))
     if request.POST.get("week"):
         return redirect(f"{place.address('calendar')}?{urlencode({'on': request.POST['week']})}")
-    own_page = decode("gen", request.POST.get("item", ""))
-    if own_page is not None:
-        return redirect(place.address("item_page", gen=own_page))
-    return redirect(_back(request, place, at=done[0].pk if done else None))
+    item_id = decode("gen", request.POST.get("item", ""))
+    if item_id is not None:
+        return redirect(place.address("item_page", gen=item_id))
+    return redirect(_queue_address(request, place, at=restored_items[0].pk if restored_items else None))
 
 
 def undo_all(place: Place, notes: Sequence[str]) -> tuple[list[GeneratedItem], list[str]]:
-    """The items that are as they were before, and why the others aren't."""
+    """Undo the decisions of these notes; return the items that were restored, and why the others weren't."""
     now = utc_now()
     errors: list[str] = []
-    done: list[GeneratedItem] = []
+    restored_items: list[GeneratedItem] = []
     for note in notes[: bulk_review.AT_ONCE]:
-        read = _read(place, note)
-        row = _find(place, [read[0]]).get(read[0]) if read is not None else None
-        if read is None or row is None:
+        undo_state = _load_note(place, note)
+        item = _find_items(place, [undo_state[0]]).get(undo_state[0]) if undo_state is not None else None
+        if undo_state is None or item is None:
             errors.append(_("This can't be undone any more."))
             continue
         try:
-            done.append(undoing.undo(row, read[1], by=place.user.email, now=now))
+            restored_items.append(undoing.undo(item, undo_state[1], by=place.user.email, now=now))
         except Overtaken:
-            errors.append(meanwhile(place, row))
+            errors.append(meanwhile(place, item))
         except AppError as error:
             errors.append(str(error))
-    return done, errors
+    return restored_items, errors
 
 
 def offer(
     request: HttpRequest, place: Place, said: str, notes: Sequence[str], query: str, *, is_good: bool = True
 ) -> None:
-    """Say it, with a button that takes it back."""
+    """Show the message with a button that undoes the decisions; `query` holds the filters to return to."""
     fields = {"undo": " ".join(notes), "query": query}
     offer_undo(request, said, place.address("review_undo"), fields, is_good=is_good)
 
@@ -164,7 +171,7 @@ def offer(
 def offer_undo_of(
     request: HttpRequest, place: Place, said: str, done: bulk_review.Decided, *, week: date | None = None
 ) -> None:
-    """The undo leads back to the item's own page, or to that week of the calendar."""
+    """Offer an undo that leads back to the item's own page, or to that week of the calendar."""
     fields = {"undo": note_of(place, done), "item": encode("gen", done.item.pk)}
     if week is not None:
         fields["week"] = week.isoformat()
@@ -172,92 +179,110 @@ def offer_undo_of(
 
 
 def note_of(place: Place, found: bulk_review.Decided) -> str:
-    """What takes it back, signed: nobody can make one up, nor use one in another workspace."""
-    read = {"ws": place.workspace.public_id, "gen": encode("gen", found.item.pk), "former": found.former}
-    return signing.dumps(read, salt=_SALT, compress=True)
+    """Return a signed note of the state before a decision, by which it is undone.
+
+    Because it is signed and names the workspace, nobody can forge one or use it in another workspace.
+    """
+    note = {"ws": place.workspace.public_id, "gen": encode("gen", found.item.pk), "former": found.former}
+    return signing.dumps(note, salt=_SALT, compress=True)
 
 
-def _read(place: Place, note: str) -> tuple[UUID, dict[str, Any]] | None:
+def _load_note(place: Place, note: str) -> tuple[UUID, dict[str, Any]] | None:
+    """Return a note's item id and former state; None if it is forged, too old or another workspace's."""
     try:
-        read = signing.loads(note, salt=_SALT, max_age=_KEPT_SECONDS)
+        payload = signing.loads(note, salt=_SALT, max_age=_UNDO_SECONDS)
     except signing.BadSignature:
         return None
-    key = decode("gen", read["gen"])
-    return None if key is None or read["ws"] != place.workspace.public_id else (key, read["former"])
+    key = decode("gen", payload["gen"])
+    return None if key is None or payload["ws"] != place.workspace.public_id else (key, payload["former"])
 
 
-def _find(place: Place, keys: Sequence[UUID]) -> dict[UUID, GeneratedItem]:
+def _find_items(place: Place, keys: Sequence[UUID]) -> dict[UUID, GeneratedItem]:
+    """Return the workspace's items with these ids, with what a decision reads of them."""
     rows = stories.all_of(place).select_related("workspace", "raw_item", "generation")
     return {row.pk: row for row in rows.defer("workspace__model_key").filter(pk__in=keys)}
 
 
-def _looked_at(place: Place, versions: Mapping[UUID, int]) -> list[tuple[GeneratedItem, int]]:
-    there = _find(place, list(versions))
-    return [(there[key], version) for key, version in versions.items() if key in there]
+def _items_with_versions(place: Place, versions: Mapping[UUID, int]) -> list[tuple[GeneratedItem, int]]:
+    """Return the items that are still there, each with the version that the person saw."""
+    items_by_id = _find_items(place, list(versions))
+    return [(items_by_id[key], version) for key, version in versions.items() if key in items_by_id]
 
 
-def _versions_in(posted: QueryDict) -> tuple[dict[UUID, int], dict[UUID, int]]:
-    """What is decided on, and what was shown beside it; `also` counts where `whole` is ticked."""
-    given = posted.getlist("items") + (posted.getlist("also") if posted.get("whole") else [])
-    chosen: list[str] = []
-    beside: list[str] = []
-    for one in given:
-        items, _bar, others = one.partition("|")
-        chosen += items.split(",")
-        beside += others.split(",")
-    return versions_in(chosen), versions_in(beside)
+def _parse_posted_items(posted: QueryDict) -> tuple[dict[UUID, int], dict[UUID, int]]:
+    """Return the versions of the items to decide on, and of those that were shown beside them.
+
+    The field `also`, the rest of a story, counts where `whole` is ticked.
+    """
+    tokens = posted.getlist("items") + (posted.getlist("also") if posted.get("whole") else [])
+    chosen_tokens: list[str] = []
+    beside_tokens: list[str] = []
+    for token in tokens:
+        items, _bar, others = token.partition("|")
+        chosen_tokens += items.split(",")
+        beside_tokens += others.split(",")
+    return versions_in(chosen_tokens), versions_in(beside_tokens)
 
 
-def _told(
+def _decision_response(
     request: HttpRequest,
     place: Place,
-    asked: Mapping[str, Any],
-    found: Sequence[bulk_review.Decided],
+    form_data: Mapping[str, Any],
+    decisions: Sequence[bulk_review.Decided],
     *,
     missing: int,
 ) -> HttpResponse:
-    done = [one for one in found if one.error is None]
-    refused = [one for one in found if one.error is not None]
-    failures = refusals.refusals([(one.item, _why(place, one)) for one in refused], of=len(found))
+    """Answer with what came of the decisions: a redirect with messages, or JSON for the page's script.
+
+    `missing` counts the chosen items that were deleted meanwhile.
+    """
+    done = [decision for decision in decisions if decision.error is None]
+    refused = [decision for decision in decisions if decision.error is not None]
+    failures = refusals.refusals(
+        [(decision.item, _refusal_text(place, decision)) for decision in refused], of=len(decisions)
+    )
     if missing:
         failures.append(_("Deleted rows were skipped."))
-    said, is_sent = _said(place, asked, done)
-    notes = [note_of(place, one) for one in done]
+    text, is_all_sent = _describe_done(place, form_data, done)
+    notes = [note_of(place, decision) for decision in done]
     if not done and not failures:
         failures = [_("Nothing to decide.")]
     if is_part(request):
-        status = 200 if done else (found[0].error.status if found and found[0].error else 409)
+        status = 200 if done else (decisions[0].error.status if decisions and decisions[0].error else 409)
         return JsonResponse(
             {
                 "toast": toast(
                     request,
-                    " ".join([said, *failures]).strip(),
+                    " ".join([text, *failures]).strip(),
                     place,
                     notes,
-                    is_good=is_sent and not failures,
+                    is_good=is_all_sent and not failures,
                 ),
                 "error": " ".join(failures),
-                "failed": [encode("gen", one.item.pk) for one in found if one.error is not None],
-                "decided": [encode("gen", one.item.pk) for one in done],
+                "failed": [
+                    encode("gen", decision.item.pk) for decision in decisions if decision.error is not None
+                ],
+                "decided": [encode("gen", decision.item.pk) for decision in done],
                 "undo": " ".join(notes),
                 "to_review": counts.to_review(place.workspace.pk).text,
             },
             status=status,
         )
     if done:
-        offer(request, place, said, notes, request.POST.get("query", ""), is_good=is_sent)
+        offer(request, place, text, notes, request.POST.get("query", ""), is_good=is_all_sent)
     for line in failures:
         messages.error(request, line)
-    stays = asked["act"] in {bulk_review.CHOOSE, bulk_review.ANOTHER} or "stay" in request.POST
-    at = done[0].item.pk if done and stays else found[0].item.pk if found and not done else None
-    return redirect(_back(request, place, at=at))
+    stays = form_data["act"] in {bulk_review.CHOOSE, bulk_review.ANOTHER} or "stay" in request.POST
+    at = done[0].item.pk if done and stays else decisions[0].item.pk if decisions and not done else None
+    return redirect(_queue_address(request, place, at=at))
 
 
-def _why(place: Place, one: bulk_review.Decided) -> str:
-    return meanwhile(place, one.item) if isinstance(one.error, Overtaken) else str(one.error)
+def _refusal_text(place: Place, decision: bulk_review.Decided) -> str:
+    return meanwhile(place, decision.item) if isinstance(decision.error, Overtaken) else str(decision.error)
 
 
-_SAID: Final[Mapping[str, tuple[Any, Any]]] = {
+# The message for one item, and for several.
+_MESSAGES: Final[Mapping[str, tuple[Any, Any]]] = {
     bulk_review.APPROVE: (gettext_lazy("Approved."), gettext_lazy("%(count)d items approved.")),
     bulk_review.REJECT: (gettext_lazy("Rejected."), gettext_lazy("%(count)d items rejected.")),
     bulk_review.CHOOSE: (
@@ -277,42 +302,44 @@ _SAID: Final[Mapping[str, tuple[Any, Any]]] = {
 }
 
 
-def _said(place: Place, asked: Mapping[str, Any], done: Sequence[bulk_review.Decided]) -> tuple[str, bool]:
-    """What came of it in words, and False where something of it waits, though it was asked to be published."""
-    if not done:
+def _describe_done(
+    place: Place, form_data: Mapping[str, Any], decisions: Sequence[bulk_review.Decided]
+) -> tuple[str, bool]:
+    """Return what was done in words, and False where something waits that was to be published."""
+    if not decisions:
         return "", True
-    if asked["act"] != bulk_review.PUBLISH:
-        return _counted(asked["act"], len(done)), True
-    rows = slot_times.publications_in(place.workspace, *[one.former or {} for one in done])
-    waits = next_actions.waits_of(place, rows, now=utc_now())
-    name = asked["when"] or NOW
-    if name == NOW:
-        # Those of which at least one post is sent.
-        count = len({row.item_id for row in rows if row.pk not in waits.publications})
+    if form_data["act"] != bulk_review.PUBLISH:
+        return _message_for_count(form_data["act"], len(decisions)), True
+    rows = slot_times.publications_in(place.workspace, *[decision.former or {} for decision in decisions])
+    obstacles = next_actions.waits_of(place, rows, now=utc_now())
+    timing = form_data["when"] or NOW
+    if timing == NOW:
+        # An item counts where at least one of its posts is sent.
+        count = len({row.item_id for row in rows if row.pk not in obstacles.publications})
     else:
-        count = len(done)
-    lines = [_counted(name, count)] if count else []
-    if name != NOW and len(done) == 1 and rows:
+        count = len(decisions)
+    lines = [_message_for_count(timing, count)] if count else []
+    if timing != NOW and len(decisions) == 1 and rows:
         lines = [slot_times.scheduled_sentence(rows, place.workspace.timezone)]
-    return " ".join([*lines, *waits.lines]), not waits.obstacles
+    return " ".join([*lines, *obstacles.lines]), not obstacles.obstacles
 
 
-def _counted(name: str, count: int) -> str:
-    one, several = _SAID[name]
-    return str(several) % {"count": count} if count > 1 else str(one)
+def _message_for_count(name: str, count: int) -> str:
+    singular, plural = _MESSAGES[name]
+    return str(plural) % {"count": count} if count > 1 else str(singular)
 
 
-def _refused(request: HttpRequest, place: Place, error: AppError) -> HttpResponse:
+def _refusal_response(request: HttpRequest, place: Place, error: AppError) -> HttpResponse:
     if is_part(request):
         return JsonResponse({"error": str(error), "failed": [], "decided": []}, status=error.status)
     messages.error(request, str(error))
-    return redirect(_back(request, place))
+    return redirect(_queue_address(request, place))
 
 
-def _back(request: HttpRequest, place: Place, *, at: UUID | None = None) -> str:
-    """Where the person was: the same filters, at this item, or behind the story that was decided on."""
-    given = QueryDict(request.POST.get("query", ""), mutable=True)
-    query = QueryDict(review_query_in(place, given).query, mutable=True)
+def _queue_address(request: HttpRequest, place: Place, *, at: UUID | None = None) -> str:
+    """Return the address of the queue with the same filters, at this item or behind the decided story."""
+    query_data = QueryDict(request.POST.get("query", ""), mutable=True)
+    query = QueryDict(review_query_in(place, query_data).query, mutable=True)
     after = request.POST.get("after", "")
     if at is not None:
         query["at"] = encode("gen", at)
@@ -324,7 +351,7 @@ def _back(request: HttpRequest, place: Place, *, at: UUID | None = None) -> str:
 def toast(
     request: HttpRequest, said: str, place: Place | None = None, notes: Sequence[str] = (), *, is_good: bool
 ) -> str:
-    """The same HTML as after a page load."""
+    """Render a toast, with an undo where there are notes, as a page load would show it."""
     context: dict[str, Any] = {"sentence": said, "is_good": is_good}
     if place is not None and notes:
         context |= {"address": place.address("review_undo"), "fields": {"undo": " ".join(notes)}}
@@ -332,5 +359,5 @@ def toast(
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Asked by the page's script, which goes on without a page load."""
+    """Return whether the page's script sent the request; it continues without a page load."""
     return request.headers.get("X-Part") == "1"

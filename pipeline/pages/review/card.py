@@ -1,4 +1,4 @@
-"""One card: an item of a story as it will look, what the checks found, where it comes from, what it cost."""
+"""Builds a card of the queue: an item as it will look, its checks, its origin and its cost."""
 
 from __future__ import annotations
 
@@ -21,47 +21,53 @@ if TYPE_CHECKING:
 
 
 def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
-    """What its template shows; the same number of statements however many outlets, variants and other stories there are."""
+    """Return the context of the card's template.
+
+    The number of statements doesn't grow with outlets, variants or other stories.
+    """
     now = utc_now()
-    there = files_of(place, row)
+    assets = files_of(place, row)
     story = stories.story_of(place, row)
-    look = preview.preview_of(row, there, claims.numbered(row))
-    this = next(one for one in story.items if one.id == row.pk)
-    siblings = story.among(this)
-    rest = [one for one in story.firsts if one.group != row.variant_group]
+    item_preview = preview.preview_of(row, assets, claims.numbered(row))
+    tab = next(entry for entry in story.items if entry.id == row.pk)
+    siblings = story.among(tab)
+    other_formats = [entry for entry in story.firsts if entry.group != row.variant_group]
     is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
-    shown = previews.previews_of(row, look, now=now) if is_shown and row.body else ()
+    outlet_previews = previews.previews_of(row, item_preview, now=now) if is_shown and row.body else ()
     return {
         **item_head(place, row),
         "origin": display.origin_of(row),
         "story": story,
-        "this": this,
+        "this": tab,
         "siblings": siblings,
-        "token": stories.token_of([this], siblings),
-        "rest": stories.token_of(rest, [one for one in story.waiting if one.group != row.variant_group]),
-        "rest_count": len(rest),
-        "rest_warned": sum(one.warns for one in rest),
-        "position": story.items.index(this),
-        "look": look,
+        "token": stories.token_of([tab], siblings),
+        "rest": stories.token_of(
+            other_formats, [entry for entry in story.waiting if entry.group != row.variant_group]
+        ),
+        "rest_count": len(other_formats),
+        "rest_warned": sum(entry.warns for entry in other_formats),
+        "position": story.items.index(tab),
+        "look": item_preview,
         "is_shown": is_shown,
-        "previews": shown,
-        "waits": next_actions.before_publishing(place, [one.fit.outlet for one in shown]),
-        "stands_whole": not TRAITS[row.bucket].is_posted or _needs_whole(look),
+        "previews": outlet_previews,
+        "waits": next_actions.before_publishing(place, [entry.fit.outlet for entry in outlet_previews]),
+        "stands_whole": not TRAITS[row.bucket].is_posted or _is_shown_once(item_preview),
         "map": claims.map_of(row),
         "checks": display.checks_of(row),
         "angle": display.angle_of(row),
         "rewrite": rewrites.standing_of(row),
         "reasons": REASONS,
-        "has_order": bool(asset_order.movable(there)),
+        "has_order": bool(asset_order.movable(assets)),
         "zone": place.workspace.timezone,
     }
 
 
 def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
+    """Return the item's files in their order, without revoked ones."""
     rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
     return list(rows.order_by("position", "id"))
 
 
-def _needs_whole(look: ItemPreview) -> bool:
-    """A film, a sound or a storyboard is looked at once, not on each outlet."""
-    return look.video is not None or look.sound is not None or bool(look.frames)
+def _is_shown_once(item_preview: ItemPreview) -> bool:
+    """Return whether the item has a film, sound or storyboard, which is shown once, not for each outlet."""
+    return item_preview.video is not None or item_preview.sound is not None or bool(item_preview.frames)

@@ -1,4 +1,4 @@
-"""An item edited on its card: words with counters, alt texts, and the order of its pictures."""
+"""The view that edits an item on its card: words with counters, alt texts and the order of pictures."""
 
 from __future__ import annotations
 
@@ -36,15 +36,18 @@ if TYPE_CHECKING:
 
     from pipeline.models import Asset, GeneratedItem
 
-_PLACE: Final = "place_"
+_POSITION_PREFIX: Final = "place_"
 
 
 class CardForm(ItemEditForm):
-    """The form of the item's own page, and a number beside each picture that says where it stands."""
+    """The form of the item's own page, with a field for the position of each picture."""
 
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
         super().__init__(*args, item=item, assets=assets, **kwargs)
-        self.moved = {f"{_PLACE}{one.pk.hex}": one for one in asset_order.movable(assets)}
+        self.moved = {
+            f"{_POSITION_PREFIX}{movable_asset.pk.hex}": movable_asset
+            for movable_asset in asset_order.movable(assets)
+        }
         for number, (name, asset) in enumerate(self.moved.items(), start=1):
             self.initial[name] = number
             self.fields[name] = forms.IntegerField(
@@ -57,40 +60,50 @@ class CardForm(ItemEditForm):
 
     @property
     def pictures(self) -> Iterator[tuple[BoundField | None, BoundField, str, bool]]:
-        """Each file in its order: where it stands, its alt text, its address, and whether it is a picture."""
+        """Yield each file's position field, alt text field, address, and whether it is a picture.
+
+        The position field is None where the file can't move.
+        """
         for field, address, is_picture in self.alt_texts:
             asset = self.described[field.name]
-            name = f"{_PLACE}{asset.pk.hex}"
+            name = f"{_POSITION_PREFIX}{asset.pk.hex}"
             yield self[name] if name in self.moved else None, field, address, is_picture
 
     def order(self) -> list[UUID] | None:
-        """As it was asked for, None where it is as before. Of two that want one place the former first one goes first."""
-        given = self.cleaned_data
-        former = [one.pk for one in self.moved.values()]
-        wanted = [
+        """Return the pictures' ids in the order asked for; None where it is as before.
+
+        Of two pictures with the same position, the one that stood first before stays first.
+        """
+        values = self.cleaned_data
+        former = [movable_asset.pk for movable_asset in self.moved.values()]
+        order = [
             asset.pk
             for _place, _before, asset in sorted(
                 (
-                    (given.get(name) or number, number, asset)
+                    (values.get(name) or number, number, asset)
                     for number, (name, asset) in enumerate(self.moved.items(), 1)
                 ),
-                key=lambda one: one[:2],
+                key=lambda positioned: positioned[:2],
             )
         ]
-        return None if wanted == former else wanted
+        return None if order == former else order
 
 
 @page("edit")
 def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Who was overtaken keeps what they typed, sees what it says now, and may save over it."""
+    """Edit the item on its card.
+
+    If somebody else saved meanwhile, the form keeps what was typed, shows the newest words, and may be saved
+    over them.
+    """
     row = find_item(place, gen)
     form = form_recovery.form_for(request, CardForm, item=row, assets=files_of(place, row))
-    said, status = "", 200
+    overtaken_message, status = "", 200
     if request.method == "POST" and form.is_valid():
         try:
             return _save(request, place, row, form)
         except Overtaken as error:
-            said, status = meanwhile(place, row), error.status
+            overtaken_message, status = meanwhile(place, row), error.status
             row = find_item(place, gen)
             form = CardForm(form.data, item=row, assets=files_of(place, row))
             form.merge_with_newest()
@@ -102,7 +115,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     context = {
         **item_head(place, row),
         "form": form,
-        "overtaken": said,
+        "overtaken": overtaken_message,
         "public_id": encode("gen", row.pk),
         "query": request.POST.get("query", request.GET.urlencode()),
         "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
@@ -113,7 +126,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm) -> HttpResponse:
     changes, order = form.changes(), form.order()
-    address = f"{place.address('review')}?{_with(request, row)}"
+    address = f"{place.address('review')}?{_query_at(request, row)}"
     if not changes and order is None:
         if is_part(request):
             return JsonResponse({"toast": toast(request, _("No changes."), is_good=True), "undo": ""})
@@ -122,10 +135,10 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm
     expected = version_in(request.POST)
     if expected is None:
         raise Invalid.one(None, "version", _("Reload the page and try again."))
-    done = bulk_review.edit(
+    decision = bulk_review.edit(
         row, changes, order, by=place.user.email, now=utc_now(), expected_version=expected
     )
-    notes = [note_of(place, done)]
+    notes = [note_of(place, decision)]
     if is_part(request):
         return JsonResponse(
             {"toast": toast(request, _("Saved."), place, notes, is_good=True), "undo": notes[0]}
@@ -134,7 +147,8 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm
     return redirect(address)
 
 
-def _with(request: HttpRequest, row: GeneratedItem) -> str:
+def _query_at(request: HttpRequest, row: GeneratedItem) -> str:
+    """Return the query string of the queue's filters, at this item."""
     query = QueryDict(request.POST.get("query", ""), mutable=True)
     query["at"] = encode("gen", row.pk)
     return query.urlencode()

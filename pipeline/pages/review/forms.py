@@ -1,4 +1,4 @@
-"""What the queue is narrowed to, and what comes with a decision: why, when, and what a further variant should do."""
+"""The form of the queue's filters, and the ready-made reasons of a rejection."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ STATUSES: Final[Mapping[str, tuple[_StrOrPromise, Q]]] = {
     SCHEDULED: (gettext_lazy("Scheduled"), Q(status=GeneratedItemStatus.SCHEDULED)),
     REJECTED: (gettext_lazy("Rejected"), Q(status=GeneratedItemStatus.REJECTED)),
 }
-_CHECKS: Final[Mapping[str, _StrPromise]] = {
+_CHECK_LABELS: Final[Mapping[str, _StrPromise]] = {
     "failed": gettext_lazy("Failed checks"),
     "warning": gettext_lazy("Warnings"),
     "passed": gettext_lazy("Passed"),
 }
-_CAME_TO: Final[Mapping[str, tuple[str, ...]]] = {"failed": ("f", "fw"), "warning": ("w", "fw")}
+# The values of `ChecksOutcome` that match.
+_MATCHING_OUTCOMES: Final[Mapping[str, tuple[str, ...]]] = {"failed": ("f", "fw"), "warning": ("w", "fw")}
 REASONS: Final[tuple[_StrPromise, ...]] = (
     gettext_lazy("Off topic"),
     gettext_lazy("Outdated"),
@@ -53,10 +54,12 @@ REASONS: Final[tuple[_StrPromise, ...]] = (
     gettext_lazy("Off brand"),
     gettext_lazy("Duplicate"),
 )
-"""Why an item is rejected, one tap each."""
+"""Ready-made reasons for a rejection, one tap each."""
 
 
 class QueueFilter(forms.Form):
+    """The filters of the queue, all optional; without a status, it lists what waits for review."""
+
     status = forms.ChoiceField(
         label=gettext_lazy("Status"),
         required=False,
@@ -73,17 +76,17 @@ class QueueFilter(forms.Form):
     check = forms.ChoiceField(
         label=gettext_lazy("Checks"),
         required=False,
-        choices=[("", gettext_lazy("All checks")), *_CHECKS.items()],
+        choices=[("", gettext_lazy("All checks")), *_CHECK_LABELS.items()],
     )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        found = choices.sources(workspace, SOURCES_OFFERED)
-        asked = self.data.get("source", "")
-        if decode("src", asked) is not None and asked not in dict(found):
-            found.append((asked, _("Another source")))
-        fields["source"].choices = [("", _("Any source")), *found]
+        source_choices = choices.sources(workspace, SOURCES_OFFERED)
+        source_id = self.data.get("source", "")
+        if decode("src", source_id) is not None and source_id not in dict(source_choices):
+            source_choices.append((source_id, _("Another source")))
+        fields["source"].choices = [("", _("Any source")), *source_choices]
         fields["persona"].choices = [("", _("Any persona")), *choices.personas(workspace)]
         outlets = (
             Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
@@ -95,28 +98,38 @@ class QueueFilter(forms.Form):
 
     @property
     def status_asked(self) -> str:
+        """The chosen status; `WAITING` where the form isn't valid."""
         return str(self.cleaned_data.get("status") or WAITING) if self.is_valid() else WAITING
 
     def narrow(self, rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem]:
-        """Those that are like it. The lists within an item are searched as the text that both databases keep them as."""
-        given = self.cleaned_data
-        rows = rows.filter(STATUSES[given["status"]][1])
-        if given["bucket"]:
-            rows = rows.filter(bucket=given["bucket"])
+        """Return the rows that match the filters.
+
+        An item's lists are JSON columns; they are searched as text, which both databases can do.
+        """
+        filters = self.cleaned_data
+        rows = rows.filter(STATUSES[filters["status"]][1])
+        if filters["bucket"]:
+            rows = rows.filter(bucket=filters["bucket"])
         for name, prefix in (("source", "src"), ("persona", "per")):
-            if given[name]:
-                rows = rows.filter(**{f"{name}_id": decode(prefix, given[name])})
-        if given["outlet"]:
+            if filters[name]:
+                rows = rows.filter(**{f"{name}_id": decode(prefix, filters[name])})
+        if filters["outlet"]:
             rows = rows.alias(outlets_text=Cast("outlets", TextField()))
-            rows = rows.filter(outlets_text__contains=f'"{given["outlet"]}"')
-        return _of_checks(rows, given["check"]) if given["check"] else rows
+            rows = rows.filter(outlets_text__contains=f'"{filters["outlet"]}"')
+        return _filter_by_checks(rows, filters["check"]) if filters["check"] else rows
 
 
-def _of_checks(rows: QuerySet[GeneratedItem], asked: str) -> QuerySet[GeneratedItem]:
-    """Those that are few are found by their index; of all the others the newest are soon found without."""
+def _filter_by_checks(rows: QuerySet[GeneratedItem], outcome: str) -> QuerySet[GeneratedItem]:
+    """Return the rows whose newest checks came to this.
+
+    Failures and warnings are few and found by their index; passed ones are many, so that the newest are found
+    soon without an index.
+    """
     rows = rows.filter(checks_revision=F("revision"))
-    if asked in _CAME_TO:
-        return rows.alias(checks_came_to=ChecksOutcome("checks")).filter(checks_came_to__in=_CAME_TO[asked])
+    if outcome in _MATCHING_OUTCOMES:
+        return rows.alias(checks_came_to=ChecksOutcome("checks")).filter(
+            checks_came_to__in=_MATCHING_OUTCOMES[outcome]
+        )
     rows = rows.alias(checks_text=Cast("checks", TextField()))
-    failed, warning = (Q(checks_text__contains=f'"outcome": "{one}"') for one in ("failed", "warning"))
+    failed, warning = (Q(checks_text__contains=f'"outcome": "{value}"') for value in ("failed", "warning"))
     return rows.exclude(failed | warning)

@@ -1,4 +1,4 @@
-"""The queue in front of a person: a list of stories, one card, and what others have done meanwhile."""
+"""Views of the review queue: the list of stories, one card, and what others have done meanwhile."""
 
 from __future__ import annotations
 
@@ -25,32 +25,33 @@ if TYPE_CHECKING:
 
 FILTERS: Final = ("status", "bucket", "source", "persona", "outlet", "check")
 WATCHED_MOST: Final = 60
+"""Most items whose changes a page asks for at once."""
 
 
 @dataclass(frozen=True)
 class ReviewQuery:
-    """What the address asks for."""
+    """The filters that the address names."""
 
     narrowed: QueueFilter
     query: str
-    """The filters alone, as an address takes them."""
+    """The query string of the filters alone."""
 
 
 def review_query_in(place: Place, given: QueryDict) -> ReviewQuery:
-    """Filters that nobody understands are left out."""
-    narrowed = QueueFilter(given, workspace=place.workspace)
-    if not narrowed.is_valid():
-        kept = QueryDict(mutable=True)
+    """Parse the filters, leaving out those that aren't valid."""
+    filter_form = QueueFilter(given, workspace=place.workspace)
+    if not filter_form.is_valid():
+        valid_data = QueryDict(mutable=True)
         for name in FILTERS:
-            if name not in narrowed.errors and given.get(name):
-                kept[name] = str(given[name])
-        given, narrowed = kept, QueueFilter(kept, workspace=place.workspace)
-        narrowed.is_valid()
-    return ReviewQuery(narrowed, filters_in(given))
+            if name not in filter_form.errors and given.get(name):
+                valid_data[name] = str(given[name])
+        given, filter_form = valid_data, QueueFilter(valid_data, workspace=place.workspace)
+        filter_form.is_valid()
+    return ReviewQuery(filter_form, filters_in(given))
 
 
 def filters_in(given: QueryDict) -> str:
-    """The filters as an address takes them, whether anybody understands them or not: nothing is asked for."""
+    """Return the query string of the filters alone, valid or not; runs no query."""
     query = QueryDict(mutable=True)
     for name in FILTERS:
         if given.get(name):
@@ -60,80 +61,83 @@ def filters_in(given: QueryDict) -> str:
 
 @page("look", methods=("GET",))
 def review(request: HttpRequest, place: Place) -> HttpResponse:
-    """`at` names the item that is looked at, `after` the story behind which the list begins."""
-    asked = review_query_in(place, request.GET)
+    """Show the queue; `at` names the item on the card, `after` the story behind which the list begins."""
+    review_query = review_query_in(place, request.GET)
     at, after = _key_in(request, "at"), _key_in(request, "after")
-    found, has_more = stories.stories(
-        place, asked.narrowed, before=after, first=at if after is None else None
+    found_stories, has_more = stories.stories(
+        place, review_query.narrowed, before=after, first=at if after is None else None
     )
-    if not found and after is not None:
-        # Behind the last one the first of those that still wait.
+    if not found_stories and after is not None:
+        # Nothing is left behind that story: begin again with the first one that still waits.
         after = None
-        found, has_more = stories.stories(place, asked.narrowed)
-    row = find_item(place, at or found[0].lead) if at or found else None
+        found_stories, has_more = stories.stories(place, review_query.narrowed)
+    row = find_item(place, at or found_stories[0].lead) if at or found_stories else None
     context = {
-        **list_context(asked, found, has_more=has_more),
-        "filter": asked.narrowed,
-        "is_filtered": bool(asked.query),
-        "is_waiting": asked.narrowed.status_asked == WAITING,
-        "count": stories.waiting_count(place, asked.narrowed),
+        **list_context(review_query, found_stories, has_more=has_more),
+        "filter": review_query.narrowed,
+        "is_filtered": bool(review_query.query),
+        "is_waiting": review_query.narrowed.status_asked == WAITING,
+        "count": stories.waiting_count(place, review_query.narrowed),
         "is_first": at is None and after is None,
         "waits": next_actions.before_any_publishing(place),
-        **({"card": card_context(place, row, asked.query)} if row is not None else {}),
+        **({"card": card_context(place, row, review_query.query)} if row is not None else {}),
     }
     return render(request, "pages/review/page.html", context)
 
 
 @page("look", methods=("GET",))
 def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
-    """Further stories of the list, for the page that is open."""
-    asked = review_query_in(place, request.GET)
-    found, has_more = stories.stories(place, asked.narrowed, before=_key_in(request, "after"))
-    return render(request, "pages/review/rows.html", list_context(asked, found, has_more=has_more))
+    """Render further stories of the list, for a page that is open."""
+    review_query = review_query_in(place, request.GET)
+    found_stories, has_more = stories.stories(place, review_query.narrowed, before=_key_in(request, "after"))
+    return render(
+        request, "pages/review/rows.html", list_context(review_query, found_stories, has_more=has_more)
+    )
 
 
 @page("look", methods=("GET",))
 def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """A card alone."""
+    """Render one card without the page around it."""
     row = find_item(place, gen)
-    shown = card_context(place, row, filters_in(request.GET))
-    return render(request, "pages/review/card.html", {"card": shown})
+    context = card_context(place, row, filters_in(request.GET))
+    return render(request, "pages/review/card.html", {"card": context})
 
 
 @page("look", methods=("GET",))
 def review_news(request: HttpRequest, place: Place) -> HttpResponse:
-    """What has changed of the items that are shown, and how many came in above the first.
+    """Return as JSON which shown items have changed, and how many came in above the first.
 
-    `shown` are ids with versions, as `gen_…:3`; the answer also has a fresh token for forms, as a new log-in
-    needs one.
+    The parameter `shown` holds ids with versions, as `gen_…:3`. The answer also has a fresh CSRF token,
+    because a new log-in changes it.
     """
-    asked = review_query_in(place, request.GET)
-    shown = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])
-    rows = stories.all_of(place).filter(pk__in=list(shown))
-    states = [stories.stacked(row) for row in stories.fields_of(rows)]
-    first = _key_in(request, "first")
+    review_query = review_query_in(place, request.GET)
+    shown_versions = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])
+    rows = stories.all_of(place).filter(pk__in=list(shown_versions))
+    tabs = [stories.stacked(row) for row in stories.fields_of(rows)]
+    first_key = _key_in(request, "first")
     return JsonResponse(
         {
             "changed": [
                 {
-                    "id": one.public_id,
-                    "version": one.version,
-                    "state": one.state,
-                    "tone": one.tone,
-                    "waits": one.waits,
+                    "id": tab.public_id,
+                    "version": tab.version,
+                    "state": tab.state,
+                    "tone": tab.tone,
+                    "waits": tab.waits,
                 }
-                for one in states
-                if one.version != shown[one.id]
+                for tab in tabs
+                if tab.version != shown_versions[tab.id]
             ],
-            "gone": [encode("gen", key) for key in shown.keys() - {one.id for one in states}],
-            "newer": stories.newer_count(place, asked.narrowed, first).text if first else "0",
-            "count": stories.waiting_count(place, asked.narrowed).text,
+            "gone": [encode("gen", key) for key in shown_versions.keys() - {tab.id for tab in tabs}],
+            "newer": stories.newer_count(place, review_query.narrowed, first_key).text if first_key else "0",
+            "count": stories.waiting_count(place, review_query.narrowed).text,
             "token": get_token(request),
         }
     )
 
 
 def list_context(asked: ReviewQuery, found: list[stories.ReviewStory], *, has_more: bool) -> dict[str, Any]:
+    """Return the context of the list; `older` is the last story where more follow, else empty."""
     return {
         "stories": found,
         "query": asked.query,
@@ -142,25 +146,27 @@ def list_context(asked: ReviewQuery, found: list[stories.ReviewStory], *, has_mo
 
 
 def card_context(place: Place, row: GeneratedItem, query: str) -> dict[str, Any]:
+    """Return the context of a card, with the filters that its forms return to."""
     return {**card.card_of(place, row), "query": query}
 
 
 def versions_in(tokens: list[str]) -> dict[UUID, int]:
-    """Of `gen_…:3`, in their order; what is no such thing is left out."""
-    found: dict[UUID, int] = {}
-    for one in tokens:
-        name, _colon, version = one.partition(":")
-        key = decode("gen", name)
+    """Parse tokens such as `gen_…:3` into versions by id, in their order; skip malformed ones."""
+    versions: dict[UUID, int] = {}
+    for token in tokens:
+        public_id, _colon, version = token.partition(":")
+        key = decode("gen", public_id)
         if key is not None and version.isascii() and version.isdigit() and len(version) < 10:
-            found[key] = int(version)
-    return found
+            versions[key] = int(version)
+    return versions
 
 
 def _key_in(request: HttpRequest, name: str) -> UUID | None:
-    given = request.GET.get(name, "")
-    if not given:
+    """Return the item id in this parameter, None without one; raises `Http404` where it is malformed."""
+    public_id = request.GET.get(name, "")
+    if not public_id:
         return None
-    key = decode("gen", given)
+    key = decode("gen", public_id)
     if key is None:
         raise Http404
     return key

@@ -1,7 +1,7 @@
-"""The queue as a list of stories, the newest first: what was made of one raw item is one story.
+"""Finds the stories of the queue, newest first: all items that were made of one raw item are one story.
 
-A story stands where its newest item stands that is looked for. What was made of no single raw item, such as a digest or
-a brand lane's, is a story by its group of variants.
+A story is sorted by its newest item that matches the filters. An item of no single raw item, such as a digest
+or a brand lane's post, forms a story with its group of variants.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from pipeline.pages.review.forms import QueueFilter
 
 ROWS: Final = 30
+"""Stories on one page of the list."""
 STACKED_MOST: Final = 24
-"""Items of one story that are shown; each format has up to eight variants."""
+"""Most items of one story that are shown; each format has up to eight variants."""
 FIELDS: Final = (
     "id",
     "version",
@@ -54,13 +55,13 @@ FIELDS: Final = (
 
 
 def fields_of(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str, Any]]:
-    """What `stacked` reads of each."""
-    found: QuerySet[GeneratedItem, dict[str, Any]] = rows.values(
+    """Select the columns that `stacked` reads."""
+    selected: QuerySet[GeneratedItem, dict[str, Any]] = rows.values(
         *FIELDS,
         checks_came_to=ChecksOutcome("checks"),
         is_to_review=ExpressionWrapper(TO_REVIEW, BooleanField()),
     )
-    return found
+    return selected
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class Stacked:
     tone: str
     state: str
     waits: bool
-    """To review, or approved and held back: a decision is open."""
+    """A decision is open: it is to be reviewed, or approved and held back."""
     warns: bool
-    """It waits, and its checks warn, or nothing has checked its words."""
+    """It waits, and its checks warn or its newest words haven't been checked."""
     group: UUID
     bucket: str
 
@@ -87,13 +88,13 @@ class Stacked:
 
     @property
     def token(self) -> str:
-        """Which item, and in which version it was looked at."""
+        """The item's id with the version that was seen, as `gen_…:3`."""
         return f"{self.public_id}:{self.version}"
 
 
 @dataclass(frozen=True)
 class ReviewStory:
-    """`lead` is its newest item that is looked for; `items` all of it, in the order of formats and variants."""
+    """`lead` is the newest item that matches the filters; `items` are all, by format and variant."""
 
     lead: UUID
     key: UUID
@@ -108,132 +109,144 @@ class ReviewStory:
 
     @property
     def waiting(self) -> tuple[Stacked, ...]:
-        return tuple(one for one in self.items if one.waits)
+        """The items on which a decision is open."""
+        return tuple(item for item in self.items if item.waits)
 
     @property
     def warns(self) -> bool:
-        return any(one.warns for one in self.items)
+        """Whether the checks of a waiting item warn, or are out of date."""
+        return any(item.warns for item in self.items)
 
     @property
     def firsts(self) -> tuple[Stacked, ...]:
-        """One variant of each format that waits: what deciding on the whole story means."""
-        found: dict[UUID, Stacked] = {}
-        for one in self.waiting:
-            found.setdefault(one.group, one)
-        return tuple(found.values())
+        """One variant of each format that waits; a decision on the whole story is a decision on these."""
+        first_by_group: dict[UUID, Stacked] = {}
+        for item in self.waiting:
+            first_by_group.setdefault(item.group, item)
+        return tuple(first_by_group.values())
 
     def among(self, chosen: Stacked) -> tuple[Stacked, ...]:
-        """The other variants of its group that wait."""
-        return tuple(one for one in self.waiting if one.group == chosen.group and one.id != chosen.id)
+        """Return the other variants of the chosen item's group that wait."""
+        return tuple(item for item in self.waiting if item.group == chosen.group and item.id != chosen.id)
 
     @property
     def token(self) -> str:
-        """The whole story: one of each format, and after a bar what they are chosen among."""
+        """The tokens of the whole story: `firsts`, and after a bar the variants beside them."""
         return token_of(self.firsts, self.waiting)
 
     @property
     def icons(self) -> list[tuple[str, str]]:
-        """Icon and name of each format, once."""
-        return list(dict.fromkeys((labels.BUCKET_ICONS[one.bucket], one.label) for one in self.items))
+        """The icon and name of each format, once each."""
+        return list(dict.fromkeys((labels.BUCKET_ICONS[item.bucket], item.label) for item in self.items))
 
 
 def token_of(chosen: Sequence[Stacked], beside: Sequence[Stacked]) -> str:
-    others = [one for one in beside if one not in chosen]
-    items = ",".join(one.token for one in chosen)
-    return "|".join([items, ",".join(one.token for one in others)]) if others else items
+    """Join the tokens of the chosen items and, after a bar, of those that were shown beside them."""
+    others = [item for item in beside if item not in chosen]
+    items = ",".join(item.token for item in chosen)
+    return "|".join([items, ",".join(item.token for item in others)]) if others else items
 
 
 def all_of(place: Place) -> QuerySet[GeneratedItem]:
-    found: QuerySet[GeneratedItem] = GeneratedItem.objects.of(place.workspace).filter(
+    """Return the workspace's items, without deleted ones and tests."""
+    rows: QuerySet[GeneratedItem] = GeneratedItem.objects.of(place.workspace).filter(
         deleted_at=None, test=False
     )
-    return found
+    return rows
 
 
 def stories(
     place: Place, narrowed: QueueFilter, *, before: UUID | None = None, first: UUID | None = None
 ) -> tuple[list[ReviewStory], bool]:
-    """Up to `ROWS` of them, and whether there are more; `before` and `first` are leads. Two statements."""
+    """Return up to `ROWS` stories, and whether there are more, in two statements.
+
+    `before` is the lead after which the list continues, `first` the lead with which it begins.
+    """
     rows = narrowed.narrow(all_of(place))
     if before is not None:
         rows = rows.filter(pk__lt=before)
     if first is not None:
         rows = rows.filter(pk__lte=first)
     newer = narrowed.narrow(all_of(place)).filter(pk__gt=OuterRef("pk"))
-    # Two questions in place of one with OR, so that each is answered by an index of its own.
+    # Two subqueries instead of one with OR, so that each uses an index of its own.
     rows = rows.exclude(Exists(newer.filter(raw_item_id=OuterRef("raw_item_id"))))
     rows = rows.exclude(Exists(newer.filter(variant_group=OuterRef("variant_group"))))
     leads = list(fields_of(rows.order_by("-id"))[: ROWS + 1])
-    shown = leads[:ROWS]
-    beside = _beside(place, shown)
-    return [_story(lead, beside) for lead in shown], len(leads) > ROWS
+    shown_leads = leads[:ROWS]
+    rows_by_story = _rows_of_stories(place, shown_leads)
+    return [_story_with_lead(lead, rows_by_story) for lead in shown_leads], len(leads) > ROWS
 
 
 def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
-    """That of one item, which leads it here. One statement."""
-    key = {"raw_item_id": row.raw_item_id} if row.raw_item_id else {"variant_group": row.variant_group}
-    rows = (
-        GeneratedItem.objects.of(place.workspace).filter(deleted_at=None, test=False, **key).order_by("-id")
+    """Return the story of an item, with that item as its lead, in one statement; a second for an old item."""
+    story_filter = (
+        {"raw_item_id": row.raw_item_id} if row.raw_item_id else {"variant_group": row.variant_group}
     )
-    found = list(fields_of(rows)[:STACKED_MOST])
-    lead = next((one for one in found if one["id"] == row.pk), None)
+    rows = (
+        GeneratedItem.objects.of(place.workspace)
+        .filter(deleted_at=None, test=False, **story_filter)
+        .order_by("-id")
+    )
+    story_rows = list(fields_of(rows)[:STACKED_MOST])
+    lead = next((story_row for story_row in story_rows if story_row["id"] == row.pk), None)
     if lead is None:
-        # It stands beyond the newest that are shown.
+        # The item isn't among the newest ones, which alone are shown.
         lead = fields_of(all_of(place)).get(pk=row.pk)
-        found.append(lead)
-    return _build_story(lead, found)
+        story_rows.append(lead)
+    return _build_story(lead, story_rows)
 
 
 def waiting_count(place: Place, narrowed: QueueFilter) -> CappedCount:
-    """Items, counted up to a thousand."""
+    """Count the items that match the filters, up to `COUNTED_MOST`."""
     return CappedCount(narrowed.narrow(all_of(place)).order_by().values("pk")[: COUNTED_MOST + 1].count())
 
 
 def newer_count(place: Place, narrowed: QueueFilter, than: UUID) -> CappedCount:
+    """Count the items that match the filters and came in after this one, up to `COUNTED_MOST`."""
     rows = narrowed.narrow(all_of(place)).filter(pk__gt=than)
     return CappedCount(rows.order_by().values("pk")[: COUNTED_MOST + 1].count())
 
 
-def _beside(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:
-    """What else there is of these stories, by raw item, or group."""
-    raws = [one["raw_item_id"] for one in leads if one["raw_item_id"]]
-    groups = [one["variant_group"] for one in leads if not one["raw_item_id"]]
-    found: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
+def _rows_of_stories(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:
+    """Return all items of these stories, by raw item or else by group of variants."""
+    raw_item_ids = [row["raw_item_id"] for row in leads if row["raw_item_id"]]
+    group_ids = [row["variant_group"] for row in leads if not row["raw_item_id"]]
+    rows_by_story: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
     if not leads:
-        return found
-    wanted = Q(raw_item_id__in=raws) if raws else Q()
-    if groups:
-        wanted |= Q(variant_group__in=groups)
-    for one in fields_of(all_of(place).filter(wanted).order_by("-id"))[: ROWS * STACKED_MOST]:
-        found[_key(one)].append(one)
-    return found
+        return rows_by_story
+    condition = Q(raw_item_id__in=raw_item_ids) if raw_item_ids else Q()
+    if group_ids:
+        condition |= Q(variant_group__in=group_ids)
+    for row in fields_of(all_of(place).filter(condition).order_by("-id"))[: ROWS * STACKED_MOST]:
+        rows_by_story[_story_key(row)].append(row)
+    return rows_by_story
 
 
-def _key(row: dict[str, Any]) -> Any:
+def _story_key(row: dict[str, Any]) -> Any:
     return row["raw_item_id"] or row["variant_group"]
 
 
-def _story(lead: dict[str, Any], beside: dict[Any, list[dict[str, Any]]]) -> ReviewStory:
-    there = beside[_key(lead)][:STACKED_MOST]
-    if all(one["id"] != lead["id"] for one in there):
-        there.append(lead)
-    return _build_story(lead, there)
+def _story_with_lead(lead: dict[str, Any], rows_by_story: dict[Any, list[dict[str, Any]]]) -> ReviewStory:
+    rows = rows_by_story[_story_key(lead)][:STACKED_MOST]
+    if all(row["id"] != lead["id"] for row in rows):
+        rows.append(lead)
+    return _build_story(lead, rows)
 
 
-def _build_story(lead: dict[str, Any], there: Sequence[dict[str, Any]]) -> ReviewStory:
-    ordered = sorted(there, key=lambda one: (one["engine_output"], one["variant_index"], one["id"]))
+def _build_story(lead: dict[str, Any], rows: Sequence[dict[str, Any]]) -> ReviewStory:
+    ordered_rows = sorted(rows, key=lambda row: (row["engine_output"], row["variant_index"], row["id"]))
     return ReviewStory(
         lead=lead["id"],
-        key=_key(lead),
+        key=_story_key(lead),
         title=lead["raw_item__title"] or lead["title"] or lead["excerpt"] or lead["topic__title"] or "",
         about=lead["topic__title"] or labels.origin_of_row(lead),
-        items=tuple(stacked(one) for one in ordered),
+        items=tuple(stacked(row) for row in ordered_rows),
         at=lead["created_at"],
     )
 
 
 def stacked(row: dict[str, Any]) -> Stacked:
-    """Of a row as `fields_of` gives it."""
+    """Return the tab of a row that `fields_of` selected."""
     is_to_review, is_held = row["is_to_review"], bool(row["held"])
     tone, icon, state = labels.of_status(row["status"], is_approved=not is_to_review, is_held=is_held)
     waits = row["status"] == GeneratedItemStatus.READY and (is_to_review or is_held)

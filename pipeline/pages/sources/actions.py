@@ -1,4 +1,4 @@
-"""What is done with a source: pause, resume, poll now, delete, take that back, admit one entry, change its settings."""
+"""Views that pause, resume, poll, delete or restore a source, admit an entry, and edit the settings."""
 
 from __future__ import annotations
 
@@ -29,80 +29,91 @@ if TYPE_CHECKING:
 
 @page("edit", methods=("POST",))
 def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Pauses, and resumes with `active=yes`; with `list`, the query of the list, it leads back there."""
-    row = find_source(place, src)
+    """Pause the source, or resume it with `active=yes`.
+
+    The field `list` holds the query of the list of sources; where it is sent, the answer redirects there.
+    """
+    source = find_source(place, src)
     is_active = request.POST.get("active") == "yes"
     changes = {"status": "active" if is_active else "paused"}
-    back = {"list": request.POST["list"]} if "list" in request.POST else {}
+    list_field = {"list": request.POST["list"]} if "list" in request.POST else {}
     with report_errors(request):
-        collect.change(row, changes, workspace=place.workspace, now=utc_now())
-        said = _("%(name)s switched on.") if is_active else _("%(name)s paused.")
-        opposite = {"active": "no" if is_active else "yes", **back}
-        offer_undo(request, said % {"name": row.name}, place.address("source_pause", src=src), opposite)
-    if not back:
+        collect.change(source, changes, workspace=place.workspace, now=utc_now())
+        message = _("%(name)s switched on.") if is_active else _("%(name)s paused.")
+        undo_fields = {"active": "no" if is_active else "yes", **list_field}
+        offer_undo(
+            request, message % {"name": source.name}, place.address("source_pause", src=src), undo_fields
+        )
+    if not list_field:
         return redirect(place.address("source_page", src=src))
-    query = QueryDict(back["list"]).urlencode()
+    query = QueryDict(list_field["list"]).urlencode()
     return redirect(f"{place.address('sources_page')}?{query}#{encode('src', src)}")
 
 
 @page("edit", methods=("POST",))
 def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    row = find_source(place, src)
+    """Poll the source now; a brand lane chooses a topic instead."""
+    source = find_source(place, src)
     with report_errors(request):
-        collect.poll_now(row, now=utc_now())
-        said = _("Choosing a topic.") if row.type == "brand" else _("Polling.")
-        messages.success(request, said)
+        collect.poll_now(source, now=utc_now())
+        message = _("Choosing a topic.") if source.type == "brand" else _("Polling.")
+        messages.success(request, message)
     return redirect(place.address("source_page", src=src))
 
 
 @page("edit", methods=("POST",))
 def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    row = find_source(place, src)
+    """Delete the source, and offer to undo that; its items stay."""
+    source = find_source(place, src)
     with report_errors(request):
-        collect.delete(row, now=utc_now())
-        said = _("%(name)s deleted. Existing items stay.") % {"name": row.name}
-        offer_undo(request, said, place.address("source_restore", src=src))
+        collect.delete(source, now=utc_now())
+        message = _("%(name)s deleted. Existing items stay.") % {"name": source.name}
+        offer_undo(request, message, place.address("source_restore", src=src))
     return redirect(place.address("sources_page"))
 
 
 @page("edit", methods=("POST",))
 def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    row = find_source(place, src, deleted=True)
+    """Undo the deletion; an inbound source comes back with a new URL, which the message says."""
+    source = find_source(place, src, deleted=True)
     with report_errors(request):
-        restored = collect.restore(row, workspace=place.workspace, now=utc_now())
-        said = _("%(name)s restored.") % {"name": restored.name}
+        restored = collect.restore(source, workspace=place.workspace, now=utc_now())
+        message = _("%(name)s restored.") % {"name": restored.name}
         if restored.inbound_token:
-            said += " " + _("Inbound URL changed.")
-        messages.success(request, said)
+            message += " " + _("Inbound URL changed.")
+        messages.success(request, message)
         return redirect(place.address("source_page", src=src))
     return redirect(place.address("sources_page"))
 
 
 @page("edit", methods=("POST",))
 def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> HttpResponse:
-    """Have an entry made that was kept without being worked on."""
-    row = find_source(place, src)
-    kept = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, source=row, deleted_at=None)
+    """Generate items of an entry that was stored but left aside."""
+    source = find_source(place, src)
+    raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, source=source, deleted_at=None)
     with report_errors(request):
-        replan.retry(kept, workspace=place.workspace, now=utc_now())
+        replan.retry(raw_item, workspace=place.workspace, now=utc_now())
         return redirect(place.address("made", raw=raw))
     return redirect(place.address("source_page", src=src))
 
 
 @page("edit")
 def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    row = find_source(place, src)
-    if row.type == personas.KIND:
-        return lanes.edit(request, place, row)
+    """Edit the settings of a source; a brand lane has a form of its own."""
+    source = find_source(place, src)
+    if source.type == personas.KIND:
+        return lanes.edit(request, place, source)
     form = form_recovery.form_for(
-        request, SourceSettingsForm, workspace=place.workspace, initial=values_of(row)
+        request, SourceSettingsForm, workspace=place.workspace, initial=values_of(source)
     )
     if request.method == "POST" and form.is_valid():
         values = form.values()
         if not values["name"]:
             del values["name"]
         with report_errors(request, form):
-            collect.change(row, values, workspace=place.workspace, now=utc_now())
+            collect.change(source, values, workspace=place.workspace, now=utc_now())
             messages.success(request, _("Saved. Applies to new content."))
             return redirect(place.address("source_page", src=src))
-    return render(request, "pages/sources/edit.html", {**source_head(place, row, "settings"), "form": form})
+    return render(
+        request, "pages/sources/edit.html", {**source_head(place, source, "settings"), "form": form}
+    )

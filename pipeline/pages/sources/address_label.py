@@ -1,4 +1,4 @@
-"""What a source reads, in words."""
+"""Says in words what a source reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def place_of(source: Source) -> str:
-    """The address or the name that it reads; of a brand lane, when it makes something."""
+    """Return the address or name that the source reads, empty where it has none; a brand lane's cadence."""
     config: Mapping[str, Any] = source.config
     if source.type == "brand":
         return lane_cadence.describe(config)

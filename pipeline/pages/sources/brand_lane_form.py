@@ -1,4 +1,4 @@
-"""The form of a brand lane: who speaks, of which topics, when, in which formats."""
+"""The form of a brand lane: its persona, topics, cadence and formats."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ FRESH: Final[Mapping[str, Any]] = {
     "times": "09:00",
     "hours": _EVERY_HOURS,
 }
-"""What the form of a new lane begins with."""
+"""The initial values of a new lane's form."""
 
 
 class LaneForm(BasicsForm):
-    """`kept` is the config of a lane that is there: what no field can say of it is offered as it is."""
+    """The form of a new or existing lane.
+
+    `kept` is the config of an existing lane; what no field can express of it is offered as its own choice.
+    """
 
     scope = forms.ChoiceField(label=gettext_lazy("Topics"), widget=forms.RadioSelect)
     topics = forms.MultipleChoiceField(
@@ -75,31 +78,33 @@ class LaneForm(BasicsForm):
     ) -> None:
         super().__init__(*args, workspace=workspace, **kwargs)
         self.kept: Mapping[str, Any] = kept or {}
-        self.pool = _pool(workspace)
+        self.pool = _topics_by_id(workspace)
         fields: Any = self.fields
         fields["engines"].choices = choices.engines(made_from="topic")
         fields["engines"].help_text = _("Leave empty for the default")
-        fields["topics"].choices = [(name, _topic(topic)) for name, topic in self.pool.items()]
-        fields["scope"].choices = self._scopes()
-        fields["rhythm"].choices = self._rhythms()
-        zone = _cadence(self.kept).get("timezone")
-        known = list(timezones.timezone_choices())
-        if zone and zone not in dict(known):
-            known.insert(0, (zone, zone))
-        own = _("Default: %(zone)s") % {"zone": workspace.timezone}
-        fields["timezone"].choices = [("", own), *known]
+        fields["topics"].choices = [(name, _topic_label(topic)) for name, topic in self.pool.items()]
+        fields["scope"].choices = self._scope_choices()
+        fields["rhythm"].choices = self._cadence_choices()
+        lane_zone = _cadence_of(self.kept).get("timezone")
+        zone_choices = list(timezones.timezone_choices())
+        if lane_zone and lane_zone not in dict(zone_choices):
+            zone_choices.insert(0, (lane_zone, lane_zone))
+        default_label = _("Default: %(zone)s") % {"zone": workspace.timezone}
+        fields["timezone"].choices = [("", default_label), *zone_choices]
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        if given.get("scope") == "some":
-            self._clean_topics(given)
-        if given.get("rhythm") == "days":
-            self._clean_days(given)
-        elif given.get("rhythm") == "hours" and not given.get("hours") and "hours" not in self.errors:
+        """Check the fields that the chosen topics and cadence need; the others are ignored."""
+        form_data: dict[str, Any] = super().clean() or self.cleaned_data
+        if form_data.get("scope") == "some":
+            self._clean_topics(form_data)
+        if form_data.get("rhythm") == "days":
+            self._clean_days(form_data)
+        elif form_data.get("rhythm") == "hours" and not form_data.get("hours") and "hours" not in self.errors:
             self.add_error("hours", _("Enter an interval"))
-        return given
+        return form_data
 
     def field_of(self, path: str) -> str:
+        """Return the field at which an error of this path, such as `config.cadence.slots`, is shown."""
         if path.startswith("config.pool"):
             return "topics"
         if path.startswith("config.cadence"):
@@ -107,108 +112,117 @@ class LaneForm(BasicsForm):
         return first_part(path)
 
     def values(self) -> dict[str, Any]:
+        """Return the settings as `collect` takes them."""
         return {**super().values(), "config": self._config()}
 
-    def _scopes(self) -> list[tuple[str, Any]]:
+    def _scope_choices(self) -> list[tuple[str, Any]]:
+        """Return the choices of topics; one of them is a list of the lane's own, where its config has one."""
         scopes = [
             ("all", _("All topics, including future ones")),
             ("some", _("Selected topics")),
         ]
-        own = topics_in(self.kept)
-        if own:
-            scopes.append(("own", _("Own list: %(topics)s") % {"topics": ", ".join(own)}))
+        own_topics = topics_in(self.kept)
+        if own_topics:
+            scopes.append(("own", _("Own list: %(topics)s") % {"topics": ", ".join(own_topics)}))
         return scopes
 
-    def _rhythms(self) -> list[tuple[str, Any]]:
+    def _cadence_choices(self) -> list[tuple[str, Any]]:
+        """Return the choices of cadence; one keeps slots whose times differ between days.
+
+        No field can hold such slots.
+        """
         rhythms = [("days", _("At set times")), ("hours", _("At an interval"))]
-        slots = _cadence(self.kept).get("slots")
+        slots = _cadence_of(self.kept).get("slots")
         if slots and lane_cadence.grid_of(slots) is None:
             rhythms.append(
                 ("kept", _("Current: %(cadence)s") % {"cadence": lane_cadence.describe(self.kept)})
             )
         return rhythms
 
-    def _clean_topics(self, given: dict[str, Any]) -> None:
-        ticked = given.get("topics") or []
-        if not ticked:
+    def _clean_topics(self, form_data: dict[str, Any]) -> None:
+        topic_ids = form_data.get("topics") or []
+        if not topic_ids:
             self.add_error("topics", _("Choose at least one topic, or all."))
-        speakers = {name: self.pool[name].persona_id for name in ticked}
-        strangers = [
+        persona_ids = {name: self.pool[name].persona_id for name in topic_ids}
+        foreign_titles = [
             self.pool[name].title
-            for name, speaker in speakers.items()
-            if speaker and encode("per", speaker) != given.get("persona")
+            for name, persona_id in persona_ids.items()
+            if persona_id and encode("per", persona_id) != form_data.get("persona")
         ]
-        # Of the workspace's persona nothing is said here: the stage knows which one it is on the day.
-        if strangers and given.get("persona"):
+        # The workspace's default persona isn't checked: it may be another one by the time that a slot is due.
+        if foreign_titles and form_data.get("persona"):
             message = _("%(topics)s belongs to another persona. Clear it or choose that persona.")
-            self.add_error("topics", message % {"topics": ", ".join(strangers)})
+            self.add_error("topics", message % {"topics": ", ".join(foreign_titles)})
 
-    def _clean_days(self, given: dict[str, Any]) -> None:
-        times = lane_cadence.read_times(given.get("times") or "")
-        if not given.get("days"):
+    def _clean_days(self, form_data: dict[str, Any]) -> None:
+        times = lane_cadence.read_times(form_data.get("times") or "")
+        if not form_data.get("days"):
             self.add_error("days", _("Choose at least one day."))
         if not times:
             self.add_error("times", _("Enter times such as 09:00, 17:30."))
-        elif len(times) * len(given.get("days") or ()) > MAX_SLOTS:
+        elif len(times) * len(form_data.get("days") or ()) > MAX_SLOTS:
             self.add_error("times", _("At most %(most)d slots per week.") % {"most": MAX_SLOTS})
 
     def _config(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        found: dict[str, Any] = {}
-        if given["scope"] == "some":
-            found["pool"] = given["topics"]
-        elif given["scope"] == "own":
-            found["topics"] = self.kept["topics"]
-        found["cadence"] = self._chosen_cadence()
-        if given["timezone"]:
-            found["cadence"]["timezone"] = given["timezone"]
+        form_data = self.cleaned_data
+        config: dict[str, Any] = {}
+        if form_data["scope"] == "some":
+            config["pool"] = form_data["topics"]
+        elif form_data["scope"] == "own":
+            config["topics"] = self.kept["topics"]
+        config["cadence"] = self._chosen_cadence()
+        if form_data["timezone"]:
+            config["cadence"]["timezone"] = form_data["timezone"]
         if "batch_hours" in self.kept:
-            # No field of this form says it: saving the form must not take it away.
-            found["batch_hours"] = self.kept["batch_hours"]
-        return found
+            # No field of this form holds it, and saving the form must not remove it.
+            config["batch_hours"] = self.kept["batch_hours"]
+        return config
 
     def _chosen_cadence(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        if given["rhythm"] == "kept":
-            return {"slots": _cadence(self.kept)["slots"]}
-        if given["rhythm"] == "hours":
-            return {"every_hours": given["hours"]}
-        grid = lane_cadence.Grid(tuple(given["days"]), lane_cadence.read_times(given["times"]) or ())
+        form_data = self.cleaned_data
+        if form_data["rhythm"] == "kept":
+            return {"slots": _cadence_of(self.kept)["slots"]}
+        if form_data["rhythm"] == "hours":
+            return {"every_hours": form_data["hours"]}
+        grid = lane_cadence.Grid(tuple(form_data["days"]), lane_cadence.read_times(form_data["times"]) or ())
         return {"slots": grid.slots}
 
 
 def values_of(source: Source) -> dict[str, Any]:
-    """What the form of a lane that is there begins with."""
-    found = _cadence(source.config)
-    slots = found.get("slots")
+    """Return the initial values of an existing lane's form."""
+    cadence = _cadence_of(source.config)
+    slots = cadence.get("slots")
     grid = lane_cadence.grid_of(slots) if slots else None
-    own, some = source.config.get("topics"), source.config.get("pool")
+    own_topics, pool = source.config.get("topics"), source.config.get("pool")
     return {
         **FRESH,
         **{name: getattr(source, name) for name in ("name", "engines", "outlets", "autopilot")},
         "persona": encode("per", source.persona_id) if source.persona_id else "",
-        "scope": "own" if own else "some" if some else "all",
-        "topics": some or [],
+        "scope": "own" if own_topics else "some" if pool else "all",
+        "topics": pool or [],
         "rhythm": "days" if grid else "kept" if slots else "hours",
         "days": list(grid.days) if grid else FRESH["days"],
         "times": ", ".join(grid.times) if grid else FRESH["times"],
-        "hours": found.get("every_hours", _EVERY_HOURS),
-        "timezone": found.get("timezone", ""),
+        "hours": cadence.get("every_hours", _EVERY_HOURS),
+        "timezone": cadence.get("timezone", ""),
     }
 
 
-def _cadence(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
-    return found
+def _cadence_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
+    return cadence
 
 
-def _pool(workspace: Workspace) -> dict[str, Topic]:
+def _topics_by_id(workspace: Workspace) -> dict[str, Topic]:
+    """Return the topics that a lane of the workspace may take, by public id."""
     rows = Topic.objects.of(workspace).filter(test=False, source=None, deleted_at=None)
-    return {encode("top", one.pk): one for one in rows.select_related("persona").order_by("title", "id")}
+    return {
+        encode("top", topic.pk): topic for topic in rows.select_related("persona").order_by("title", "id")
+    }
 
 
-def _topic(topic: Topic) -> str:
-    about = topic.persona.name if topic.persona else _("All personas")
+def _topic_label(topic: Topic) -> str:
+    persona_name = topic.persona.name if topic.persona else _("All personas")
     if not topic.is_active:
-        about = _("%(about)s · paused") % {"about": about}
-    return format_html('<span>{}<br><span class="soft small">{}</span></span>', topic.title, about)
+        persona_name = _("%(about)s · paused") % {"about": persona_name}
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', topic.title, persona_name)

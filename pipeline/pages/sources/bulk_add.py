@@ -1,4 +1,4 @@
-"""Several sources added at once, by lines or a feed reader's OPML file, after a look at each line; and exported as one."""
+"""Views that preview and add several sources by lines or an OPML file, and export them as OPML."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNDO_SECONDS: Final = 24 * 3600
 
 
 class SeveralForm(forms.Form):
-    """`listed` are the lines of both fields; those of a file are shown among the others afterwards, to be changed."""
+    """Parses both fields into `listed`; a file's lines are then shown as addresses, to be changed."""
 
     listed: list[ListedAddress]
     addresses = forms.CharField(
@@ -60,30 +60,33 @@ class SeveralForm(forms.Form):
     )
 
     def clean_addresses(self) -> list[ListedAddress]:
+        """Parse each line into addresses."""
         return [
-            one for line in self.cleaned_data["addresses"].splitlines() for one in addresses_of_line(line)
+            entry for line in self.cleaned_data["addresses"].splitlines() for entry in addresses_of_line(line)
         ]
 
     def clean_file(self) -> list[ListedAddress]:
+        """Read the addresses of the OPML file; empty without a file."""
         file = self.cleaned_data["file"]
         if not file:
             return []
         if file.size > limits.OPML_BYTES:
             raise forms.ValidationError(_("Choose a file of at most 1 MB."), code="too_large")
         try:
-            found = read_opml(file.read())
+            listed = read_opml(file.read())
         except AppError as error:
             raise forms.ValidationError(error.detail[0].message, code="file") from error
-        return [ListedAddress(address_in(one.address), one.name, one.text) for one in found]
+        return [ListedAddress(address_in(entry.address), entry.name, entry.text) for entry in listed]
 
     def clean(self) -> dict[str, Any]:
+        """Join the lines of both fields in `listed`, at most `SOURCES_AT_ONCE`."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         self.listed = [*cleaned.get("addresses", ()), *cleaned.get("file", ())]
         if cleaned.get("file"):
-            sent: Any = self.data
-            merged = sent.copy()
-            merged["addresses"] = "\n".join(one.text for one in self.listed)
-            self.data = merged
+            form_data: Any = self.data
+            merged_data = form_data.copy()
+            merged_data["addresses"] = "\n".join(entry.text for entry in self.listed)
+            self.data = merged_data
         if not self.errors and not self.listed:
             self.add_error("addresses", _("Enter addresses, or choose a file."))
         if len(self.listed) > limits.SOURCES_AT_ONCE:
@@ -93,54 +96,58 @@ class SeveralForm(forms.Form):
 
 
 def addresses_of_line(line: str) -> list[ListedAddress]:
-    """An address with an optional name beside it, or several addresses; a line without any keeps its text."""
+    """Parse a line: an address with an optional name, or several addresses; any other keeps its text."""
     words = [word.strip(",;") for word in line.split()]
     if not any(words):
         return []
-    schemed = [word for word in words if "://" in word and address_in(word)]
-    found = schemed or [word for word in words if address_in(word)]
-    if len(found) == len(words):
-        return [ListedAddress(address_in(word)) for word in found]
-    if len(schemed) == 1 or (not schemed and found and found[0] == words[0]):
-        name = " ".join(word for word in words if word != found[0])[: core_limits.NAME_CHARACTERS]
-        return [ListedAddress(address_in(found[0]), name)]
+    with_scheme = [word for word in words if "://" in word and address_in(word)]
+    addresses = with_scheme or [word for word in words if address_in(word)]
+    if len(addresses) == len(words):
+        return [ListedAddress(address_in(word)) for word in addresses]
+    if len(with_scheme) == 1 or (not with_scheme and addresses and addresses[0] == words[0]):
+        name = " ".join(word for word in words if word != addresses[0])[: core_limits.NAME_CHARACTERS]
+        return [ListedAddress(address_in(addresses[0]), name)]
     return [ListedAddress("", "", line.strip())]
 
 
 @body_limit(limits.OPML_FORM_BYTES)
 @page("edit")
 def sources_several(request: HttpRequest, place: Place) -> HttpResponse:
-    """Says of each line what would become of it; with `add` the lines become sources."""
+    """Preview what each line would become; with the field `add`, register the lines as sources."""
     is_sent = request.method == "POST"
     form = (
         SeveralForm(request.POST, request.FILES) if is_sent else form_recovery.form_for(request, SeveralForm)
     )
     if not is_sent or not form.is_valid():
-        return _show(request, form)
+        return _render_form(request, form)
     if "add" not in request.POST:
-        return _show(request, form, plan_all(place.workspace, form.listed, now=utc_now()))
+        return _render_form(request, form, plan_all(place.workspace, form.listed, now=utc_now()))
     if not form_recovery.is_first_sending(request):
         return redirect(place.address("sources_page"))
-    done = register_all(place.workspace, form.listed, now=utc_now())
-    if done.added:
-        said = ngettext("%(count)d source added.", "%(count)d sources added.", len(done.added))
-        added = signing.dumps([key.hex for key in done.added], salt=_SALT, compress=True)
+    registered = register_all(place.workspace, form.listed, now=utc_now())
+    if registered.added:
+        message = ngettext("%(count)d source added.", "%(count)d sources added.", len(registered.added))
+        added = signing.dumps([key.hex for key in registered.added], salt=_SALT, compress=True)
         address = place.address("sources_several_undo")
-        offer_undo(request, said % {"count": len(done.added)}, address, {"added": added})
-    if done.known:
-        said = ngettext("%(count)d was there already.", "%(count)d were there already.", done.known)
-        messages.info(request, said % {"count": done.known})
-    if not done.refused:
+        offer_undo(request, message % {"count": len(registered.added)}, address, {"added": added})
+    if registered.known:
+        message = ngettext("%(count)d was there already.", "%(count)d were there already.", registered.known)
+        messages.info(request, message % {"count": registered.known})
+    if not registered.refused:
         return redirect(place.address("sources_page"))
-    rest = SeveralForm(initial={"addresses": "\n".join(one.listed.text for one in done.refused)})
-    return _show(request, rest, done.refused)
+    remaining_form = SeveralForm(
+        initial={"addresses": "\n".join(planned.listed.text for planned in registered.refused)}
+    )
+    return _render_form(request, remaining_form, registered.refused)
 
 
-def _show(request: HttpRequest, form: SeveralForm, planned: Sequence[PlannedSource] = ()) -> HttpResponse:
-    """What a person has to do something about stands first."""
-    refused = [one for one in planned if one.refusal]
-    new = [one for one in planned if one.source is not None]
-    known = [one for one in planned if one.source is None and not one.refusal]
+def _render_form(
+    request: HttpRequest, form: SeveralForm, planned: Sequence[PlannedSource] = ()
+) -> HttpResponse:
+    """Render the form with the planned lines, those that need a correction first."""
+    refused = [entry for entry in planned if entry.refusal]
+    new = [entry for entry in planned if entry.source is not None]
+    known = [entry for entry in planned if entry.source is None and not entry.refusal]
     context = {
         "form": form,
         "planned": [*refused, *new, *known],
@@ -154,28 +161,31 @@ def _show(request: HttpRequest, form: SeveralForm, planned: Sequence[PlannedSour
 
 @page("look", methods=("GET",))
 def sources_export(request: HttpRequest, place: Place) -> HttpResponse:
-    """The sources as an OPML file; not what is only sent to, or made of topics."""
+    """Download the sources as an OPML file, without those that are only pushed to or made of topics."""
     del request
     rows = all_of(place).only("name", "type", "config").order_by("name", "id")
-    answer = HttpResponse(write_opml(rows, place.workspace.name), content_type="text/x-opml; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="sources.opml"'
-    answer["X-Content-Type-Options"] = "nosniff"
-    return answer
+    response = HttpResponse(write_opml(rows, place.workspace.name), content_type="text/x-opml; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="sources.opml"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 @page("edit", methods=("POST",))
 def sources_several_undo(request: HttpRequest, place: Place) -> HttpResponse:
+    """Delete the sources of the signed list in the field `added`, within a day."""
     try:
-        added = signing.loads(request.POST.get("added", ""), salt=_SALT, max_age=_UNDO_SECONDS)
+        added_keys = signing.loads(request.POST.get("added", ""), salt=_SALT, max_age=_UNDO_SECONDS)
     except signing.BadSignature:
         messages.error(request, _("Too late to undo. Delete each source on its page."))
         return redirect(place.address("sources_page"))
-    rows = Source.objects.of(place.workspace).filter(pk__in=[UUID(hex=key) for key in added], deleted_at=None)
+    rows = Source.objects.of(place.workspace).filter(
+        pk__in=[UUID(hex=key) for key in added_keys], deleted_at=None
+    )
     count = 0
     for row in rows:
         with report_errors(request):
             collect.delete(row, now=utc_now())
             count += 1
-    said = ngettext("%(count)d source removed.", "%(count)d sources removed.", count)
-    messages.success(request, said % {"count": count})
+    message = ngettext("%(count)d source removed.", "%(count)d sources removed.", count)
+    messages.success(request, message % {"count": count})
     return redirect(place.address("sources_page"))

@@ -1,4 +1,4 @@
-"""A new source: an address is pasted, said what it is, looked at before anything is saved."""
+"""Views that add a source: paste an address, choose how to read it, and preview it before it is saved."""
 
 from __future__ import annotations
 
@@ -28,88 +28,90 @@ if TYPE_CHECKING:
 
 @page("edit")
 def source_add(request: HttpRequest, place: Place) -> HttpResponse:
+    """Do the first step: read the pasted address, and show the ways in which it can be a source."""
     form = form_recovery.form_for(request, AddressForm)
-    chosen = next((tile for tile in TILES if tile.kind == request.GET.get("kind")), None)
-    if chosen is not None:
-        form.ask_for(chosen)
+    chosen_tile = next((tile for tile in TILES if tile.kind == request.GET.get("kind")), None)
+    if chosen_tile is not None:
+        form.ask_for(chosen_tile)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             own_feeds.refuse(place.workspace.pk, {"address": form.cleaned_data["address"]})
-            found = read_address(form.cleaned_data["address"], now=utc_now())
-            return _choose(request, place, found, _fresh(place, found))
+            readings = read_address(form.cleaned_data["address"], now=utc_now())
+            return _render_choice(request, place, readings, _new_form(place, readings))
     tiles = [{"tile": tile, "mark": mark_of(tile.kind, str(tile.label))} for tile in TILES]
-    return render(request, "pages/sources/add.html", {"form": form, "tiles": tiles, "chosen": chosen})
+    return render(request, "pages/sources/add.html", {"form": form, "tiles": tiles, "chosen": chosen_tile})
 
 
 @page("edit")
 def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
-    """The second step. What is only pushed to has no first one: `?type=webhook`."""
+    """Do the second step, the choice of settings; a webhook (`?type=webhook`) has no first one."""
     if request.method == "GET":
         if request.GET.get("type") != "webhook":
             return redirect(place.address("source_add"))
-        about = _("Get a URL that accepts content")
-        found = [AddressReading("webhook", {}, _("Webhook"), about)]
-        return _choose(request, place, found, _fresh(place, found))
-    found = opened(request.POST.get("found", ""))
-    if not found:
+        description = _("Get a URL that accepts content")
+        readings = [AddressReading("webhook", {}, _("Webhook"), description)]
+        return _render_choice(request, place, readings, _new_form(place, readings))
+    readings = opened(request.POST.get("found", ""))
+    if not readings:
         messages.error(request, _("Expired. Enter the address again."))
         return redirect(place.address("source_add"))
-    form = ChooseForm(request.POST, workspace=place.workspace, found=found)
+    form = ChooseForm(request.POST, workspace=place.workspace, found=readings)
     if form.is_valid() and "save" in request.POST:
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("sources_page"))
         with report_errors(request, form):
-            made = collect.register(place.workspace, _settings(form, found), now=utc_now())
-            messages.success(request, _("%(name)s saved") % {"name": made.name})
-            return redirect(place.address("source_page", src=made.pk))
-    return _choose(request, place, found, form)
+            source = collect.register(place.workspace, _chosen_settings(form, readings), now=utc_now())
+            messages.success(request, _("%(name)s saved") % {"name": source.name})
+            return redirect(place.address("source_page", src=source.pk))
+    return _render_choice(request, place, readings, form)
 
 
-def _fresh(place: Place, found: list[AddressReading]) -> ChooseForm:
-    return ChooseForm(workspace=place.workspace, found=found, initial={**FRESH, "found": sealed(found)})
+def _new_form(place: Place, readings: list[AddressReading]) -> ChooseForm:
+    return ChooseForm(workspace=place.workspace, found=readings, initial={**FRESH, "found": sealed(readings)})
 
 
-def _settings(form: ChooseForm, found: list[AddressReading]) -> collect.SourceSettings:
-    chosen = found[int(form.cleaned_data["kind"])]
-    return collect.SourceSettings(type=chosen.type, config=chosen.config, **form.values())
+def _chosen_settings(form: ChooseForm, readings: list[AddressReading]) -> collect.SourceSettings:
+    reading = readings[int(form.cleaned_data["kind"])]
+    return collect.SourceSettings(type=reading.type, config=reading.config, **form.values())
 
 
-def _choose(
-    request: HttpRequest, place: Place, found: list[AddressReading], form: ChooseForm
+def _render_choice(
+    request: HttpRequest, place: Place, readings: list[AddressReading], form: ChooseForm
 ) -> HttpResponse:
-    context: dict[str, Any] = {"form": form, "is_webhook": found[0].type == "webhook"}
+    """Render the second step, with a preview where the form is new or valid."""
+    context: dict[str, Any] = {"form": form, "is_webhook": readings[0].type == "webhook"}
     if not form.is_bound:
         settings = collect.SourceSettings(
-            type=found[0].type, config=found[0].config, first_poll={"newest": FRESH["newest"]}
+            type=readings[0].type, config=readings[0].config, first_poll={"newest": FRESH["newest"]}
         )
-        context |= _previewed(place, settings)
+        context |= _preview_context(place, settings)
         if "preview" in context:
             form.initial["name"] = context["preview"].title[: limits.NAME_CHARACTERS]
     elif form.is_valid():
-        context |= _previewed(place, _settings(form, found))
+        context |= _preview_context(place, _chosen_settings(form, readings))
     return render(request, "pages/sources/choose.html", context)
 
 
-def _previewed(place: Place, settings: collect.SourceSettings) -> dict[str, Any]:
-    """What the first poll would do; where it can't be asked, why."""
+def _preview_context(place: Place, settings: collect.SourceSettings) -> dict[str, Any]:
+    """Return the context of a preview of the first poll, or the trouble that it met; empty for a webhook."""
     if not collect.kind_of(settings.type).fetches:
         return {}
     try:
-        seen = collect.preview(place.workspace, settings, test=False, now=utc_now())
+        preview = collect.preview(place.workspace, settings, test=False, now=utc_now())
     except AppError as error:
         return {"trouble": str(error)}
     entries = [
         {
-            "entry": one.entry,
-            "decision": labels.SOURCE_ENTRIES[one.decision],
-            "by": DecidedBy(one.decided_by).label,
-            "message": one.message,
+            "entry": entry.entry,
+            "decision": labels.SOURCE_ENTRIES[entry.decision],
+            "by": DecidedBy(entry.decided_by).label,
+            "message": entry.message,
         }
-        for one in seen.entries
+        for entry in preview.entries
     ]
     return {
-        "preview": seen,
+        "preview": preview,
         "entries": entries,
-        "new": sum(one.decision == "new" for one in seen.entries),
-        "price": choices.credits_label(seen.price_in_credits),
+        "new": sum(entry.decision == "new" for entry in preview.entries),
+        "price": choices.credits_label(preview.price_in_credits),
     }

@@ -1,4 +1,4 @@
-"""The forms of the sources' pages: an address, and what is made of what comes from there."""
+"""The forms of the sources' pages: the address of a new source, and a source's settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SALT: Final = "sources.found"
 _WEEK_MINUTES: Final = 60 * 24 * 7
-_FIRST: Final = (
+_FIRST_POLL_CHOICES: Final = (
     ("newest", gettext_lazy("Latest")),
     ("all", gettext_lazy("All")),
     ("none", gettext_lazy("New only")),
@@ -72,6 +72,8 @@ TILES: Final = (
 
 
 class AddressForm(forms.Form):
+    """Asks for the address of a new source."""
+
     address = forms.CharField(
         label=gettext_lazy("Address"),
         max_length=core_limits.URL_CHARACTERS,
@@ -87,12 +89,13 @@ class AddressForm(forms.Form):
     )
 
     def ask_for(self, tile: SourceTile) -> None:
-        """Show an address of that kind as the example; any other is taken too."""
+        """Show an example address of that kind; addresses of other kinds are taken too."""
         field = self.fields["address"]
         field.help_text = tile.about
         field.widget.attrs |= {"placeholder": tile.example, "autofocus": True}
 
     def clean_address(self) -> str:
+        """Return the address with its scheme, which may be left out."""
         address = address_in(self.cleaned_data["address"])
         if not address:
             message = _("Enter an address such as https://example.org/news.")
@@ -101,7 +104,7 @@ class AddressForm(forms.Form):
 
 
 class BasicsForm(forms.Form):
-    """What is set of a source of any kind."""
+    """The settings that sources of every kind have."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -133,20 +136,20 @@ class BasicsForm(forms.Form):
         fields["outlets"].choices = choices.outlets(workspace)
 
     def values(self) -> dict[str, Any]:
-        """As the stage takes them."""
-        given = self.cleaned_data
+        """Return the settings as `collect` takes them."""
+        form_data = self.cleaned_data
         return {
-            **{name: given[name] for name in ("engines", "outlets", "autopilot")},
-            "name": given["name"].strip(),
-            "persona_id": decode("per", given["persona"]) if given["persona"] else None,
+            **{name: form_data[name] for name in ("engines", "outlets", "autopilot")},
+            "name": form_data["name"].strip(),
+            "persona_id": decode("per", form_data["persona"]) if form_data["persona"] else None,
         }
 
 
 class SourceSettingsForm(BasicsForm):
-    """Of a source that brings entries: how often, how old, how many."""
+    """The settings of a source that brings entries: how often it is polled, and their age and number."""
 
     first_poll = forms.ChoiceField(
-        label=gettext_lazy("First import"), choices=_FIRST, widget=forms.RadioSelect
+        label=gettext_lazy("First import"), choices=_FIRST_POLL_CHOICES, widget=forms.RadioSelect
     )
     newest = forms.IntegerField(
         label=gettext_lazy("Number of entries"), min_value=1, max_value=limits.FEED_ENTRIES
@@ -170,17 +173,17 @@ class SourceSettingsForm(BasicsForm):
     )
 
     def values(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        first: Any = given["first_poll"]
+        form_data = self.cleaned_data
+        first_poll: Any = form_data["first_poll"]
         return {
             **super().values(),
-            **{name: given[name] for name in ("poll_interval_minutes", "max_age_days", "max_burst")},
-            "first_poll": {"newest": given["newest"]} if first == "newest" else first,
+            **{name: form_data[name] for name in ("poll_interval_minutes", "max_age_days", "max_burst")},
+            "first_poll": {"newest": form_data["newest"]} if first_poll == "newest" else first_poll,
         }
 
 
 class ChooseForm(SourceSettingsForm):
-    """`found` is what the address turned out to be, signed; `kind` is the number of the way that was chosen."""
+    """The settings of a new source; `found` holds its readings, signed, and `kind` the chosen one's index."""
 
     field_order = ("kind",)
     kind = forms.ChoiceField(label=gettext_lazy("Read as"), widget=forms.RadioSelect)
@@ -195,27 +198,33 @@ class ChooseForm(SourceSettingsForm):
     def __init__(self, *args: Any, found: Sequence[AddressReading], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["kind"].choices = [(str(number), _kind(one)) for number, one in enumerate(found)]
+        fields["kind"].choices = [
+            (str(number), _reading_label(reading)) for number, reading in enumerate(found)
+        ]
 
     def field_of(self, path: str) -> str:
+        """Return the field at which an error of this path, such as `config.url`, is shown."""
         name = first_part(path)
         return "kind" if name in {"config", "type"} else name
 
 
-def _kind(found: AddressReading) -> str:
+def _reading_label(reading: AddressReading) -> str:
     return format_html(
-        '<span>{}<br><span class="soft small anywhere">{}</span></span>', found.label, found.about
+        '<span>{}<br><span class="soft small anywhere">{}</span></span>', reading.label, reading.about
     )
 
 
 def sealed(found: Sequence[AddressReading]) -> str:
-    return signing.dumps([[one.type, one.config, one.label, one.about] for one in found], salt=_SALT)
+    """Return the readings as a signed text, for a hidden field."""
+    return signing.dumps(
+        [[reading.type, reading.config, reading.label, reading.about] for reading in found], salt=_SALT
+    )
 
 
 def opened(text: str) -> list[AddressReading]:
-    """What `sealed` made, and nothing else; empty for everything that isn't ours, or is a day old."""
+    """Return the readings that `sealed` signed; empty where the text isn't ours, or is older than a day."""
     try:
-        return [AddressReading(*one) for one in signing.loads(text, salt=_SALT, max_age=24 * 3600)]
+        return [AddressReading(*fields) for fields in signing.loads(text, salt=_SALT, max_age=24 * 3600)]
     except signing.BadSignature:
         return []
 
@@ -225,17 +234,17 @@ FRESH: Final[Mapping[str, Any]] = {
     "first_poll": "newest",
     "newest": limits.FIRST_POLL_NEWEST,
 }
-"""What the form of a new source begins with."""
+"""The initial values of a new source's form."""
 
 
 def values_of(source: Source) -> dict[str, Any]:
-    """What the form of a source begins with."""
-    first: Any = source.first_poll
-    newest = first["newest"] if isinstance(first, dict) else limits.FIRST_POLL_NEWEST
+    """Return the initial values of an existing source's form."""
+    first_poll: Any = source.first_poll
+    newest = first_poll["newest"] if isinstance(first_poll, dict) else limits.FIRST_POLL_NEWEST
     names = ("name", "engines", "outlets", "autopilot", "poll_interval_minutes", "max_age_days", "max_burst")
     return {
         **{name: getattr(source, name) for name in names},
         "persona": encode("per", source.persona_id) if source.persona_id else "",
-        "first_poll": first if isinstance(first, str) else "newest",
+        "first_poll": first_poll if isinstance(first_poll, str) else "newest",
         "newest": newest,
     }

@@ -1,4 +1,4 @@
-"""A lane's cadence as people say it, and as they fill it in: days and times, or every so many hours."""
+"""Describes a lane's cadence in words and parses it from a form: days and times, or every so many hours."""
 
 from __future__ import annotations
 
@@ -26,58 +26,62 @@ DAYS: Final[Mapping[str, _StrPromise]] = {
     "sun": gettext_lazy("Sunday"),
 }
 _TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
-_BETWEEN: Final = re.compile(r"[\s,;]+")
+_SEPARATORS: Final = re.compile(r"[\s,;]+")
 _WORKING_WEEK: Final = WEEKDAYS[:5]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The same times on each of some days."""
+    """A week's slots that have the same times on each of their days."""
 
     days: tuple[str, ...]
     times: tuple[str, ...]
 
     @property
     def slots(self) -> list[dict[str, str]]:
+        """The slots as a lane's config holds them."""
         return [{"weekday": day, "time": moment} for day in self.days for moment in self.times]
 
 
 def grid_of(slots: Sequence[Mapping[str, str]]) -> Grid | None:
-    """The days and times that give exactly these slots; None where the days differ in their times."""
-    by_day = _by_day(slots)
-    several = set(by_day.values())
-    return Grid(tuple(by_day), several.pop()) if len(several) == 1 else None
+    """Return the days and times that give exactly these slots; None where times differ between days."""
+    times_by_day = _times_by_day(slots)
+    distinct_times = set(times_by_day.values())
+    return Grid(tuple(times_by_day), distinct_times.pop()) if len(distinct_times) == 1 else None
 
 
 def describe(config: Mapping[str, Any]) -> str:
-    """In words, such as "Monday to Friday at 09:30"; the time zone where it is the lane's own."""
+    """Return the cadence as "Monday to Friday at 09:30", with the lane's own time zone if it has one."""
     cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
     slots = cadence.get("slots")
-    said = _slots_told(slots) if slots else _hours_told(cadence["every_hours"])
+    text = _describe_slots(slots) if slots else _describe_hours(cadence["every_hours"])
     zone = cadence.get("timezone")
-    return f"{said}, {zone}" if zone and slots else said
+    return f"{text}, {zone}" if zone and slots else text
 
 
 def read_times(text: str) -> tuple[str, ...] | None:
-    """Times of the day as `HH:MM`, in their order, each once; None where something else stands among them."""
-    found = [_TIME.fullmatch(part) for part in _BETWEEN.split(text) if part]
-    if not all(found):
+    """Parse times of day into `HH:MM`, sorted and unique; None where the text holds anything else."""
+    matches = [_TIME.fullmatch(part) for part in _SEPARATORS.split(text) if part]
+    if not all(matches):
         return None
-    return tuple(sorted({f"{int(one[1]):02}:{one[2]}" for one in found if one}))
+    return tuple(sorted({f"{int(match[1]):02}:{match[2]}" for match in matches if match}))
 
 
-def _hours_told(hours: int) -> str:
+def _describe_hours(hours: int) -> str:
     return _("every hour") if hours == 1 else _("every %(hours)d hours") % {"hours": hours}
 
 
-def _slots_told(slots: Sequence[Mapping[str, str]]) -> str:
+def _describe_slots(slots: Sequence[Mapping[str, str]]) -> str:
     grid = grid_of(slots)
     if grid is not None:
-        return _("%(days)s at %(times)s") % {"days": _days_told(grid.days), "times": ", ".join(grid.times)}
-    return "; ".join(f"{DAYS[day]} {', '.join(times)}" for day, times in _by_day(slots).items())
+        return _("%(days)s at %(times)s") % {
+            "days": _describe_days(grid.days),
+            "times": ", ".join(grid.times),
+        }
+    return "; ".join(f"{DAYS[day]} {', '.join(times)}" for day, times in _times_by_day(slots).items())
 
 
-def _days_told(days: tuple[str, ...]) -> str:
+def _describe_days(days: tuple[str, ...]) -> str:
     if days == WEEKDAYS:
         return _("every day")
     if days == _WORKING_WEEK:
@@ -85,7 +89,9 @@ def _days_told(days: tuple[str, ...]) -> str:
     return ", ".join(str(DAYS[day]) for day in days)
 
 
-def _by_day(slots: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
-    """The times of each day that has some, both in their order."""
-    found = {day: tuple(sorted({one["time"] for one in slots if one["weekday"] == day})) for day in WEEKDAYS}
-    return {day: times for day, times in found.items() if times}
+def _times_by_day(slots: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return the sorted times of each day that has slots, in the order of the week."""
+    times_by_day = {
+        day: tuple(sorted({slot["time"] for slot in slots if slot["weekday"] == day})) for day in WEEKDAYS
+    }
+    return {day: times for day, times in times_by_day.items() if times}

@@ -1,4 +1,4 @@
-"""What a lane did at each of its slots, in the words of its page."""
+"""Reads the log of a brand lane, what it did at each of its slots, for its page."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ if TYPE_CHECKING:
     from pipeline.personas.lane_slots import LoggedSlot
 
 SLOTS: Final = 30
+"""Slots on one page of the log."""
 
 
 def read(source: Source, before: str) -> dict[str, Any]:
-    """A page of the log, newest first; `older` is the id before which the next one begins, empty on the last."""
-    found = recent_slots(source, before=decode("slt", before), most=SLOTS + 1)
+    """Return a page of the log, newest first; `older` is where the next page begins, empty on the last."""
+    logged_slots = recent_slots(source, before=decode("slt", before), most=SLOTS + 1)
     return {
-        "slots": [_slot(one) for one in found[:SLOTS]],
-        "older": encode("slt", found[SLOTS - 1].slot.pk) if len(found) > SLOTS else "",
+        "slots": [_slot_row(logged) for logged in logged_slots[:SLOTS]],
+        "older": encode("slt", logged_slots[SLOTS - 1].slot.pk) if len(logged_slots) > SLOTS else "",
     }
 
 
-def _slot(one: LoggedSlot) -> dict[str, Any]:
+def _slot_row(logged: LoggedSlot) -> dict[str, Any]:
     return {
-        "slot": one.slot,
-        "status": labels.BRAND_SLOTS[one.slot.status],
-        "message": str((one.slot.note or {}).get("message", "")),
-        "picks": [_pick(pick) for pick in one.picks],
+        "slot": logged.slot,
+        "status": labels.BRAND_SLOTS[logged.slot.status],
+        "message": str((logged.slot.note or {}).get("message", "")),
+        "picks": [_pick_row(pick) for pick in logged.picks],
     }
 
 
-def _pick(pick: BrandPick) -> dict[str, Any]:
+def _pick_row(pick: BrandPick) -> dict[str, Any]:
     item = pick.item if pick.item is not None and pick.item.deleted_at is None else None
     return {
         "pick": pick,

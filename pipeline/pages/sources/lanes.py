@@ -1,4 +1,4 @@
-"""A brand lane made and changed by page: a source without documents, whose next slots are shown before it is saved."""
+"""Views that add and edit a brand lane, a source without documents, with a forecast before saving."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 @page("edit")
 def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
+    """Add a brand lane; needs a persona, so that without one the page says where to create it."""
     if not Persona.objects.of(place.workspace).filter(deleted_at=None).exists():
         return render(request, "pages/sources/lane_without_persona.html")
     form = form_recovery.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
@@ -37,15 +38,17 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("sources_page"))
         with report_errors(request, form):
             settings = collect.SourceSettings(type=personas.KIND, **form.values())
-            made = collect.register(place.workspace, settings, now=utc_now())
-            messages.success(request, _("%(name)s saved") % {"name": made.name})
-            return redirect(place.address("source_page", src=made.pk))
-    fresh = Source(workspace=place.workspace, type=personas.KIND)
-    return render(request, "pages/sources/lane_add.html", {"form": form, **_outlook(form, fresh)})
+            lane = collect.register(place.workspace, settings, now=utc_now())
+            messages.success(request, _("%(name)s saved") % {"name": lane.name})
+            return redirect(place.address("source_page", src=lane.pk))
+    unsaved_lane = Source(workspace=place.workspace, type=personas.KIND)
+    return render(
+        request, "pages/sources/lane_add.html", {"form": form, **_forecast_context(form, unsaved_lane)}
+    )
 
 
 def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
-    """The settings of a lane; the door has found the row and asked who may change it."""
+    """Edit the settings of a lane; the calling view has found the row and checked the permission."""
     form = form_recovery.form_for(
         request, LaneForm, workspace=place.workspace, kept=row.config, initial=values_of(row)
     )
@@ -57,37 +60,38 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
             collect.change(row, values, workspace=place.workspace, now=utc_now())
             messages.success(request, _("Saved. Applies to new content."))
             return redirect(place.address("source_page", src=row.pk))
-    context = {**source_head(place, row, "settings"), "form": form, **_outlook(form, row)}
+    context = {**source_head(place, row, "settings"), "form": form, **_forecast_context(form, row)}
     return render(request, "pages/sources/lane_edit.html", context)
 
 
-def _outlook(form: LaneForm, row: Source) -> dict[str, Any]:
-    """What a lane would do that is set as the form says; nothing where the form says nothing sound."""
+def _forecast_context(form: LaneForm, row: Source) -> dict[str, Any]:
+    """Return a forecast of the lane as the form sets it; empty where the form isn't valid."""
     if form.is_bound and not form.is_valid():
         return {}
     if form.is_bound:
-        _set(row, form.values())
+        _apply_values(row, form.values())
     elif not row.config:
-        begun = LaneForm(_as_sent(form), workspace=row.workspace)
-        if not begun.is_valid():
+        initial_form = LaneForm(_initial_data(form), workspace=row.workspace)
+        if not initial_form.is_valid():
             return {}
-        _set(row, begun.values())
-    seen = forecast_slots(row, now=utc_now())
+        _apply_values(row, initial_form.values())
+    forecast = forecast_slots(row, now=utc_now())
     persona_id = row.persona_id or WorkspaceDefaults.objects.of(row.workspace).get().persona_id
     return {
-        "seen": seen,
+        "seen": forecast,
         "cadence": lane_cadence.describe(row.config),
-        "price": choices.credits_label(seen.price),
-        "price_of_week": choices.credits_label(seen.price_of_week),
+        "price": choices.credits_label(forecast.price),
+        "price_of_week": choices.credits_label(forecast.price_of_week),
         "persona_id": persona_id,
     }
 
 
-def _as_sent(form: LaneForm) -> dict[str, Any]:
+def _initial_data(form: LaneForm) -> dict[str, Any]:
+    """Return the form's initial values as a browser would send them."""
     return {name: form[name].value() or "" for name in form.fields}
 
 
-def _set(row: Source, values: Mapping[str, Any]) -> None:
-    """As the form says, on the row in memory alone."""
+def _apply_values(row: Source, values: Mapping[str, Any]) -> None:
+    """Set the form's values on the row in memory, without saving it."""
     for name in ("config", "engines", "persona_id"):
         setattr(row, name, values[name])

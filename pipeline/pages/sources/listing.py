@@ -1,4 +1,4 @@
-"""The sources of a workspace as rows, in pages: how each is doing, its last run, and how much came of it in a week."""
+"""The view of the list of sources, in pages: each with its health, its last run and its items of a week."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 
 ROWS: Final = core_limits.PAGE_ROWS_DEFAULT
 WEEK: Final = timedelta(days=7)
-_NOT_SHOWN: Final = ("fetch_state", "window", "moved", "notes")
-"""Large columns that no row shows: they would be sorted with it."""
+_DEFERRED_COLUMNS: Final = ("fetch_state", "window", "moved", "notes")
+"""Large columns that no row shows; the database would carry them through the sort."""
 
 
 class SourceFilter(forms.Form):
+    """The filters of the list: words of the name or address, and the status."""
+
     q = forms.CharField(
         label=gettext_lazy("Search"),
         required=False,
@@ -50,7 +52,7 @@ class SourceFilter(forms.Form):
     )
 
     def narrow(self, rows: QuerySet[Source]) -> QuerySet[Source]:
-        """What isn't understood narrows nothing, and is said at its field."""
+        """Return the rows that match; an invalid value filters nothing and is reported at its field."""
         self.is_valid()
         words, status = self.cleaned_data.get("q"), self.cleaned_data.get("status")
         if words:
@@ -59,7 +61,7 @@ class SourceFilter(forms.Form):
 
 
 def all_of(place: Place) -> QuerySet[Source]:
-    """Those that have a page: not the workspace's own for pushes."""
+    """Return the sources that have a page: not deleted ones, tests, or the workspace's own for pushes."""
     rows: QuerySet[Source] = Source.objects.of(place.workspace).filter(
         deleted_at=None, test=False, is_push=False
     )
@@ -68,54 +70,58 @@ def all_of(place: Place) -> QuerySet[Source]:
 
 @page("look", methods=("GET",))
 def sources(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the sources that match the filters, by name."""
     form = SourceFilter(request.GET)
-    narrowed = form.narrow(all_of(place)).defer(*_NOT_SHOWN)
-    shown = Paginator(narrowed.order_by("name", "id"), ROWS).get_page(request.GET.get("page"))
-    made = _made_in_a_week(place, [one.pk for one in shown], utc_now())
+    rows = form.narrow(all_of(place)).defer(*_DEFERRED_COLUMNS)
+    source_page = Paginator(rows.order_by("name", "id"), ROWS).get_page(request.GET.get("page"))
+    item_counts = _count_items_of_week(place, [source.pk for source in source_page], utc_now())
     query = request.GET.copy()
     query.pop("page", None)
     context = {
         "filter": form,
         "is_filtered": any(form.data.get(name) for name in form.fields),
-        "shown": shown,
-        "rows": [_row(place, one, made.get(one.pk, 0)) for one in shown],
+        "shown": source_page,
+        "rows": [_row(place, source, item_counts.get(source.pk, 0)) for source in source_page],
         "narrowed": query.urlencode(),
         "query": request.GET.urlencode(),
     }
     return render(request, "pages/sources/list.html", context)
 
 
-def _row(place: Place, one: Source, made: int) -> dict[str, Any]:
+def _row(place: Place, source: Source, item_count: int) -> dict[str, Any]:
     return {
-        "source": one,
-        "id": encode("src", one.pk),
-        "kind": kind_of(one.type).label,
-        "health": health_of(one, place.workspace),
-        "where": place_of(one).removeprefix("https://").removeprefix("http://"),
-        "last": _last_run_of(one),
-        "next": _next_of(one) if place.workspace.is_at_work else None,
-        "made": made,
-        "is_on": one.status in POLLED_SOURCES,
+        "source": source,
+        "id": encode("src", source.pk),
+        "kind": kind_of(source.type).label,
+        "health": health_of(source, place.workspace),
+        "where": place_of(source).removeprefix("https://").removeprefix("http://"),
+        "last": _last_run_of(source),
+        "next": _next_run_of(source) if place.workspace.is_at_work else None,
+        "made": item_count,
+        "is_on": source.status in POLLED_SOURCES,
     }
 
 
-def _last_run_of(one: Source) -> datetime | None:
-    """Its last poll, well or not; of what isn't polled, when it last brought something."""
-    failed = parse_datetime(str((one.last_error or {}).get("at", "")))
-    ran = [moment for moment in (one.last_polled_at, failed) if moment is not None]
-    return max(ran) if ran else one.last_new_at
+def _last_run_of(source: Source) -> datetime | None:
+    """Return the time of the last poll, failed or not; without polls, when it last brought something."""
+    failed_at = parse_datetime(str((source.last_error or {}).get("at", "")))
+    run_times = [moment for moment in (source.last_polled_at, failed_at) if moment is not None]
+    return max(run_times) if run_times else source.last_new_at
 
 
-def _next_of(one: Source) -> datetime | None:
-    """When it is polled next; of a brand lane, when it makes something next."""
-    if one.status not in POLLED_SOURCES:
+def _next_run_of(source: Source) -> datetime | None:
+    """Return the time of the next poll or, of a brand lane, of its next slot; None where it is off."""
+    if source.status not in POLLED_SOURCES:
         return None
-    return one.due_at if one.type == "brand" else one.wake_at
+    return source.due_at if source.type == "brand" else source.wake_at
 
 
-def _made_in_a_week(place: Place, keys: Sequence[UUID], now: datetime) -> dict[UUID, int]:
-    """Items of each source from the last seven days: ids tell the time, so that the source's own index finds them."""
+def _count_items_of_week(place: Place, source_ids: Sequence[UUID], now: datetime) -> dict[UUID, int]:
+    """Count each source's items of the last seven days.
+
+    Ids hold their time of creation, so the index of items by source finds them.
+    """
     rows = GeneratedItem.objects.of(place.workspace).filter(
-        source_id__in=keys, pk__gte=lowest_id_at(now - WEEK), deleted_at=None
+        source_id__in=source_ids, pk__gte=lowest_id_at(now - WEEK), deleted_at=None
     )
     return dict(rows.order_by().values_list("source_id").annotate(Count("pk")))

@@ -1,4 +1,4 @@
-"""One source: how it is doing, and what was done with its entries."""
+"""The view of one source: its health, and the log of its entries or, of a brand lane, of its slots."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
 
 ENTRIES: Final = 50
+"""Entries on one page of the log."""
 ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
-"""Decisions that a person may overrule: the entry is kept, and can be worked on after all."""
+"""Reasons for leaving an entry aside that a person may overrule, because the entry is stored."""
 
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
+    """Return a source of the workspace, with `deleted` a deleted one too; raises `Http404` without one."""
     rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
     row: Source = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
     return row
@@ -37,24 +39,25 @@ def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
 
 @page("look", methods=("GET",))
 def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Show a source with its log; the parameter `decision` filters the entries."""
     row = find_source(place, src)
     if row.type == "brand":
-        return _lane(request, place, row)
-    chosen = request.GET.get("decision", "")
-    chosen = chosen if chosen in labels.SOURCE_ENTRIES else ""
-    entries, older = _entries(request, place, row, chosen)
+        return _lane_page(request, place, row)
+    decision = request.GET.get("decision", "")
+    decision = decision if decision in labels.SOURCE_ENTRIES else ""
+    entries, older = _log_page(request, place, row, decision)
     context = {
         **source_head(place, row, "log"),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
         "decisions": {name: badge.label for name, badge in labels.SOURCE_ENTRIES.items()},
-        "chosen": chosen,
+        "chosen": decision,
     }
     return render(request, "pages/sources/detail.html", context)
 
 
-def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
+def _lane_page(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     context = {
         **source_head(place, row, "log"),
         **lane_log.read(row, request.GET.get("before", "")),
@@ -64,6 +67,7 @@ def _lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 
 def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
+    """Return the template context that all pages of a source share."""
     kind = kind_of(row.type)
     is_at_work = row.status in POLLED_SOURCES and place.workspace.is_at_work
     is_lane = row.type == "brand"
@@ -83,34 +87,37 @@ def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
     }
 
 
-def _entries(
+def _log_page(
     request: HttpRequest, place: Place, row: Source, decision: str
 ) -> tuple[list[dict[str, Any]], str]:
-    """A page of the log, newest first, and the id before which the next one begins; empty where it is the last."""
+    """Return a page of the log, newest first, and the id where the next page begins, empty on the last."""
     rows = SourceEntry.objects.of(place.workspace).filter(source=row).select_related("raw_item")
     if decision:
         rows = rows.filter(decision=decision)
     before = decode("ent", request.GET.get("before", ""))
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows.order_by("-pk")[: ENTRIES + 1])
-    shown = [_entry(one) for one in found[:ENTRIES]]
-    older = encode("ent", found[ENTRIES - 1].pk) if len(found) > ENTRIES else ""
-    return shown, older
+    entries = list(rows.order_by("-pk")[: ENTRIES + 1])
+    entry_rows = [_entry_row(entry) for entry in entries[:ENTRIES]]
+    older = encode("ent", entries[ENTRIES - 1].pk) if len(entries) > ENTRIES else ""
+    return entry_rows, older
 
 
-def _entry(one: SourceEntry) -> dict[str, Any]:
-    raw = one.raw_item
-    kept = raw if raw is not None and raw.deleted_at is None else None
+def _entry_row(entry: SourceEntry) -> dict[str, Any]:
+    raw_item = entry.raw_item
+    shown_raw_item = raw_item if raw_item is not None and raw_item.deleted_at is None else None
     return {
-        "entry": one,
-        "decision": labels.SOURCE_ENTRIES[one.decision],
-        "by": one.get_decided_by_display(),
-        "raw": kept,
-        "may_admit": kept is not None and _is_left_aside(kept),
+        "entry": entry,
+        "decision": labels.SOURCE_ENTRIES[entry.decision],
+        "by": entry.get_decided_by_display(),
+        "raw": shown_raw_item,
+        "may_admit": shown_raw_item is not None and _is_left_aside(shown_raw_item),
     }
 
 
 def _is_left_aside(raw: RawItem) -> bool:
-    """As the raw item says it: what was decided last of the entry may be that its words have changed since."""
+    """Return whether the raw item was left aside for a reason that a person may overrule.
+
+    The raw item is asked, because the entry's newest decision may be about a later change of its words.
+    """
     return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTED

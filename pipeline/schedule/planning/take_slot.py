@@ -1,4 +1,4 @@
-"""One item scheduled into a slot that a person chose, within the rules of its outlet, with what takes it back."""
+"""Schedules one item into a slot or day that a person chose, within its outlet's rules, with an undo."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from pipeline.text.local_time import Slot
 
 MOMENT: Final = timedelta(seconds=1)
-"""Shorter than the time between two slots."""
+"""Span in which a single slot is looked for; shorter than the time between two slots."""
 OFFERED_DAYS: Final = 28
+"""How far ahead `next_slots` looks."""
 OFFERED_SLOTS: Final = 3
+"""Most slots of an outlet that `next_slots` returns."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,16 @@ class NextSlots:
 def take_slot(
     item: GeneratedItem, outlet: UUID, at: datetime, *, by: str, now: datetime, expected_version: int
 ) -> bulk_review.Decided:
-    """Schedule the item for that moment; one that is a slot of the outlet's queue becomes that slot.
+    """Schedule the item for that moment, and take the slot of the outlet's queue where the moment is one.
 
-    Raises `Conflict` with why where a rule of the outlet is in the way, something else stands there, or the time is
-    past or too far; `Invalid` where the workspace has no such outlet; `states.Overtaken` where the item isn't the
-    version that was looked at; and what `publish.request` does.
+    Raises `Conflict` with the reason where a rule of the outlet forbids it, the slot is taken, or the time is
+    past or too far ahead; `Invalid` where the workspace has no such outlet; `states.Overtaken` where the
+    item's version isn't the expected one; and what `publish.request` raises.
     """
 
     def choose(timelines: Sequence[OutletTimeline]) -> publish.PublishWish:
         (timeline,) = timelines
-        code = _why_not(timeline, at)
+        code = _blocking_rule(timeline, at)
         if code:
             raise Conflict.because(code=code, message=REFUSAL_MESSAGES[code])
         slot = timeline.slots.get(at)
@@ -79,27 +81,27 @@ def take_day(
     now: datetime,
     expected_version: int,
 ) -> bulk_review.Decided:
-    """Schedule the item for the first free slot of each of these outlets from one moment to another.
+    """Schedule the item for the first free slot of each of these outlets between two moments.
 
-    Raises `Conflict` with why where one of them has none there; else as `take_slot` does.
+    Raises `Conflict` with the reason where an outlet has no free slot then; other errors as `take_slot`.
     """
 
     def choose(timelines: Sequence[OutletTimeline]) -> publish.PublishWish:
-        slots = {one.planner_outlet.key: _first_free(one, between) for one in timelines}
+        slots = {timeline.planner_outlet.key: _first_free_slot(timeline, between) for timeline in timelines}
         return publish.PublishWish(outlets=list(slots), slots=slots)
 
     return _schedule(item, outlets, between, choose, by=by, now=now, expected_version=expected_version)
 
 
 def next_slots(workspace: Workspace, outlets: Sequence[Outlet], *, now: datetime) -> list[NextSlots]:
-    """In the order of the outlets; a few statements, however many there are."""
+    """Return the next free slots of each outlet, in the order of `outlets`, in a few statements for all."""
     ends_at = now + timedelta(days=OFFERED_DAYS)
-    found = []
+    next_slots_by_outlet = []
     for timeline in timelines_of(workspace, outlets, starts_at=now, ends_at=ends_at, now=now):
-        free = [moment for moment in timeline.slots if moment > now and not _why_not(timeline, moment)]
+        free = [moment for moment in timeline.slots if moment > now and not _blocking_rule(timeline, moment)]
         moments = tuple(free[:OFFERED_SLOTS])
-        found.append(NextSlots(timeline.outlet, moments, timeline.queue.is_paused))
-    return found
+        next_slots_by_outlet.append(NextSlots(timeline.outlet, moments, timeline.queue.is_paused))
+    return next_slots_by_outlet
 
 
 def _schedule(
@@ -112,48 +114,59 @@ def _schedule(
     now: datetime,
     expected_version: int,
 ) -> bulk_review.Decided:
-    """Locks in the order in which everybody does: the item with its variants, then the outlets."""
-    # Of a day that has begun the rest is left.
+    """Schedule the item as `choose` decides from the outlets' timelines, under locks, in one transaction.
+
+    The locks are taken in the order that is the same everywhere: the item with its variants, then the
+    outlets.
+    """
+    # Of a day that has begun, only the rest must be ahead.
     refuse_unless_ahead(max(between[0], min(now, between[1] - MOMENT)), now)
     with transaction.atomic():
-        versions = {one.pk: one.version for one in publish.lock_groups([item.variant_group])}
+        versions = {variant.pk: variant.version for variant in publish.lock_groups([item.variant_group])}
         states.refuse_other_version(versions.get(item.pk, 0), expected_version)
         rows = _find_outlets(item.workspace, outlets)
         publish.lock_outlets(rows)
         timelines = timelines_of(item.workspace, rows, starts_at=between[0], ends_at=between[1], now=now)
-        given = bulk_review.BulkReviewInput(item.workspace, by=by, now=now, wish=choose(timelines))
-        (done,) = bulk_review.decide(bulk_review.PUBLISH, [(item, expected_version)], given)
-        if done.error is not None:
-            raise done.error
-    return done
+        review_input = bulk_review.BulkReviewInput(item.workspace, by=by, now=now, wish=choose(timelines))
+        (decision,) = bulk_review.decide(bulk_review.PUBLISH, [(item, expected_version)], review_input)
+        if decision.error is not None:
+            raise decision.error
+    return decision
 
 
 def _find_outlets(workspace: Workspace, keys: Collection[UUID]) -> list[Outlet]:
+    """Return the outlets in the order of their ids; raises `Invalid` where one is missing."""
     rows = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None)
-    found = list(rows.defer("credentials").order_by("id"))
-    if not found or len(found) < len(set(keys)):
+    outlets = list(rows.defer("credentials").order_by("id"))
+    if not outlets or len(outlets) < len(set(keys)):
         raise Invalid.one("outlets", "unknown_outlet", "This outlet isn't there any more.")
-    return found
+    return outlets
 
 
-def _why_not(timeline: OutletTimeline, moment: datetime) -> str:
+def _blocking_rule(timeline: OutletTimeline, moment: datetime) -> str:
+    """Return the code of the rule that bars a post at this moment; empty where it is free."""
     return fill_slots.why_not(timeline.planner_outlet, moment, timeline.planner_outlet.posts)
 
 
-def _first_free(timeline: OutletTimeline, between: tuple[datetime, datetime]) -> tuple[Slot, PublishQueue]:
-    """Raises `Conflict` with the rule that bars the slots which nothing stands in, or that there is none."""
-    barring: dict[str, datetime] = {}
+def _first_free_slot(
+    timeline: OutletTimeline, between: tuple[datetime, datetime]
+) -> tuple[Slot, PublishQueue]:
+    """Return the first free slot between two moments, with its queue.
+
+    Raises `Conflict` with the rule that bars the slots that aren't taken, or says that no slot is free.
+    """
+    first_moment_by_code: dict[str, datetime] = {}
     for moment, slot in timeline.slots.items():
-        code = _why_not(timeline, moment)
+        code = _blocking_rule(timeline, moment)
         if not code:
             return slot, timeline.queue
-        barring.setdefault(code, moment)
+        first_moment_by_code.setdefault(code, moment)
     name = timeline.outlet.name
     if timeline.queue.is_paused:
         raise Conflict.because(code="queue_paused", message=f"The queue of {name} is paused.", field="queue")
     closed = timeline.planner_outlet.closed
     if not timeline.slots and any(start < between[1] and end > between[0] for start, end in closed):
-        barring["closed"] = between[0]
-    rule = next((code for code in barring if code != "taken"), "")
+        first_moment_by_code["closed"] = between[0]
+    rule = next((code for code in first_moment_by_code if code != "taken"), "")
     message = f"{name}: {REFUSAL_MESSAGES[rule]}" if rule else f"{name} has no free slot on that day."
     raise Conflict.because(code=rule or "no_slot", message=message, field="queue")
