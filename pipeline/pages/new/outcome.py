@@ -102,10 +102,10 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     assets = _assets_by_item(workspace, items)
     errors = retry_rules.current_errors(
-        workspace, {item.pk: item.error for item in items if item.status == GeneratedItemStatus.FAILED}
+        workspace, {entry.pk: entry.error for entry in items if entry.status == GeneratedItemStatus.FAILED}
     )
     made_items = tuple(_made_item(item, errors.get(item.pk), assets.get(item.pk, ())) for item in items)
-    is_done = raw.status not in _RAW_IN_PROGRESS and not any(made.is_under_way for made in made_items)
+    is_done = raw.status not in _RAW_IN_PROGRESS and not any(entry.is_under_way for entry in made_items)
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_IN_PROGRESS else ""
     # A skipped raw item has one reason for all formats; it is shown instead.
     skipped = _skipped_engines(raw) if raw.status != RawItemStatus.SKIPPED else ()

@@ -76,8 +76,9 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _read_pasted(place: Place, form: PasteForm) -> _PastedContent:
-    """Read the text that was pasted, or that is behind the
-    link or in the file. Raises `Invalid` if it is too long.
+    """Read the text that was pasted, or that is behind the link or in the file.
+
+    Raises `Invalid` if it is longer than `WORDS_CHARACTERS`.
     """
     pasted = _PastedContent()
     text = form.cleaned_data["what"].strip()
