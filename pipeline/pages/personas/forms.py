@@ -1,6 +1,4 @@
-"""Forms of personas: a new one, the editor of its sections,
-the request of a draft, the brand kit and its trial.
-"""
+"""Forms of personas: create, edit, request a draft, change the brand kit, and try it."""
 
 from __future__ import annotations
 

@@ -19,8 +19,9 @@ CHANGED_MEANWHILE: Final = gettext_lazy("Changed since you opened it. Reload and
 
 
 def find_persona(place: Place, per: UUID, *, deleted: bool = False) -> Persona:
-    """Return the workspace's persona; with `deleted=True`,
-    a deleted one too. Raises `Http404` if there is none.
+    """Return the workspace's persona, or raise `Http404`.
+
+    With `deleted=True`, a deleted persona is returned too.
     """
     rows = Persona.objects.of(place.workspace).filter(pk=per)
     return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))

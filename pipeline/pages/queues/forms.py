@@ -133,8 +133,9 @@ class QueueForm(forms.Form):
         return blackouts
 
     def clean(self) -> dict[str, Any]:
-        """Collect the times of all days in `slots`; the first
-        day that exceeds the week's limit gets the error.
+        """Collect the times of all days in `slots`.
+
+        The first day that exceeds the week's limit gets the error.
         """
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         slots: list[dict[str, Any]] = []

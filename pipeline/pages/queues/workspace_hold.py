@@ -1,5 +1,6 @@
-"""Views that pause and resume all publishing of a workspace;
-both show first what happens to each publication.
+"""Views that pause and resume all publishing of a workspace.
+
+Both show first what will happen to each publication.
 """
 
 from __future__ import annotations
