@@ -54,8 +54,9 @@ class Broker(Protocol):
         """Return how many messages of each queue no worker has taken yet."""
 
     def wake(self) -> None:
-        """Make a worker run the dispatcher soon, unless one was
-        woken already. Never raises, and never waits long.
+        """Make a worker run the dispatcher soon, unless one was woken already.
+
+        Never raises, and never waits long.
         """
 
     def woken(self) -> None:
@@ -83,6 +84,7 @@ def wake_with(wakes: Callable[[], None]) -> None:
 
 def wake() -> None:
     """Have due work queued as soon as the transaction commits.
+
     A wake that is lost delays the work by a second.
     """
     if not any(entry[1] is wake_now for entry in connection.run_on_commit):

@@ -62,8 +62,9 @@ class QueueLoad:
 
 
 def lock() -> None:
-    """Keep other processes from counting and claiming until
-    the transaction ends. SQLite has only one process.
+    """Keep other processes from counting and claiming until the transaction ends.
+
+    SQLite needs no lock: there is only one process.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
