@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 ROUND_PAUSE_SECONDS: Final = (0.03, 0.15)
-"""Shortest and longest pause between two rounds while work is found or left; what is queued ahead lasts longer."""
+"""Shortest and longest pause between rounds while work is found or left; work queued ahead lasts longer."""
 ROUND_PAUSE_RATIO: Final = 8
-"""A pause takes so many times as long as the round before it: under load rounds are slower, and each finds more."""
+"""A pause takes so many times as long as the round before it: under load slow rounds find more work each."""
 IDLE_PAUSE_MOST_SECONDS: Final = 0.25
-"""The longest pause while what is left finds no slot, such as for an endpoint that hangs; pauses double up to it."""
+"""Pauses double up to this while what is left finds no slot, such as for an endpoint that hangs."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that has found work for this long wakes another one and ends."""
 PUT_OFF_MOST_SECONDS: Final = 5.0
@@ -132,8 +132,8 @@ def _run_rounds(broker: Broker) -> int:
     queued = 0
     deadline = time.monotonic() + ROUNDS_SECONDS
     _ran_at["at"] = time.monotonic()
-    # While this runs nobody needs to wake another one. Wakes count again before the last round, so that what is
-    # committed after that round is found by another one.
+    # While this runs nobody needs to wake another one. Wakes count again before the last round, so that what
+    # is committed after that round is found by another one.
     is_last = False
     idle_pause = ROUND_PAUSE_SECONDS[0]
     try:
@@ -243,7 +243,7 @@ def due_jobs() -> list[Job]:
 
 
 def claim(job: Job, slots: int) -> list[work_leases.QueuedTask]:
-    """Claim what may be queued of the job now, and record its leases. `slots` are those of the job's queue."""
+    """Claim what may be queued of the job now, and record its leases. `slots` are its queue's."""
     isolation: AbstractContextManager[Any] = nullcontext()
     if connection.vendor == "postgresql":
         isolation = transaction.atomic()
@@ -351,7 +351,7 @@ def _send_message(broker: Broker, job: Job, lease: work_leases.QueuedTask) -> bo
     """Send the message of a claim; if that fails, give the claim back and return False."""
     try:
         broker.send(job, lease)
-    # The broker's client may raise anything. The work is due again at once, and is queued when the broker is back.
+    # The client may raise anything. The work is due again at once, and is queued when the broker is back.
     except Exception as error:  # noqa: BLE001
         log.warning("message_not_sent", kind=job.name, error=str(error))
         release_claim(job, lease.subject, lease.token)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 QUEUED: Final = timedelta(seconds=10)
-"""How long a message may be under way; after that the row is queued again, and the late message is ignored."""
+"""How long a message may be under way; after that its row is queued again, and it is ignored."""
 SEEN_EVERY_SECONDS: Final = 5.0
 """How often a worker writes that it lives."""
 ALIVE: Final = timedelta(seconds=15)
@@ -94,7 +94,7 @@ def current_load(now: datetime) -> QueueLoad:
 
 
 def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) -> None:
-    """Record what is about to be queued. An older lease of the same subject was overtaken, and is replaced."""
+    """Record what is about to be queued. An older lease of the same subject was overtaken and is replaced."""
     rows = ", ".join(["(%s, %s, %s, %s, 'queued', %s, %s, NULL, %s, NULL, %s)"] * len(leases))
     sql = f"""INSERT INTO lease
                 (subject, job, queue, token, state, owner, holder, worker, queued_at, began_at, until)

@@ -84,7 +84,10 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
 
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
-    """Return the publication. Raises `Http404` unless its platform is published by hand and its item exists."""
+    """Return the publication.
+
+    Raises `Http404` unless its platform is published by hand and its item exists.
+    """
     rows = Publication.objects.of(place.workspace).filter(test=False).select_related("item", "outlet")
     publication: Publication | None = rows.filter(pk=pub, item__deleted_at=None).first()
     if publication is None or not platform_of(publication.platform).is_by_hand:

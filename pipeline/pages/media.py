@@ -171,6 +171,6 @@ class FileRangeResponse(StreamingHttpResponse):
 
     def __init__(self, span: FileRange, **response_options: Any) -> None:
         super().__init__(span, **response_options)
-        # Django replaces this object's `close()` by the response's. So it mustn't be the open file itself, which
-        # nothing would close then.
+        # Django replaces this object's `close()` by the response's. So it mustn't be the open file itself,
+        # which nothing would close then.
         self.file_to_stream = span

@@ -35,7 +35,7 @@ class Tab:
     is_for: Callable[[Place], bool] | None = None
     """Whether a person sees the tab; `None` means everybody who may open the workspace."""
     count: Callable[[UUID], CappedCount] | None = None
-    """Counts what waits there, by workspace id; `None` where nothing can wait, or the section shows the count."""
+    """Counts what waits there, by workspace id; `None` if nothing can wait, or the section shows it."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     if outlet is None:
         raise NotFound
     if form in SHOWN_AS_PAGE and request.headers.get("Sec-Fetch-Dest") == "document":
-        # A person followed a link: only browsers send this, and only for a window. They keep the URL's fragment.
+        # A person followed a link: only browsers send this, only for a window. They keep the fragment.
         redirect_headers = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
         return HttpResponse(status=303, headers=redirect_headers)
     if request.method == "GET" and hit_counts.is_reader(request.headers):

@@ -53,7 +53,7 @@ register_ids(
 
 
 class PlatformKind:
-    """A path converter that matches the kind of a platform, without checking that there is such a platform."""
+    """A path converter for the kind of a platform, which doesn't check that there is such a platform."""
 
     prefix = "kind"
     regex = "[a-z0-9_-]{1,40}"

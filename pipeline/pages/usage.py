@@ -1,4 +1,4 @@
-"""View of a workspace's usage: credits and model cost of this month by format, and every entry of its ledger."""
+"""View of a workspace's usage: this month's credits by format and model cost, and every ledger entry."""
 
 from __future__ import annotations
 

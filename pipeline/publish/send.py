@@ -74,7 +74,8 @@ def send(row: Publication, now: datetime) -> None:
     for its turn; it fails if its outlet can't be used.
     """
     planned_at = row.next_attempt_at or row.due_at
-    # Claims go by the database's clock: if this machine's is behind, the row would be claimed and put off for ever.
+    # Claims go by the database's clock: if this machine's is behind, the row would be claimed and put off
+    # again and again.
     if planned_at is not None and planned_at > now and planned_at > work_queue.database_now():
         put_off(row, planned_at, now)
         return
@@ -329,7 +330,8 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
     except OutcomeUnknown as error:
         crash_point("publish.sent")
         record_unknown(row, error, utc_now(), connection=connection)
-    # Our own bug after the request may have left: the platform may have the item, so it is not sent again blindly.
+    # Our own bug, after the request may have left: the platform may have the item, so it isn't sent blindly
+    # again.
     except Exception:
         log.exception("commit_broke", publication=key)
         record_unknown(row, OutcomeUnknown(OUR_FAULT), utc_now())

@@ -153,7 +153,10 @@ def _source_context(source: Source) -> dict[str, Any]:
 
 
 def _find_delivery(place: Place, source: Source, ind: UUID) -> Any:
-    """Return the delivery with `excerpt`, the start of its body, which isn't loaded whole. Raises `Http404`."""
+    """Return the delivery, or raise `Http404`.
+
+    Its body isn't loaded whole: `excerpt` is the start of it.
+    """
     deliveries = InboundDelivery.objects.of(place.workspace).filter(source=source, pk=ind)
     return get_object_or_404(
         deliveries.defer("body").annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT))

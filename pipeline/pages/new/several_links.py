@@ -76,7 +76,10 @@ def links_in(text: str) -> list[str]:
 
 
 def read(request: HttpRequest, place: Place, links: Sequence[str]) -> HttpResponse:
-    """Read the pages and show the second step. Raises `Invalid` for too many links, and if none can be read."""
+    """Read the pages and show the second step.
+
+    Raises `Invalid` for too many links, and if none can be read.
+    """
     if len(links) > limits.LINKS_AT_ONCE:
         message = _("%(count)d links: paste at most %(most)d at a time.")
         error_message = message % {"count": len(links), "most": limits.LINKS_AT_ONCE}

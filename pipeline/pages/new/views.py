@@ -157,7 +157,7 @@ def _raw_content(request: HttpRequest, place: Place, values: dict[str, Any]) -> 
     form_key = request.POST.get("once", "")[:64]
     is_file = bool(values.get("upload") or values.get("is_file"))
     return raw_content.RawContent(
-        # Belongs to one rendering of the form: a double click makes one item, the same text pasted again another.
+        # Belongs to one rendering of the form: a double click makes one item, pasting the text again another.
         external_id=f"{UPLOADED_PREFIX if is_file else PASTED_PREFIX}{form_key}" if form_key else "",
         url=values.get("url", ""),
         title=values.get("title", ""),

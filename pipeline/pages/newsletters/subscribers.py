@@ -71,7 +71,7 @@ def _redirect_to_list(place: Place, out: UUID) -> HttpResponse:
 
 @page("edit", methods=("GET",))
 def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Show a page of subscribers, newest first, that `status` and `search` filter, and the newest mailings."""
+    """Show a page of subscribers, newest first, filtered by `status` and `search`, and the newest mailings."""
     outlet = _find_newsletter(place, out)
     return render(
         request,

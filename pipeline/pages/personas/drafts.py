@@ -1,4 +1,4 @@
-"""Views of persona drafts: request one from a site or past posts, watch it, and save it from the editor's form."""
+"""Views of persona drafts: request one from a site or past posts, watch it, save it in the editor's form."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
     draft = _find_draft(place, pdr)
     is_open = draft.status in OPEN_DRAFTS
     if not is_open and is_poll_for(request, _PART):
-        # The draft ended since the last poll: the form or the retry button is outside of the fragment that polls.
+        # The draft has ended: the form or the retry button is outside of the fragment that polls.
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
     if draft.status == PersonaDraftStatus.DONE and draft.sections is not None:

@@ -158,7 +158,7 @@ def values_of_draft(sections: Mapping[str, Any], persona: Persona | None) -> dic
 
 
 def _structure_values(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return required structures by the name of the editor's field; `True` for one without text or maximum."""
+    """Return required structures by the editor's field; `True` for one without text or maximum."""
     by_kind: dict[str, Any] = {"other": []}
     for structure in structures:
         if structure["kind"] == "other":

@@ -43,7 +43,7 @@ def outlets_of(place: Place) -> list[Outlet]:
 
 
 def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
-    """Return the outlets that use the queue; the default queue is used by all without a queue of their own."""
+    """Return the outlets that use the queue; the default one is used by all without a queue of their own."""
     return [
         outlet
         for outlet in outlets
