@@ -1,4 +1,4 @@
-"""The Celery app: queues, tasks, Beat's timetable, and how the dispatcher is woken."""
+"""The Celery app: queues and tasks, Beat's schedule, the brokers that wake the dispatcher, and workers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# The web process and every command make Django's checks. Here they would load each page that a worker never shows.
+# The web process and every command run Django's checks. Here they would load pages that a worker never shows.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 if not apps.apps_ready:
-    # `celery -A config` comes here first; everything else has set Django up before.
+    # `celery -A config` imports this first; everything else has set Django up before.
     try:
         django.setup()
     except ImproperlyConfigured as error:
@@ -48,23 +48,26 @@ log = structlog.get_logger(__name__)
 
 WAKE_EVERY_SECONDS: Final = 1.0
 STALE_AFTER_SECONDS: Final = 60
-"""By a worker's clock; a message that waited longer has long been replaced."""
+"""Messages expire after this time, by a worker's clock; their rows were claimed again long before."""
 WAKES_WAITING_MOST: Final = 4
-"""Where nobody takes the dispatcher's queue, no more messages are added to it."""
+"""No more wakes than this wait in the dispatcher's queue while no worker takes them."""
 AWAY_SECONDS: Final = 1.0
-"""How long a broker that failed isn't tried again in a request."""
+"""How long requests don't try a broker again that failed."""
 WAIT_SECONDS: Final = 0.05
-"""The longest that a wake waits for Redis."""
+"""How long a wake waits for Redis at most."""
 RECONNECT_SECONDS: Final = 1.0
 KILLED_AFTER_SECONDS: Final = 30
-"""A task that doesn't heed its time limit is killed so long after it."""
+"""How long after its time limit a task is killed that ignores the limit."""
 SHUTDOWN_SECONDS: Final = 20.0
-"""For the tasks at work when a worker is told to stop; the lease of a row that takes longer brings it back."""
+"""How long running tasks may take when a worker stops; longer ones are due again by their leases."""
 
 
 def pool_settings(argv: Sequence[str]) -> dict[str, str]:
-    """Threads, where the command line names no pool: Celery would take these for `-P prefork` too, its own default."""
-    is_named = any(one.startswith(("-P", "--pool")) for one in argv)
+    """Return threads as the pool, unless the command line names one.
+
+    A fixed setting would win over `-P prefork` as well, because that is Celery's own default.
+    """
+    is_named = any(argument.startswith(("-P", "--pool")) for argument in argv)
     return {} if is_named else {"worker_pool": "threads"}
 
 
@@ -74,18 +77,18 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     broker_connection_timeout=2,
-    # Redis keeps no list of what was delivered and not acknowledged: a message that is lost is sent again by its row.
+    # Redis keeps no list of unacknowledged messages: a lost one is sent again, because its row is due again.
     task_queues=[
         Queue(name, Exchange(name), routing_key=name, no_ack=bool(settings.REDIS_URL)) for name in jobs.QUEUES
     ],
     task_default_queue="dispatch",
     task_ignore_result=True,
-    # The row is the truth, and its lease brings it back: late acknowledgement would only make copies.
+    # The row decides, and its lease makes it due again: late acknowledgement would only duplicate messages.
     task_acks_late=False,
     task_publish_retry=False,
     worker_consumer="config.celery:Consumer",
     **pool_settings(sys.argv),
-    # Each task gives its own connections back; Celery's way would close a process's whole pool before and after each.
+    # Each task gives its own connections back; Celery would close the whole pool before and after each task.
     CELERY_DB_REUSE_MAX=sys.maxsize,
     worker_concurrency=settings.WORKER_SLOTS,
     worker_prefetch_multiplier=1,
@@ -93,17 +96,17 @@ app.conf.update(
     worker_redirect_stdouts=False,
     worker_send_task_events=False,
     timezone="UTC",
-    # In memory: what returns rarely is kept in the table of leases, and this entry only asks.
+    # Kept in memory: the table of leases has the pace of batch jobs; this entry only wakes the dispatcher.
     beat_scheduler="config.celery:Beat",
     beat_max_loop_interval=1,
     beat_schedule={"wake the dispatcher": {"task": "dispatch.wake", "schedule": WAKE_EVERY_SECONDS}},
 )
 if settings.REDIS_URL:
     app.conf.update(
-        # A worker takes no more messages than it has threads or processes; what is due stays with the others.
+        # A worker takes no more messages than it has threads or processes, so that others get the rest.
         worker_disable_prefetch=True,
         broker_transport_options={
-            # The client's own default of five seconds would end a blocking read in the middle of its wait.
+            # The client's default of five seconds would interrupt a blocking read.
             "socket_timeout": None,
             "socket_connect_timeout": 2,
             "socket_keepalive": True,
@@ -122,15 +125,15 @@ def run_dispatcher() -> None:
     try:
         health.note_run()
     except RedisError as error:
-        # The other processes will say that the dispatcher doesn't run, which is what they can know.
+        # Other processes will report that the dispatcher doesn't run; they can't know better.
         log.warning("run_not_noted", error=str(error))
 
 
 def _add_task(job: jobs.Job) -> None:
-    """A message names its row, the token and, for those who watch, the workspace."""
+    """Add the job's task. Its messages name the row, the token, and for people who watch, the workspace."""
     name, limit = job.name, round(job.time_limit.total_seconds())
 
-    # In processes alone: threads can't be stopped, and each of their waits has a deadline of its own.
+    # Limits work in processes only: threads can't be stopped, but each of their waits has its own deadline.
     @app.task(name=name, soft_time_limit=limit, time_limit=limit + KILLED_AFTER_SECONDS)
     def work(subject: str, token: int, holder: str | None = None, workspace: str = "") -> None:
         del workspace
@@ -145,14 +148,14 @@ for _job in jobs.jobs().values():
 
 
 class _Broker:
-    """What both brokers have in common: a message for each lease."""
+    """Base of both brokers: sends a message for each lease."""
 
     def send(self, job: jobs.Job, lease: work_leases.QueuedTask) -> None:
-        shown = {"workspace": str(lease.owner)} if lease.owner else {}
+        watch_kwargs = {"workspace": str(lease.owner)} if lease.owner else {}
         app.send_task(
             job.name,
             (str(lease.subject), lease.token, str(lease.holder) if lease.holder else None),
-            shown,
+            watch_kwargs,
             queue=job.queue,
             expires=STALE_AFTER_SECONDS,
             retry=False,
@@ -163,23 +166,23 @@ class _Broker:
 
 
 class RedisBroker(_Broker):
-    """A burst of wakes is one message: `dispatch:wake` is set by who sends it, and removed before the dispatcher asks."""
+    """Makes a burst of wakes one message: it sets `dispatch:wake`, and removes it before the last round."""
 
     _WAKE: Final = "dispatch:wake"
 
     def __init__(self, url: str) -> None:
-        # One try: the client's own ten would hold a request back for half a minute.
+        # One try: the client's default of ten would delay a request by half a minute.
         self._redis = redis.Redis.from_url(
             url,
             socket_connect_timeout=WAIT_SECONDS,
             socket_timeout=WAIT_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
-        self._quiet_until = 0.0
+        self._retry_at = 0.0
         self._is_away = False
 
     def wake(self) -> None:
-        if time.monotonic() < self._quiet_until:
+        if time.monotonic() < self._retry_at:
             return
         try:
             pipe = self._redis.pipeline(transaction=False)
@@ -188,9 +191,9 @@ class RedisBroker(_Broker):
             is_first, waiting = pipe.execute()
             if is_first and waiting < WAKES_WAITING_MOST:
                 self._send_wake()
-        # Whatever the broker's client raises: the row is committed, and Beat asks each second.
+        # The client may raise anything. The row is committed, and Beat wakes the dispatcher each second.
         except Exception as error:  # noqa: BLE001
-            self._quiet_until = time.monotonic() + AWAY_SECONDS
+            self._retry_at = time.monotonic() + AWAY_SECONDS
             self.note_away(error)
         else:
             if self._is_away:
@@ -198,7 +201,7 @@ class RedisBroker(_Broker):
             self._is_away = False
 
     def note_away(self, error: Exception) -> None:
-        """Say so once."""
+        """Log that the broker is away, once until it is back."""
         if not self._is_away:
             log.warning("broker_away", error=str(error))
         self._is_away = True
@@ -217,26 +220,26 @@ class RedisBroker(_Broker):
         try:
             return dict(zip(names, pipe.execute(), strict=True))
         except RedisError as error:
-            # Then sending fails too, and what was claimed is given back.
+            # Sending will fail too then, and the claims are given back.
             self.note_away(error)
             return {}
 
 
 class InProcessBroker(_Broker):
-    """The same in the memory of the one process there is, where nothing can be away."""
+    """The broker of an instance with a single process, in its memory; it can't be away."""
 
     def __init__(self) -> None:
-        self._woke_at = -WAKE_EVERY_SECONDS
+        self._last_wake_at = -WAKE_EVERY_SECONDS
 
     def wake(self) -> None:
         now = time.monotonic()
-        if now - self._woke_at >= WAKE_EVERY_SECONDS:
-            self._woke_at = now
+        if now - self._last_wake_at >= WAKE_EVERY_SECONDS:
+            self._last_wake_at = now
             if in_process_broker.waiting("dispatch") < WAKES_WAITING_MOST:
                 self._send_wake()
 
     def woken(self) -> None:
-        self._woke_at = -WAKE_EVERY_SECONDS
+        self._last_wake_at = -WAKE_EVERY_SECONDS
 
     def note_away(self, error: Exception) -> None:
         log.warning("broker_away", error=str(error))
@@ -250,7 +253,7 @@ dispatcher.wake_with(broker.wake)
 
 
 class Beat(Scheduler):
-    """Its entry wakes the dispatcher as everybody does, so that messages don't pile up while no worker runs."""
+    """Wakes the dispatcher by `Broker.wake()`, so that messages don't pile up while no worker runs."""
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         del producer
@@ -264,7 +267,7 @@ class Beat(Scheduler):
 
 
 class Consumer(CeleryConsumer):
-    """Tries a broker that is away each second; Celery's own would wait for up to 30 s."""
+    """Tries a broker that is away again each second; Celery's own consumer would wait for up to 30 s."""
 
     def ensure_connected(self, conn: Any) -> Any:
         conn.ensure_connection(
@@ -280,7 +283,7 @@ class Consumer(CeleryConsumer):
 
 
 def running_tasks() -> list[RunningTask]:
-    """What runs in this worker; the dispatcher is no job."""
+    """Return the jobs' tasks that run in this worker; the dispatcher's task isn't one of them."""
     return [
         RunningTask(request.name, UUID(request.args[0]), request.args[1], time.time() - request.time_start)
         for request in list(celery_state.active_requests)
@@ -289,34 +292,33 @@ def running_tasks() -> list[RunningTask]:
 
 
 class Heartbeat(bootsteps.StartStopStep):
-    """Once a second: wake the dispatcher and write down what was counted. Every few seconds: say that this worker lives,
-    and look at what it runs.
+    """Wakes the dispatcher and writes counters each second; each few seconds, records that this worker lives.
 
-    It claims and runs nothing.
+    It then checks the running tasks, too. It neither claims nor runs anything itself.
     """
 
     requires = ("celery.worker.components:Pool",)
 
     def __init__(self, worker: Any, **_: Any) -> None:
         self._connections = connections_of(worker)
-        # Before the pool forks. The embedded worker shares the pool of its web process.
+        # Before the pool forks. An embedded worker shares its web process's pool of connections.
         if isinstance(worker, CommandLineWorker):
             database_connections.resize_pool(
                 database_connections.OF_FORKED if forks(worker) else self._connections
             )
-        self._ends = threading.Event()
+        self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
         self._watch = TaskWatch()
 
     def start(self, worker: Any) -> None:
-        self._ends.clear()
+        self._stop_event.clear()
         self._beat(worker)
         self._wake(worker)
         self._thread = threading.Thread(target=self._run, args=(worker,), name="heartbeat", daemon=True)
         self._thread.start()
 
     def stop(self, _worker: Any) -> None:
-        self._ends.set()
+        self._stop_event.set()
         if self._thread is not None:
             self._thread.join(1)
 
@@ -325,7 +327,7 @@ class Heartbeat(bootsteps.StartStopStep):
 
     def _run(self, worker: Any) -> None:
         next_beat = time.monotonic() + work_leases.SEEN_EVERY_SECONDS
-        while not self._ends.wait(WAKE_EVERY_SECONDS):
+        while not self._stop_event.wait(WAKE_EVERY_SECONDS):
             self._wake(worker)
             task_runner.do_every_second()
             if time.monotonic() >= next_beat or task_runner.is_stopping():
@@ -339,11 +341,11 @@ class Heartbeat(bootsteps.StartStopStep):
 
     def _beat(self, worker: Any) -> None:
         try:
-            # One that stops takes nothing any more.
+            # A worker that is stopping takes no more tasks.
             slots = {} if task_runner.is_stopping() else slots_of(worker)
             work_leases.note_worker(worker.hostname, slots, connections=self._connections)
             self._watch.look(running_tasks())
-        # The database may be away: meanwhile nothing is claimed for this worker.
+        # The database may be away. Then nothing is claimed for this worker.
         except Exception as error:  # noqa: BLE001
             log.warning("heartbeat_failed", error=str(error))
         finally:
@@ -371,12 +373,12 @@ def _start_worker(**_: Any) -> None:
 
 
 @signals.worker_shutting_down.connect
-def _begin_nothing_more(**_: Any) -> None:
+def _stop_beginning_tasks(**_: Any) -> None:
     task_runner.stop()
-    # Python would wait for ever for a thread that is stuck.
-    last = threading.Timer(SHUTDOWN_SECONDS, _end_now)
-    last.daemon = True
-    last.start()
+    # Python would wait for a stuck thread for ever.
+    timer = threading.Timer(SHUTDOWN_SECONDS, _end_now)
+    timer.daemon = True
+    timer.start()
 
 
 def _end_now() -> None:
@@ -392,7 +394,7 @@ def _end_child(**_: Any) -> None:
 
 @signals.worker_shutdown.connect
 def _end_worker(sender: Any, **_: Any) -> None:
-    # The embedded worker may be started again in its process.
+    # An embedded worker may be started again in the same process.
     if isinstance(sender, CommandLineWorker):
         metric_counters.write_counters()
         work_leases.end_worker()

@@ -1,4 +1,4 @@
-"""The one place where a task begins and ends, and what a process does beside its tasks."""
+"""Runs the task of each message from begin to end, and what each process does once a second."""
 
 from __future__ import annotations
 
@@ -24,25 +24,29 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BATCH_SECONDS: Final = 20.0
-"""A task that works many rows ends after this long, and goes on as another one."""
+"""A batch task ends after this time, and another task goes on with the rest."""
 FAILED_REST_SECONDS: Final = 1.0
-"""How long a batch that failed isn't queued again."""
+"""How long a batch rests that failed, before it is queued again."""
 LOCK_PAUSE_SECONDS: Final = 0.02
-"""Between two batches on SQLite, so that those who wait for the lock get it."""
+"""Pause between two batches on SQLite, so that whoever waits for the write lock gets it."""
 _stopping: Final = threading.Event()
 _every_second: Final[list[Callable[[], None]]] = []
 
 
 def run(name: str, subject: UUID, token: int, holder: UUID | None = None) -> bool:
-    """What a message starts. False where it was stale, came a second time, or this process is about to stop."""
+    """Run the task of a message and return whether it ran.
+
+    False if the message was stale, came a second time, or failed
+    outside of the job's own work, and if this process is stopping.
+    """
     job = jobs()[name]
     with (
         counters.count_for_kind(name),
         structlog.contextvars.bound_contextvars(kind=name, row=str(holder or subject)),
     ):
         try:
-            return _run(job, subject, token, holder)
-        # The edge of the task: the database may be away. The work is due again when its lease runs out.
+            return _run_claimed(job, subject, token, holder)
+        # Nothing above catches it: the database may be away. The work is due again when its lease runs out.
         except Exception as error:  # noqa: BLE001
             log.warning("task_failed", error=str(error))
             return False
@@ -51,7 +55,8 @@ def run(name: str, subject: UUID, token: int, holder: UUID | None = None) -> boo
             release_connections()
 
 
-def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
+def _run_claimed(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
+    """Begin the lease, work, and end the lease; return False if the lease wasn't ours to begin."""
     if _stopping.is_set():
         release_claim(job, subject, token)
         return False
@@ -60,22 +65,24 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
         log.info("stale_message", token=token)
         return False
     crash_point("task.begun")
-    rest = 0.0
+    rest_seconds = 0.0
     try:
         if isinstance(job, RowJob):
             row = work_queue.begin(job.model, subject, token, lease=job.lease, now=now, read=job.read)
             if row is not None:
                 work_row(job, row)
         elif isinstance(job, HolderJob):
-            assert holder is not None  # noqa: S101  for the types; its message names one
-            _time(job, lambda: job.work(holder))
+            assert holder is not None  # noqa: S101  for mypy; the messages of such a job always name one
+            _run_timed(job, lambda: job.work(holder))
         else:
-            # What fails finds the same again: not at once.
-            rest = job.every_seconds if _time(job, lambda: _work_batches(job)) else FAILED_REST_SECONDS
+            # A batch that failed would find the same rows again, so it rests first.
+            rest_seconds = (
+                job.every_seconds if _run_timed(job, lambda: _work_batches(job)) else FAILED_REST_SECONDS
+            )
         crash_point("task.worked")
     finally:
-        if rest:
-            work_leases.end_until(subject, token, work_queue.database_now() + timedelta(seconds=rest))
+        if rest_seconds:
+            work_leases.end_until(subject, token, work_queue.database_now() + timedelta(seconds=rest_seconds))
         else:
             work_leases.end(subject, token)
         # A slot is free, and the row may be due again at once.
@@ -84,56 +91,62 @@ def _run(job: Job, subject: UUID, token: int, holder: UUID | None) -> bool:
 
 
 def work_row(job: RowJob, row: Any) -> None:
-    """Work one row that was begun; whatever fails, it is due again when its lease runs out."""
+    """Work one row that was begun. Whatever fails, the row is due again when its lease runs out.
+
+    After `max_attempts` tries the job gives the row up instead.
+    """
     with structlog.contextvars.bound_contextvars(
         workspace=str(row.workspace_id), request_id=getattr(row, "request_id", None)
     ):
         if row.attempts > job.max_attempts:
-            _time(job, lambda: job.give_up(row), attempts=row.attempts)
+            _run_timed(job, lambda: job.give_up(row), attempts=row.attempts)
             counters.add("given_up", job.name)
             log.error("gave_up", attempts=row.attempts)
         else:
-            _time(job, lambda: job.work(row), attempts=row.attempts)
+            _run_timed(job, lambda: job.work(row), attempts=row.attempts)
 
 
-def _time(job: Job, work: Callable[[], object], **shown: Any) -> bool:
-    """Count and log what one task does; False where it failed. Nothing that is raised goes further."""
-    began, is_done = time.monotonic(), False
+def _run_timed(job: Job, work: Callable[[], object], **log_fields: Any) -> bool:
+    """Do the work, count it and log it; return False if it failed. Nothing that it raises gets out."""
+    began_at, is_successful = time.monotonic(), False
     try:
         work()
-    # The edge of the work: an unforeseen fault is logged, and what it left is due again when its lease runs out.
+    # Whatever a job raises is logged, and what it left undone is due again when its lease runs out.
     except Exception:
         counters.add("work_failed", job.name)
-        log.exception("work_failed", **shown)
+        log.exception("work_failed", **log_fields)
     else:
-        is_done = True
-        log.info("worked", seconds=round(time.monotonic() - began, 3))
+        is_successful = True
+        log.info("worked", seconds=round(time.monotonic() - began_at, 3))
     counters.add("attempts", job.name)
-    counters.add("work_seconds", job.name, time.monotonic() - began)
-    return is_done
+    counters.add("work_seconds", job.name, time.monotonic() - began_at)
+    return is_successful
 
 
 def _work_batches(job: BatchJob) -> None:
-    until = time.monotonic() + BATCH_SECONDS
+    """Work batches until nothing is left, the time is up, or this process stops."""
+    deadline = time.monotonic() + BATCH_SECONDS
     while job.work():
-        if time.monotonic() > until or _stopping.is_set():
+        if time.monotonic() > deadline or _stopping.is_set():
             wake_now()
             return
         if connection.vendor == "sqlite":
-            # SQLite's write lock isn't fair: who comes straight back has it before those who wait for it.
+            # SQLite's write lock isn't fair: a thread that asks again at once gets it before those that wait.
             time.sleep(LOCK_PAUSE_SECONDS)
 
 
 def stop() -> None:
-    """Begin nothing more in this process: what was queued for it is given back."""
+    """Begin no more tasks in this process; messages that still come for it are given back."""
     _stopping.set()
 
 
 def start() -> None:
+    """Begin tasks again, after an earlier `stop()` in this process."""
     _stopping.clear()
 
 
 def is_stopping() -> bool:
+    """Return whether this process begins no more tasks."""
     return _stopping.is_set()
 
 
@@ -141,19 +154,19 @@ _did_at: Final = {"at": 0.0}
 
 
 def every_second(act: Callable[[], None]) -> None:
-    """Let each process that works do this about once a second; what it raises is logged."""
+    """Have each process that works call `act` about once a second; whatever it raises is logged."""
     _every_second.append(act)
 
 
 def do_every_second() -> None:
-    """Called after each task, and by a worker's heartbeat."""
+    """Call the registered functions if a second has passed; called after each task and by the heartbeat."""
     if time.monotonic() - _did_at["at"] < 1.0:
         return
     _did_at["at"] = time.monotonic()
     for act in _every_second:
         try:
             act()
-        # The caller must outlive everything: a database that is away, a fault of our own.
+        # The caller must survive anything, such as a database that is away or a bug of ours.
         except Exception as error:  # noqa: BLE001
             log.warning("not_done", act=getattr(act, "__qualname__", repr(act)), error=str(error))
 
@@ -162,26 +175,28 @@ os.register_at_fork(after_in_child=lambda: _did_at.update(at=0.0))
 
 
 _SLOTS_WITHOUT_WORKERS: Final = 40
+"""Slots that `work_all_due()` assumes, because no worker need be running."""
 
 
 def work_all_due(*names: str, rounds: int = 50) -> int:
     """Work everything that is due, in this thread, until nothing is; for tests and commands.
 
-    A batch that has its own pace is worked where it is named. Of rows that go from one job to another any of these jobs
-    stands for all. Returns how much was worked.
+    A batch that has its own pace is worked only if it is named. Where rows go
+    from one job to another, naming one of these jobs works them all. Returns how
+    much was worked; raises `RuntimeError` if rows are still due after `rounds`.
     """
     total = 0
-    chosen = list(names) or [
+    job_names = list(names) or [
         name for name, job in jobs().items() if not isinstance(job, BatchJob) or job.waits
     ]
     models = {job.model for name in names if isinstance(job := jobs()[name], RowJob) and job.where}
-    chosen += [
+    job_names += [
         name
         for name, job in jobs().items()
-        if isinstance(job, RowJob) and job.model in models and name not in chosen
+        if isinstance(job, RowJob) and job.model in models and name not in job_names
     ]
     for _ in range(rounds):
-        worked = sum(_work_all_of(jobs()[name]) for name in chosen)
+        worked = sum(_work_all_of_job(jobs()[name]) for name in job_names)
         total += worked
         if not worked:
             return total
@@ -189,16 +204,17 @@ def work_all_due(*names: str, rounds: int = 50) -> int:
     raise RuntimeError(message)
 
 
-def _work_all_of(job: Job) -> int:
+def _work_all_of_job(job: Job) -> int:
+    """Work what is due of one job, and return how much that was."""
     worked = 0
     if isinstance(job, BatchJob):
-        while done := job.work():
-            worked += done
+        while batch_count := job.work():
+            worked += batch_count
         return worked
     while True:
         with one_at_a_time:
-            claimed = claim(job, _SLOTS_WITHOUT_WORKERS)
-        if not claimed:
+            tasks = claim(job, _SLOTS_WITHOUT_WORKERS)
+        if not tasks:
             return worked
-        for lease in claimed:
-            worked += run(job.name, lease.subject, lease.token, lease.holder)
+        for task in tasks:
+            worked += run(job.name, task.subject, task.token, task.holder)

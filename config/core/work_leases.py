@@ -1,8 +1,8 @@
 """Leases: which work is queued or running in all processes, and how many slots the living workers have.
 
-A lease begins when the dispatcher queues a message and ends with the task. It counts against the slots of its queue,
-its workspace and its endpoint. The due row itself carries what protects it (`wake_at`, `lease_token`), so a lease that
-is lost costs nothing but a count.
+A lease begins when the dispatcher queues a message and ends with the task. It counts against
+the slots of its queue, its workspace and its endpoint. The due row itself carries what
+protects it (`wake_at`, `lease_token`), so losing a lease makes nothing but a count wrong.
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 QUEUED: Final = timedelta(seconds=10)
-"""How long a message may take to its task; after that the row is queued again, and the late message is ignored."""
+"""How long a message may be under way; after that its row is queued again, and it is ignored."""
 SEEN_EVERY_SECONDS: Final = 5.0
+"""How often a worker writes that it lives."""
 ALIVE: Final = timedelta(seconds=15)
-"""A worker that wasn't seen for so long counts as dead: its slots are gone, and what it had counts no more."""
+"""A worker that wasn't seen for this long counts as dead: neither its slots nor its running tasks count."""
 FORGOTTEN: Final = timedelta(minutes=5)
+"""After this time the rows of dead workers, and leases that ran out, are deleted."""
 
-_LOCK: Final = 4_611_686_018_427_387_905
-"""PostgreSQL's advisory lock of the dispatcher: who counts and claims does it alone."""
+_ADVISORY_LOCK_KEY: Final = 4_611_686_018_427_387_905
+"""Key of PostgreSQL's advisory lock, so that only one dispatcher at a time counts and claims."""
 _worker: Final = {"id": uuid4()}
 
 
 @dataclass(frozen=True)
 class QueuedTask:
-    """What the dispatcher queues. `owner` is the workspace, `holder` the endpoint of a task of deliveries."""
+    """A task to queue. `owner` is the workspace, `holder` the endpoint if the task makes deliveries."""
 
     subject: UUID
     token: int = 0
@@ -48,47 +50,51 @@ class QueuedTask:
 
 @dataclass
 class QueueLoad:
-    """How much is queued and running now."""
+    """How many tasks are queued and running now."""
 
     queues: Counter[str] = field(default_factory=Counter)
     jobs: Counter[str] = field(default_factory=Counter)
     owners: Counter[tuple[str, UUID]] = field(default_factory=Counter)
-    """By job and workspace."""
+    """Tasks by job and workspace."""
     holders: Counter[UUID] = field(default_factory=Counter)
     queued: Counter[UUID] = field(default_factory=Counter)
-    """Of the holders' leases those that haven't begun."""
+    """Tasks by holder that haven't begun yet."""
 
 
 def lock() -> None:
-    """Until the transaction ends no other process counts or claims; SQLite has one process only."""
+    """Keep other processes from counting and claiming until the transaction ends.
+
+    SQLite needs no lock: there is only one process.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADVISORY_LOCK_KEY])
 
 
 def current_load(now: datetime) -> QueueLoad:
+    """Return how many tasks are queued, or running in living workers."""
     sql = """SELECT lease.queue, lease.job, lease.owner, lease.holder, lease.state, count(*)
              FROM lease LEFT JOIN worker ON worker.id = lease.worker
              WHERE (lease.state = 'queued' AND lease.until > %s)
                 OR (lease.state = 'running' AND worker.seen_at > %s)
              GROUP BY lease.queue, lease.job, lease.owner, lease.holder, lease.state"""
-    counted = QueueLoad()
+    load = QueueLoad()
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_moment(now), _moment(now - ALIVE)])
+        cursor.execute(sql, [_adapt_datetime(now), _adapt_datetime(now - ALIVE)])
         for queue, job, owner, holder, state, count in cursor.fetchall():
-            counted.queues[queue] += count
-            counted.jobs[job] += count
+            load.queues[queue] += count
+            load.jobs[job] += count
             if owner is not None:
-                counted.owners[job, work_queue.as_uuid(owner)] += count
+                load.owners[job, work_queue.as_uuid(owner)] += count
             if holder is not None:
-                counted.holders[work_queue.as_uuid(holder)] += count
+                load.holders[work_queue.as_uuid(holder)] += count
                 if state == "queued":
-                    counted.queued[work_queue.as_uuid(holder)] += count
-    return counted
+                    load.queued[work_queue.as_uuid(holder)] += count
+    return load
 
 
 def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) -> None:
-    """Note what is about to be queued; an older lease of the same subject has been overtaken and is replaced."""
+    """Record what is about to be queued. An older lease of the same subject was overtaken and is replaced."""
     rows = ", ".join(["(%s, %s, %s, %s, 'queued', %s, %s, NULL, %s, NULL, %s)"] * len(leases))
     sql = f"""INSERT INTO lease
                 (subject, job, queue, token, state, owner, holder, worker, queued_at, began_at, until)
@@ -96,54 +102,71 @@ def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) ->
               ON CONFLICT (subject) DO UPDATE SET job = excluded.job, queue = excluded.queue,
                 token = excluded.token, state = 'queued', worker = NULL, queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
     parameters: list[Any] = []
-    for one in leases:
-        parameters += [_id(one.subject), job, queue, one.token, _id(one.owner), _id(one.holder)]
-        parameters += [_moment(now), _moment(now + QUEUED)]
+    for task in leases:
+        parameters += [
+            _adapt_id(task.subject),
+            job,
+            queue,
+            task.token,
+            _adapt_id(task.owner),
+            _adapt_id(task.holder),
+        ]
+        parameters += [_adapt_datetime(now), _adapt_datetime(now + QUEUED)]
     _execute(sql, parameters)
 
 
 def begin(subject: UUID, token: int, *, now: datetime) -> bool:
-    """Use the message up: False where it comes a second time, or too late, or the row was queued again since."""
+    """Mark the lease as running, so that its message is used up.
+
+    False if the message comes a second time or too late, or if the row was queued again since.
+    """
     sql = f"""UPDATE lease SET state = 'running', worker = %s, began_at = %s
               WHERE subject = %s AND token = %s AND state = 'queued' {MAY_BE_LOST}"""  # noqa: S608
-    return _execute_keyed(sql, [_id(_worker["id"]), _moment(now), _id(subject), token]) == 1
+    return (
+        _execute_keyed(sql, [_adapt_id(_worker["id"]), _adapt_datetime(now), _adapt_id(subject), token]) == 1
+    )
 
 
 def end(subject: UUID, token: int) -> None:
+    """Delete the lease, unless the subject was queued again under a newer token."""
     sql = f"DELETE FROM lease WHERE subject = %s AND token = %s {MAY_BE_LOST}"  # noqa: S608
-    _execute_keyed(sql, [_id(subject), token])
+    _execute_keyed(sql, [_adapt_id(subject), token])
 
 
 def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
-    """End what this worker is said to run and doesn't: a process of its pool was killed. Its slot is free again."""
+    """End leases that this worker is recorded to run and doesn't, because a process of its pool was killed.
+
+    `known` has subject and token of what it does run. The slots of the others are free again.
+    """
     sql = "SELECT subject, token FROM lease WHERE worker = %s AND state = 'running' AND began_at < %s"
     with connection.cursor() as cursor:
-        # What has just begun may not be known yet.
-        cursor.execute(sql, [_id(worker_id()), _moment(now - QUEUED)])
-        found = [(work_queue.as_uuid(subject), token) for subject, token in cursor.fetchall()]
-    for subject, token in found:
+        # A task that has just begun may not be in `known` yet.
+        cursor.execute(sql, [_adapt_id(worker_id()), _adapt_datetime(now - QUEUED)])
+        running = [(work_queue.as_uuid(subject), token) for subject, token in cursor.fetchall()]
+    for subject, token in running:
         if (subject, token) not in known:
             end(subject, token)
 
 
 def end_until(subject: UUID, token: int, until: datetime) -> None:
-    """The work is done and due again at `until`."""
+    """End the task, and keep its subject from being queued before `until`."""
     sql = f"""UPDATE lease SET state = 'resting', worker = NULL, until = %s
               WHERE subject = %s AND token = %s {MAY_BE_LOST}"""  # noqa: S608
-    _execute(sql, [_moment(until), _id(subject), token])
+    _execute(sql, [_adapt_datetime(until), _adapt_id(subject), token])
 
 
 def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tuple[int, bool]]:
-    """Of work without rows: the newest token, and whether it is queued, running or resting now."""
-    marks = ", ".join(["%s"] * len(subjects))
+    """Return the newest token of each batch job, and whether it is queued, running or resting now."""
+    placeholders = ", ".join(["%s"] * len(subjects))
     sql = f"""SELECT lease.subject, lease.token,
                      (lease.state IN ('queued', 'resting') AND lease.until > %s)
                      OR (lease.state = 'running' AND worker.seen_at > %s)
-              FROM lease LEFT JOIN worker ON worker.id = lease.worker WHERE lease.subject IN ({marks})"""  # noqa: S608
+              FROM lease LEFT JOIN worker ON worker.id = lease.worker WHERE lease.subject IN ({placeholders})"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_moment(now), _moment(now - ALIVE), *map(_id, subjects)])
+        cursor.execute(sql, [_adapt_datetime(now), _adapt_datetime(now - ALIVE), *map(_adapt_id, subjects)])
         return {
-            work_queue.as_uuid(subject): (token, bool(busy)) for subject, token, busy in cursor.fetchall()
+            work_queue.as_uuid(subject): (token, bool(is_busy))
+            for subject, token, is_busy in cursor.fetchall()
         }
 
 
@@ -151,63 +174,78 @@ def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tupl
 
 
 def start_worker() -> None:
-    """From now on this process is a new worker, and its forked children are part of it."""
+    """Make this process a new worker; children that it forks later are part of it."""
     _worker["id"] = uuid4()
 
 
 def worker_id() -> UUID:
+    """Return the id of the worker that this process belongs to."""
     return _worker["id"]
 
 
 def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: int = 0) -> None:
-    """Say that this worker lives, and remove what dead ones left."""
+    """Record that this worker lives, with its slots, and remove what dead workers left."""
     now = work_queue.database_now()
     sql = f"""INSERT INTO worker (id, name, slots, connections, started_at, seen_at)
               VALUES (%s, %s, %s, %s, %s, %s)
               ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots
               {MAY_BE_LOST}"""  # noqa: S608
     slots_as_json = json.dumps(dict(slots_by_queue))
-    _execute(sql, [_id(worker_id()), name[:255], slots_as_json, connections, _moment(now), _moment(now)])
-    old = _moment(now - FORGOTTEN)
-    _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [old])  # noqa: S608
+    _execute(
+        sql,
+        [
+            _adapt_id(worker_id()),
+            name[:255],
+            slots_as_json,
+            connections,
+            _adapt_datetime(now),
+            _adapt_datetime(now),
+        ],
+    )
+    deadline = _adapt_datetime(now - FORGOTTEN)
+    _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [deadline])  # noqa: S608
     _execute(
         f"""DELETE FROM lease WHERE (state = 'queued' AND until < %s)
             OR (state = 'running' AND began_at < %s AND worker NOT IN (SELECT id FROM worker))
             {MAY_BE_LOST}""",  # noqa: S608
-        [old, old],
+        [deadline, deadline],
     )
 
 
 def end_worker() -> None:
-    _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [_id(worker_id())])  # noqa: S608
+    """Remove this worker's row, so that its slots are gone at once."""
+    _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [_adapt_id(worker_id())])  # noqa: S608
 
 
 def slots(now: datetime) -> Counter[str]:
-    """Of all living workers together, by queue."""
+    """Return the slots of all living workers together, by queue."""
     total: Counter[str] = Counter()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT slots FROM worker WHERE seen_at > %s", [_moment(now - ALIVE)])
-        for (given,) in cursor.fetchall():
-            total.update(json.loads(given) if isinstance(given, str) else given)
+        cursor.execute("SELECT slots FROM worker WHERE seen_at > %s", [_adapt_datetime(now - ALIVE)])
+        for (worker_slots,) in cursor.fetchall():
+            total.update(json.loads(worker_slots) if isinstance(worker_slots, str) else worker_slots)
     return total
 
 
 def _execute(sql: str, parameters: Sequence[Any]) -> int:
+    """Return how many rows the statement changed."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
 
 
 def _execute_keyed(sql: str, parameters: Sequence[Any]) -> int:
-    """The same of a statement that names one row."""
+    """Return how many rows the statement changed, for a statement that names one row."""
     with keyed_cursor(connection) as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
 
 
-def _moment(moment: datetime) -> Any:
+def _adapt_datetime(moment: datetime) -> Any:
+    """Return the time as the database takes it."""
     return connection.ops.adapt_datetimefield_value(moment)
 
 
-def _id(value: UUID | None) -> Any:
+def _adapt_id(value: UUID | None) -> Any:
+    """Return the id as the database takes it; SQLite has it as hexadecimal text."""
     return value if value is None or connection.vendor == "postgresql" else value.hex

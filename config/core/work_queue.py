@@ -1,9 +1,9 @@
-"""How a row becomes work: the promise (`due_at`), when it is next taken (`wake_at`), the token, `claim()` and `begin()`.
+"""Claims due rows and begins their tasks; a row has a promise (`due_at`), a next turn (`wake_at`), a token.
 
-The row is the queue; a message only names a row and the token that it was claimed under. A claim takes rows by
-`wake_at`, sets `wake_at` a few seconds ahead and raises the token. The task begins the row under that token, which sets
-`wake_at` one lease ahead and counts the try; every later write names the token, so a task that lost its lease, or was
-overtaken by a person's change, can write nothing.
+The row is the queue; a message only names a row and the token of its claim. A claim takes rows by `wake_at`,
+sets `wake_at` a few seconds ahead and raises the token. The task begins the row under that token, which sets
+`wake_at` one lease ahead and counts the try. Every later write names the token, so a task that lost its lease,
+or was overtaken by a person's change, can write nothing.
 """
 
 from __future__ import annotations
@@ -36,49 +36,49 @@ if TYPE_CHECKING:
 
 
 class DueModel(models.Model):
-    """A row that may wait for a task. `wake_at` is None where nothing waits."""
+    """Base of rows that may wait for a task; `wake_at` is `None` if nothing waits."""
 
     due_at = models.DateTimeField(null=True)
     wake_at = models.DateTimeField(null=True)
     lease_token = models.BigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
-    """Tries that began since the last success; a crash loop ends by it."""
+    """Tries that began since the last success; a limit on it ends a crash loop."""
 
     everywhere: ClassVar[models.Manager[Any]]
     begins_with: ClassVar[tuple[str, ...]] = ()
-    """Rows that its task reads at once, as `select_related` names them."""
+    """Related rows that its task reads in the same query, as `select_related` names them."""
 
     class Meta:
         abstract = True
 
     def under_lease(self) -> QuerySet[Any]:
-        """The row itself, if the lease that this instance was claimed with still holds."""
+        """Return a query for the row; it is empty if this instance's lease was lost."""
         return type(self).everywhere.filter(pk=self.pk, lease_token=self.lease_token)
 
     def sleep_until(self, wake_at: datetime | None, **changes: Any) -> bool:
-        """Give the row back; False where the lease is no longer ours, and then nothing was written."""
-        is_ours = bool(self.under_lease().update(wake_at=wake_at, **changes))
-        if not is_ours:
+        """Give the row back until `wake_at`; False, and nothing written, if the lease isn't ours any more."""
+        is_held = bool(self.under_lease().update(wake_at=wake_at, **changes))
+        if not is_held:
             counters.note_lost_lease()
-        return is_ours
+        return is_held
 
     def renew_lease(self, lease: timedelta) -> bool:
-        """Begin the lease anew before a call that may take long; False where it isn't ours any more."""
+        """Renew the lease before a call that may take long; False if it isn't ours any more."""
         return self.sleep_until(database_now() + lease)
 
 
 def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[models.Index]:
-    """The two indexes that `claim()` reads: is anything due, and whose.
+    """Return the two indexes that `claim()` reads: whether anything is due, and of which workspace.
 
-    A model that is claimed in groups names one, `group`; one whose rows are of several jobs names the column that tells
-    them apart, `of`.
+    `group` names the column of a model that is claimed in other groups; `of` is the column that tells jobs
+    apart, for a model whose rows are of several jobs.
     """
     waiting = models.Q(wake_at__isnull=False)
     job = [of] if of else []
     return [
-        # Read by the dispatcher each second: is there a row whose time has come?
+        # Read by the dispatcher each second, to find out whether any row is due.
         models.Index(fields=[*job, "wake_at"], name=f"{name}_wake", condition=waiting),
-        # Read by the claim: the workspaces (or groups) with waiting rows, then each one's earliest.
+        # Read by the claim: the workspaces (or groups) with waiting rows, then the earliest rows of each.
         models.Index(
             fields=[*job, f"{group}_id", "wake_at"], name=f"{name}_wake_by_{group}", condition=waiting
         ),
@@ -86,12 +86,12 @@ def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[
 
 
 def overtake() -> dict[str, Any]:
-    """What every write of a person to a due row carries: whoever holds the lease has lost it."""
+    """Return what each write of a person to a due row has to set: it ends the lease of a running task."""
     return {"lease_token": F("lease_token") + 1, "attempts": 0}
 
 
 def database_now() -> datetime:
-    """The database's clock, so that leases of several machines are measured by one; or the one that is handed in."""
+    """Return the database's time, by which all machines measure leases; or the time that was frozen."""
     if clock.frozen_moment() is None and connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
@@ -102,12 +102,12 @@ def database_now() -> datetime:
 
 Row = TypeVar("Row", bound=DueModel)
 Turns: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, datetime]]]"
-"""How much each of these workspaces had lately, and since when it waits: those with the least, and the longest, come first."""
+"""Returns what each workspace had lately and since when it waits; the least, then the longest, is first."""
 
 
 @dataclass(frozen=True)
 class ClaimedRow:
-    """A row that a message may be sent for, and the token that the message must name."""
+    """A claimed row, for which a message is sent that has to name the token."""
 
     pk: UUID
     token: int
@@ -125,12 +125,12 @@ def claim(
     where: Mapping[str, str] | None = None,
     turns: Turns | None = None,
 ) -> list[ClaimedRow]:
-    """At most `limit` rows whose time has come, at most `per_workspace` of one workspace; none is due again for `lease`.
+    """Claim up to `limit` due rows, up to `per_workspace` of one workspace; none is due again for `lease`.
 
-    `busy` counts what is queued and running of each workspace. The one with the least comes first, in a random order
-    where several have as much, so that many busy ones can't starve a quiet one. `where` names columns and their values,
-    for rows that are of several jobs. Nothing is claimed twice, however many claim at once. No try is counted yet: that
-    is for `begin()`.
+    `busy` counts what is queued and running of each workspace. The one with the least comes first, in random
+    order among equals, so that many busy ones can't starve a quiet one. `where` has columns and their values,
+    for a table whose rows are of several jobs. No row is claimed twice, however many processes claim at once.
+    The try isn't counted here, but by `begin()`.
     """
     now = now or database_now()
     table = model._meta.db_table
@@ -138,7 +138,7 @@ def claim(
         return []
     waiting = holders_of_due_rows(table, "workspace_id", now, where)
     had = turns([as_uuid(raw) for raw in waiting]) if turns is not None and len(waiting) > 1 else {}
-    shares = _shares(waiting, limit, per_workspace, busy or {}, had)
+    shares = _deal_shares(waiting, limit, per_workspace, busy or {}, had)
     if not shares:
         return []
     sql, parameters = _take_statement(
@@ -150,18 +150,18 @@ def claim(
             (due_at, ClaimedRow(as_uuid(pk), token, as_uuid(holder)))
             for due_at, pk, token, holder in cursor.fetchall()
         ]
-    # A promise is a moment, or text on SQLite; a row without one comes first.
+    # `due_at` is a datetime, or text on SQLite; rows without one come first.
     taken.sort(key=lambda row: (row[0] is not None, row[0], row[1].pk))
     return [row for _, row in taken]
 
 
-def _narrowed(where: Mapping[str, str] | None) -> str:
-    """As SQL, and not as parameters: the planner has to see which index holds them. Both are names of our own code."""
+def _conditions_sql(where: Mapping[str, str] | None) -> str:
+    """Return conditions as SQL without parameters, for the planner to see the index. All is our own code."""
     return "".join(f" AND {column} = '{value}'" for column, value in (where or {}).items())
 
 
 @cache
-def _rows_of(model: type[Row]) -> Prepared[Row]:
+def _prepared_rows(model: type[Row]) -> Prepared[Row]:
     return Prepared(lambda pk: model.everywhere.select_related(*model.begins_with).filter(pk=pk))
 
 
@@ -174,42 +174,42 @@ def begin(
     now: datetime | None = None,
     read: Prepared[Row] | None = None,
 ) -> Row | None:
-    """The row claimed under `token`, as `read` asks for it by its `pk`, ours for one `lease`; None: it was overtaken."""
+    """Begin the row claimed under `token` for one `lease` and return it, by `read`; `None` if overtaken."""
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s, attempts = attempts + 1
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with keyed_cursor(connection) as cursor:
-        cursor.execute(sql, [_moment((now or database_now()) + lease), _id(pk), token])
+        cursor.execute(sql, [_adapt_datetime((now or database_now()) + lease), _adapt_id(pk), token])
         if not cursor.rowcount:
             return None
-    found = (read or _rows_of(model)).ask(pk=pk)
-    row: Row | None = found[0] if found else None
-    # Overtaken between the two statements: whoever did it has seen to the row.
+    rows = (read or _prepared_rows(model)).ask(pk=pk)
+    row: Row | None = rows[0] if rows else None
+    # If it was overtaken between the two statements, whoever did that takes care of the row.
     return row if row is not None and row.lease_token == token else None
 
 
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
-    """Claimed and begun at once: the earliest due rows whose `column` is `holder`."""
+    """Claim and begin the earliest due rows whose `column` is `holder`, and return them."""
     now = database_now()
     sql, parameters = _take_statement(
-        model._meta.db_table, column, {_id(holder): limit}, now, now + lease, begins=True
+        model._meta.db_table, column, {_adapt_id(holder): limit}, now, now + lease, begins=True
     )
-    # Without a second question for what was written.
+    # RETURNING saves a second query for the rows.
     return sorted(
         model.everywhere.raw(f"{sql} RETURNING *", parameters), key=lambda row: (row.due_at or now, row.pk)
     )
 
 
 def give_back(model: type[DueModel], pk: UUID, token: int) -> None:
-    """A claimed row whose message couldn't be sent is due again at once."""
+    """Make a claimed row due again at once, because its message couldn't be sent."""
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_moment(database_now()), _id(pk), token])
+        cursor.execute(sql, [_adapt_datetime(database_now()), _adapt_id(pk), token])
 
 
 def lock_holder(table: str, holder: UUID) -> None:
-    """Until the transaction ends, nobody else who asks for it takes rows of this holder."""
-    # On SQLite BEGIN IMMEDIATE has the only write lock already.
+    """Lock the holder until the transaction ends, against others who call this before they take its rows."""
+    # On SQLite, BEGIN IMMEDIATE holds the only write lock already.
     if connection.vendor != "postgresql":
         return
     key = int.from_bytes(hashlib.blake2b(f"{table}:{holder}".encode(), digest_size=8).digest(), signed=True)
@@ -220,19 +220,19 @@ def lock_holder(table: str, holder: UUID) -> None:
 def count_due(
     table: str, column: str, holders: Collection[Any], now: datetime, *, most: int
 ) -> Counter[UUID]:
-    """How many rows of each holder are due, counted up to `most`."""
+    """Return how many rows of each holder are due, counted up to `most`."""
     # BETWEEN and the order, so that the planner takes the index of both columns.
     due = f"""SELECT 1 FROM {table} WHERE {column} BETWEEN asked.holder AND asked.holder AND wake_at <= %s
               ORDER BY {column}, wake_at LIMIT {most:d}"""  # noqa: S608
-    given: Any = list(holders)
+    ids: Any = list(holders)
     if connection.vendor == "postgresql":
         asked = "unnest(%s::uuid[]) AS asked(holder)"
     else:
-        asked, given = "(SELECT value AS holder FROM json_each(%s)) AS asked", json.dumps(given)
+        asked, ids = "(SELECT value AS holder FROM json_each(%s)) AS asked", json.dumps(ids)
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT asked.holder, (SELECT count(*) FROM ({due}) AS due) FROM {asked}",  # noqa: S608
-            [_moment(now), given],
+            [_adapt_datetime(now), ids],
         )
         return Counter({as_uuid(holder): count for holder, count in cursor.fetchall()})
 
@@ -240,36 +240,37 @@ def count_due(
 def names_with_work(
     tables: Mapping[str, tuple[str, Mapping[str, str]]], waits: Mapping[str, str]
 ) -> set[str]:
-    """Of `tables`, each with what narrows its rows, the names of those with a row whose time has come, and of `waits`
-    those whose statement finds a row.
+    """Return the names of `tables` with a due row, and the names of `waits` whose statement finds a row.
+
+    Each table comes with the column values that narrow its rows.
     """
     # In a subquery of its own each probe keeps its order, and so its index.
-    rows = [f"SELECT '{name}' FROM (SELECT 1 FROM {table} WHERE wake_at <= %s{_narrowed(where)} ORDER BY wake_at LIMIT 1) one"  # noqa: S608
+    rows = [f"SELECT '{name}' FROM (SELECT 1 FROM {table} WHERE wake_at <= %s{_conditions_sql(where)} ORDER BY wake_at LIMIT 1) one"  # noqa: S608
             for name, (table, where) in tables.items()]  # fmt: skip
     others = [f"SELECT '{name}' FROM ({statement} LIMIT 1) one" for name, statement in waits.items()]  # noqa: S608
     if not rows and not others:
         return set()
     with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(rows + others), [_moment(database_now())] * len(rows))
+        cursor.execute(" UNION ALL ".join(rows + others), [_adapt_datetime(database_now())] * len(rows))
         return {name for (name,) in cursor.fetchall()}
 
 
 def holders_of_due_rows(
     table: str, column: str, now: datetime, where: Mapping[str, str] | None = None
 ) -> list[Any]:
-    """Skips from workspace to workspace (or group to group) along the index, however many rows each has waiting."""
-    only = _narrowed(where)
+    """Return holders with due rows, skipping along the index however many rows each has waiting."""
+    narrowing = _conditions_sql(where)
     if connection.vendor == "postgresql":
-        # Ordered by both columns, which only the claim's own index can give: by the first alone the planner takes
-        # the foreign key's index, and with it reads every row that was done long ago.
+        # Ordered by both columns, which only the claim's own index can give: by the first alone the planner
+        # takes the foreign key's index, and with it reads every row that was done long ago.
         sql = f"""
             WITH RECURSIVE waiting(holder, wake_at) AS (
-                (SELECT {column}, wake_at FROM {table} WHERE wake_at IS NOT NULL{only}
+                (SELECT {column}, wake_at FROM {table} WHERE wake_at IS NOT NULL{narrowing}
                  ORDER BY {column}, wake_at LIMIT 1)
                 UNION ALL
                 SELECT following.* FROM waiting CROSS JOIN LATERAL (
                     SELECT t.{column}, t.wake_at FROM {table} t
-                    WHERE t.wake_at IS NOT NULL{only} AND t.{column} > waiting.holder
+                    WHERE t.wake_at IS NOT NULL{narrowing} AND t.{column} > waiting.holder
                     ORDER BY t.{column}, t.wake_at LIMIT 1
                 ) AS following
             )
@@ -278,39 +279,39 @@ def holders_of_due_rows(
     else:
         sql = f"""
             WITH RECURSIVE waiting(holder) AS (
-                SELECT * FROM (SELECT {column} FROM {table} WHERE wake_at IS NOT NULL{only}
+                SELECT * FROM (SELECT {column} FROM {table} WHERE wake_at IS NOT NULL{narrowing}
                                ORDER BY {column} LIMIT 1) AS first
                 UNION ALL
                 SELECT (SELECT t.{column} FROM {table} t
-                        WHERE t.wake_at IS NOT NULL{only} AND t.{column} > waiting.holder
+                        WHERE t.wake_at IS NOT NULL{narrowing} AND t.{column} > waiting.holder
                         ORDER BY t.{column} LIMIT 1)
                 FROM waiting WHERE waiting.holder IS NOT NULL
             )
             SELECT holder FROM waiting
             WHERE holder IS NOT NULL
-              AND EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = waiting.holder AND t.wake_at <= %s{only})
+              AND EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = waiting.holder AND t.wake_at <= %s{narrowing})
         """  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_moment(now)])
+        cursor.execute(sql, [_adapt_datetime(now)])
         return [row[0] for row in cursor.fetchall()]
 
 
-def _shares(
+def _deal_shares(
     workspaces: list[Any],
     limit: int,
     per_workspace: int,
     busy: Mapping[UUID, int],
     had: Mapping[UUID, tuple[int, datetime]],
 ) -> dict[Any, int]:
-    """How many rows to take of each workspace: one after another of the one that has the fewest at that point."""
+    """Return how many rows to take of each workspace, dealt one by one to the one with the fewest so far."""
     shares: Counter[Any] = Counter()
     waiting = []
     for workspace in workspaces:
         in_hand = busy.get(as_uuid(workspace), 0)
-        lately, since = had.get(as_uuid(workspace), (0, None))
+        recent, since = had.get(as_uuid(workspace), (0, None))
         first = since.timestamp() if since is not None else 0.0
-        # Among those that have as much and waited as long, in a random order.
-        waiting.append((lately + in_hand, first, random.random(), in_hand, workspace))  # noqa: S311
+        # Workspaces that have as much and have waited as long come in random order.
+        waiting.append((recent + in_hand, first, random.random(), in_hand, workspace))  # noqa: S311
     heapq.heapify(waiting)
     while limit > 0 and waiting:
         has, first, place, in_hand, workspace = heapq.heappop(waiting)
@@ -325,20 +326,20 @@ def _shares(
 def deal_places(
     free: Mapping[UUID, tuple[UUID, int]], *, limit: int, per_workspace: int, busy: Mapping[UUID, int]
 ) -> list[UUID]:
-    """Which holders are served, one place each: one for each workspace in turn, of any of its holders with a free one.
+    """Return the holders that get a place, one entry a place; workspaces take turns, holders at random.
 
-    `free` says whose each holder is, and how many free places it has.
+    `free` has the workspace of each holder, and how many free places the holder has.
     """
     tickets: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for holder, (workspace_id, count) in free.items():
         tickets[workspace_id] += [holder] * count
-    dealt = []
+    dealt_places = []
     for workspace_id, places in tickets.items():
         random.shuffle(places)
-        dealt.append(places[: max(0, per_workspace - busy.get(workspace_id, 0))])
-    random.shuffle(dealt)
-    rounds = max((len(places) for places in dealt), default=0)
-    return [places[turn] for turn in range(rounds) for places in dealt if turn < len(places)][:limit]
+        dealt_places.append(places[: max(0, per_workspace - busy.get(workspace_id, 0))])
+    random.shuffle(dealt_places)
+    rounds = max((len(places) for places in dealt_places), default=0)
+    return [places[turn] for turn in range(rounds) for places in dealt_places if turn < len(places)][:limit]
 
 
 def _take_statement(
@@ -351,49 +352,49 @@ def _take_statement(
     begins: bool,
     where: Mapping[str, str] | None = None,
 ) -> tuple[str, list[Any]]:
-    """The statement by which so many of the earliest rows of each holder become ours, up to what it returns of them."""
-    parameters: list[Any] = [_moment(until)]
-    only = _narrowed(where)
+    """Return statement and parameters that claim the earliest rows of each holder; RETURNING is left out."""
+    parameters: list[Any] = [_adapt_datetime(until)]
+    narrowing = _conditions_sql(where)
     if connection.vendor == "postgresql":
         # BETWEEN, because with "=" the planner may walk all that is due in order of time, and filter.
         picked = f"""SELECT picked.id FROM unnest(%s::uuid[], %s::int[]) AS share(holder, rows)
             CROSS JOIN LATERAL (
                 SELECT t.id FROM {table} t
-                WHERE t.{column} BETWEEN share.holder AND share.holder AND t.wake_at <= %s{only}
+                WHERE t.{column} BETWEEN share.holder AND share.holder AND t.wake_at <= %s{narrowing}
                 ORDER BY t.{column}, t.wake_at LIMIT share.rows FOR UPDATE SKIP LOCKED
             ) AS picked"""  # noqa: S608
         # As an array, because for a subquery the planner expects thousands of ids and reads the whole table.
         picked = f"= ANY(ARRAY({picked}))"
         parameters += [list(shares), list(shares.values()), now]
     else:
-        one = f"""SELECT id FROM (SELECT id FROM {table} WHERE {column} = %s AND wake_at <= %s{only}
+        one = f"""SELECT id FROM (SELECT id FROM {table} WHERE {column} = %s AND wake_at <= %s{narrowing}
                   ORDER BY wake_at LIMIT %s)"""  # noqa: S608
         picked = f"IN ({' UNION ALL '.join([one] * len(shares))})"
         for holder, count in shares.items():
-            parameters += [holder, _moment(now), count]
-    counted = ", attempts = attempts + 1" if begins else ""
+            parameters += [holder, _adapt_datetime(now), count]
+    count_try = ", attempts = attempts + 1" if begins else ""
     # One statement: on SQLite it has the only write lock; PostgreSQL skips rows that another claim holds.
-    sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1{counted}
+    sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1{count_try}
               WHERE id {picked} {MAY_BE_LOST}"""  # noqa: S608
     return sql, parameters
 
 
-def _moment(moment: datetime) -> Any:
+def _adapt_datetime(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
 
 
-def _id(value: UUID) -> Any:
+def _adapt_id(value: UUID) -> Any:
     return value if connection.vendor == "postgresql" else value.hex
 
 
 def as_uuid(value: Any) -> UUID:
-    """SQLite gives text."""
+    """Return the id as a UUID; SQLite returns text."""
     return value if isinstance(value, UUID) else UUID(value)
 
 
 def release_connections() -> None:
-    """Give this thread's connections back: at its end, and before a wait for another machine."""
-    for each in connections.all(initialized_only=True):
-        # Django's own close_old_connections() would break off the transaction that a test runs in.
-        if not each.in_atomic_block:
-            each.close_if_unusable_or_obsolete()
+    """Give this thread's connections back, at its end or before it waits for another machine."""
+    for database in connections.all(initialized_only=True):
+        # Django's close_old_connections() would also break off the transaction that a test runs in.
+        if not database.in_atomic_block:
+            database.close_if_unusable_or_obsolete()

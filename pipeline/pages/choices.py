@@ -1,4 +1,7 @@
-"""What the forms of several pages choose from: engine outputs with their prices, outlets, personas."""
+"""Choices for the forms of several pages: engine outputs with their prices, outlets, personas and sources.
+
+The functions return pairs of value and label, as Django's choice fields take them.
+"""
 
 from __future__ import annotations
 
@@ -22,46 +25,61 @@ Choices = list[tuple[str, str]]
 
 
 def engines(*, made_from: str = "") -> Choices:
-    """By the name of the engine output, with its bucket and price; those alone that can be made from `made_from`.
+    """Return the engine outputs by name; each label has the bucket and the price in credits.
 
-    What only a series makes is no choice for a single item, and what can't be run here is none at all.
+    With `made_from`, only those that can be made from it. Engines that only a series can use are left
+    out, because no single item can choose them, and so are those that can't run on this instance.
     """
-    known = [one for one in availability.engines() if one.made_from != ("series",)]
-    return [(one.name, _engine(one)) for one in known if not made_from or made_from in one.made_from]
+    available = [engine for engine in availability.engines() if engine.made_from != ("series",)]
+    return [
+        (engine.name, _engine_label(engine))
+        for engine in available
+        if not made_from or made_from in engine.made_from
+    ]
 
 
 def outlets(workspace: Workspace) -> Choices:
+    """Return the workspace's outlets by public id.
+
+    The label has the platform, or "Test channel" for a simulated outlet.
+    """
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
-    return [(encode("out", one.pk), _outlet(one)) for one in rows]
+    return [(encode("out", outlet.pk), _outlet_label(outlet)) for outlet in rows]
 
 
 def personas(workspace: Workspace) -> Choices:
+    """Return the workspace's personas by public id, the oldest first."""
     rows = Persona.objects.of(workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
     return [(encode("per", key), name) for key, name in rows]
 
 
 def credits_label(count: int) -> str:
+    """Return the count with its unit, such as "1 credit" or "3 credits"."""
     return ngettext("%d credit", "%d credits", count) % count
 
 
-def _engine(engine: Engine) -> str:
-    about = f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}"
-    line = labels.FORMATS.get(engine.kind)
-    return _two_lines(engine.name, f"{line} · {about}" if line else about)
+def _engine_label(engine: Engine) -> str:
+    details = f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}"
+    format_label = labels.FORMATS.get(engine.kind)
+    return _two_lines(engine.name, f"{format_label} · {details}" if format_label else details)
 
 
-def _outlet(outlet: Outlet) -> str:
+def _outlet_label(outlet: Outlet) -> str:
     platform = plugins.get("platforms", outlet.platform, Platform)
-    about = _("Test channel") if outlet.is_simulated else str(platform.label)
-    return _two_lines(outlet.name, about)
+    platform_label = _("Test channel") if outlet.is_simulated else str(platform.label)
+    return _two_lines(outlet.name, platform_label)
 
 
-def _two_lines(name: str, about: str) -> str:
-    return format_html('<span>{}<br><span class="soft small">{}</span></span>', name, about)
+def _two_lines(name: str, details: str) -> str:
+    """Return the name as HTML, with the details small below it."""
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', name, details)
 
 
 def sources(workspace: Workspace, most: int) -> list[tuple[str, str]]:
-    """Its sources by name, that of what is pushed and given at Create among them."""
+    """Return at most `most` of the workspace's sources by public id, sorted by name.
+
+    The source of what is pushed or pasted at Create is among them.
+    """
     rows = Source.objects.of(workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     return [
         (encode("src", key), labels.source_name_of(name, is_push=is_push))

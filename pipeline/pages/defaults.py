@@ -1,4 +1,4 @@
-"""The page that edits a workspace's defaults: persona, formats, outlets, and what becomes of late posts."""
+"""View that edits a workspace's defaults: persona, formats, outlets, and what happens to late posts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 class DefaultsForm(forms.Form):
+    """The defaults of new content, and how late a post may be published."""
+
     persona = forms.ChoiceField(
         label=gettext_lazy("Persona"),
         help_text=gettext_lazy("Default persona"),
@@ -66,30 +68,37 @@ class DefaultsForm(forms.Form):
 
 @page("edit")
 def defaults(request: HttpRequest, place: Place) -> HttpResponse:
-    now = stage.read(place.workspace)
+    """Show the form, and save it on POST. Items that exist already keep what they were made with."""
+    current = stage.read(place.workspace)
     initial = {
-        "persona": now.persona,
-        "engines": list(now.engines),
-        "outlets": list(now.outlets),
-        "late_policy": now.late_policy,
-        "max_lateness_minutes": now.max_lateness_minutes,
+        "persona": current.persona,
+        "engines": list(current.engines),
+        "outlets": list(current.outlets),
+        "late_policy": current.late_policy,
+        "max_lateness_minutes": current.max_lateness_minutes,
     }
     form = form_recovery.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
-        wanted = stage.Defaults(
+        new_defaults = stage.Defaults(
             persona=form.cleaned_data["persona"],
-            engines=_in_order(now.engines, form.cleaned_data["engines"]),
-            outlets=_in_order(now.outlets, form.cleaned_data["outlets"]),
+            engines=_keep_order(current.engines, form.cleaned_data["engines"]),
+            outlets=_keep_order(current.outlets, form.cleaned_data["outlets"]),
             late_policy=form.cleaned_data["late_policy"] or LatePolicy.PUBLISH,
             max_lateness_minutes=form.cleaned_data["max_lateness_minutes"],
         )
         with report_errors(request, form):
-            stage.change(place.workspace, wanted, actor=place.user.email)
+            stage.change(place.workspace, new_defaults, actor=place.user.email)
             messages.success(request, _("Saved. Applies to new content."))
             return redirect(place.address("defaults"))
     return render(request, "pages/defaults.html", {"form": form})
 
 
-def _in_order(before: tuple[str, ...], chosen: list[str]) -> tuple[str, ...]:
-    """Those that stay keep their places, new ones come behind: boxes can't say an order."""
-    return (*(one for one in before if one in chosen), *(one for one in chosen if one not in before))
+def _keep_order(before: tuple[str, ...], chosen: list[str]) -> tuple[str, ...]:
+    """Return `chosen`: values that were there before keep their order, new ones follow.
+
+    Checkboxes can't express an order, so the stored one is kept.
+    """
+    return (
+        *(value for value in before if value in chosen),
+        *(value for value in chosen if value not in before),
+    )

@@ -1,4 +1,7 @@
-"""The first page of a workspace: what entered, what waits, what is due, what failed; for a newcomer what to do first."""
+"""View of a workspace's first page: new content, what waits for review, what is due and what failed.
+
+A newcomer is also shown what to do first.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,20 @@ SPANS: Final[Mapping[str, tuple[Any, timedelta]]] = {
     "day": (_("Last day"), timedelta(days=1)),
     "week": (_("Last week"), timedelta(days=7)),
 }
+"""Label and length of each span, by its value of the query parameter `since`."""
 
 
 @page("look", methods=("GET",))
 def home(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show the dashboard of the last day or week; an unknown `since` means the day."""
     chosen = request.GET.get("since", "day")
     if chosen not in SPANS:
         chosen = "day"
     now = utc_now()
-    seen = overview(place.workspace, since=now - SPANS[chosen][1], now=now)
+    dashboard = overview(place.workspace, since=now - SPANS[chosen][1], now=now)
     context = {
-        "seen": seen,
-        "spans": {name: label for name, (label, _span) in SPANS.items()},
+        "seen": dashboard,
+        "spans": {name: label for name, (label, _length) in SPANS.items()},
         "chosen": chosen,
     }
     return render(request, "pages/home.html", context)

@@ -1,4 +1,4 @@
-"""Posts that a person publishes by hand: the list of those that are due, and each one's package, to copy and settle."""
+"""Views for posts that are published by hand: the list of due posts, and each one's package."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 class SettleForm(forms.Form):
+    """The address of the post, which the person may leave out."""
+
     url = forms.URLField(
         label=gettext_lazy("Post URL"),
         required=False,
@@ -41,65 +43,81 @@ class SettleForm(forms.Form):
 
 @page("look", methods=("GET",))
 def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
-    """Those that are due, the first due first."""
-    due = Publication.objects.of(place.workspace).live().unsent().by_hand()
-    rows = due.select_related("item", "outlet").order_by("due_at", "id")
-    found = list(rows.defer("item__content", "item__body", "outlet__credentials")[: limits.PAGE_ROWS + 1])
-    context = {"rows": found[: limits.PAGE_ROWS], "is_cut": len(found) > limits.PAGE_ROWS}
+    """List the posts that are due, the earliest first."""
+    due_publications = Publication.objects.of(place.workspace).live().unsent().by_hand()
+    rows = due_publications.select_related("item", "outlet").order_by("due_at", "id")
+    publications = list(
+        rows.defer("item__content", "item__body", "outlet__credentials")[: limits.PAGE_ROWS + 1]
+    )
+    context = {"rows": publications[: limits.PAGE_ROWS], "is_cut": len(publications) > limits.PAGE_ROWS}
     return render(request, "pages/manual_posts.html", context)
 
 
 @page("edit")
 def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    row = _find(place, pub)
+    """Show what has to be copied and posted, and record on POST whether it was posted.
+
+    `outcome=not_posted` marks the publication as not sent; every other value marks it as published.
+    """
+    publication = _find_publication(place, pub)
     form = form_recovery.form_for(request, SettleForm)
     if request.method == "POST" and form.is_valid():
         is_posted = request.POST.get("outcome") != "not_posted"
         with report_errors(request):
             publish.settle_publication(
-                row,
+                publication,
                 was_sent=is_posted,
                 url=form.cleaned_data["url"] if is_posted else "",
                 by=place.user.email,
                 now=utc_now(),
             )
-            said = _("Marked as published.") if is_posted else _("Marked as not posted.")
-            messages.success(request, said)
+            message = _("Marked as published.") if is_posted else _("Marked as not posted.")
+            messages.success(request, message)
         return redirect(place.address("package", pub=pub))
-    context = {**_shown(row), "row": row, "form": form, "is_open": publish.is_handed_over(row)}
+    context = {
+        **_package_context(publication),
+        "row": publication,
+        "form": form,
+        "is_open": publish.is_handed_over(publication),
+    }
     return render(request, "pages/manual_publish.html", context)
 
 
-def _find(place: Place, pub: UUID) -> Publication:
+def _find_publication(place: Place, pub: UUID) -> Publication:
+    """Return the publication.
+
+    Raises `Http404` unless its platform is published by hand and its item exists.
+    """
     rows = Publication.objects.of(place.workspace).filter(test=False).select_related("item", "outlet")
-    found: Publication | None = rows.filter(pk=pub, item__deleted_at=None).first()
-    if found is None or not platform_of(found.platform).is_by_hand:
+    publication: Publication | None = rows.filter(pk=pub, item__deleted_at=None).first()
+    if publication is None or not platform_of(publication.platform).is_by_hand:
         raise Http404
-    return found
+    return publication
 
 
-def _shown(row: Publication) -> dict[str, Any]:
-    post = publish.package_of(row)
-    payload, config = post.payload, row.outlet.config
+def _package_context(publication: Publication) -> dict[str, Any]:
+    """Return the template's context: the post's fields, files, destination and instructions."""
+    post = publish.package_of(publication)
+    payload, config = post.payload, publication.outlet.config
     return {
         "payload": payload,
-        "fields": _fields(payload),
+        "fields": _copyable_fields(payload),
         "parts": list(enumerate(post.parts, start=1)) if len(post.parts) > 1 else [],
-        "files": publish.package_files(row),
-        "destination": config.get("place") or row.outlet.name,
+        "files": publish.package_files(publication),
+        "destination": config.get("place") or publication.outlet.name,
         "address": config.get("address", ""),
         "steps": [line.strip() for line in config.get("instructions", "").splitlines() if line.strip()],
     }
 
 
-def _fields(payload: Payload) -> list[tuple[str, str, str]]:
-    """What can be copied: an id, its label, its words."""
+def _copyable_fields(payload: Payload) -> list[tuple[str, str, str]]:
+    """Return id, label and text of each field that can be copied; empty fields are left out."""
     fields = [("title", _("Title"), payload.title.strip())]
     if payload.body_format == "text":
         fields.append(("body", _("Text"), payload.body))
     else:
-        kind = "HTML" if payload.body_format == "html" else "Markdown"
-        fields.append(("body", kind, payload.body))
+        format_name = "HTML" if payload.body_format == "html" else "Markdown"
+        fields.append(("body", format_name, payload.body))
         fields.append(("plain", _("Plain text"), plain_text(payload.body, payload.body_format)))
     fields.append(("link", _("Link to the source"), payload.link))
-    return [one for one in fields if one[2].strip()]
+    return [field for field in fields if field[2].strip()]

@@ -1,4 +1,7 @@
-"""The files of generated items, and uploads, at addresses that can't be guessed and can be revoked."""
+"""View that serves the files of generated items, and uploads.
+
+Their addresses can't be guessed and can be revoked.
+"""
 
 from __future__ import annotations
 
@@ -21,91 +24,100 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 MAX_AGE_SECONDS: Final = 31_536_000
-"""The bytes behind an address never change; `revoked_at` is for those who ask anew."""
-_PIECE: Final = 256 * 1024
-"""Bytes of a file that are in memory at a time."""
+"""A year: the bytes behind an address never change. `revoked_at` takes effect for new requests only."""
+_CHUNK_BYTES: Final = 256 * 1024
+"""Bytes of a file that are read into memory at a time."""
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
-    """The file or the range of it that is asked for; 404 for an address that was never given out, or was revoked."""
+    """Return the file, or the range of it that is requested (206).
+
+    304 where the client has it, 405 for methods other than GET and HEAD, 416 for a range outside of the file.
+    Raises `NotFound` for an address that was never given out or was revoked, and where the file is missing.
+    """
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
-    # A workspace that was deleted is gone at once, however long its erasing takes.
-    there = Asset.everywhere.filter(secret=secret, name=name, revoked_at=None, workspace__deleted_at=None)
-    asset = there.first() or _upload(secret, name)
+    # A deleted workspace's files are gone at once, however long it takes to purge them.
+    assets = Asset.everywhere.filter(secret=secret, name=name, revoked_at=None, workspace__deleted_at=None)
+    asset = assets.first() or _find_upload(secret, name)
     if asset is None:
         raise NotFound
     path = files.path_of(asset.path)
     if not path.is_file():
         raise NotFound
-    tag = f'"{asset.sha256}"'
+    etag = f'"{asset.sha256}"'
     headers = {
-        "ETag": tag,
+        "ETag": etag,
         "Accept-Ranges": "bytes",
         "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}, immutable",
         "Content-Disposition": "inline",
         "X-Content-Type-Options": "nosniff",
     }
-    if _etag_matches(request.META.get("HTTP_IF_NONE_MATCH"), tag):
+    if _etag_matches(request.META.get("HTTP_IF_NONE_MATCH"), etag):
         return HttpResponse(status=304, headers=headers)
-    asked = _requested_range(request, tag)
-    start, end = _span(asked, asset.bytes) if asked else (0, asset.bytes)
+    requested_range = _requested_range(request, etag)
+    start, end = _byte_span(requested_range, asset.bytes) if requested_range else (0, asset.bytes)
     if start >= end:
         return _range_not_satisfiable(asset.bytes)
-    if asked:
+    if requested_range:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{asset.bytes}"
     headers["Content-Length"] = str(end - start)
     if request.method == "HEAD":
         return HttpResponse(content_type=asset.mime_type, headers=headers)
     response_options: dict[str, Any] = {
-        "status": 206 if asked else 200,
+        "status": 206 if requested_range else 200,
         "content_type": asset.mime_type,
         "headers": headers,
     }
-    span = FileRange(path, start, end)
-    if end - start > _PIECE:
-        return FileRangeResponse(span, **response_options)
-    with closing(span):
-        return HttpResponse(b"".join(span), **response_options)
+    file_range = FileRange(path, start, end)
+    if end - start > _CHUNK_BYTES:
+        return FileRangeResponse(file_range, **response_options)
+    with closing(file_range):
+        return HttpResponse(b"".join(file_range), **response_options)
 
 
-def _upload(secret: str, name: str) -> Upload | None:
-    """A picture, sound or video that somebody handed over. Never text: HTML from anybody would be a page of ours."""
-    there = Upload.everywhere.filter(secret=secret, kind=name, workspace__deleted_at=None)
-    found: Upload | None = there.exclude(kind="text").first()
-    return found
+def _find_upload(secret: str, name: str) -> Upload | None:
+    """Return the uploaded image, video or audio file, or `None`.
+
+    Text is never served: HTML that anybody uploaded would be a page on our own origin.
+    """
+    uploads = Upload.everywhere.filter(secret=secret, kind=name, workspace__deleted_at=None)
+    upload: Upload | None = uploads.exclude(kind="text").first()
+    return upload
 
 
-def _etag_matches(header: str | None, tag: str) -> bool:
+def _etag_matches(header: str | None, etag: str) -> bool:
+    """Return whether an `If-None-Match` header names the tag, weak or strong, or is `*`."""
     return header is not None and bool(
-        {"*", tag} & {one.strip().removeprefix("W/") for one in header.split(",")}
+        {"*", etag} & {value.strip().removeprefix("W/") for value in header.split(",")}
     )
 
 
-def _requested_range(request: HttpRequest, tag: str) -> tuple[str, str] | None:
-    """The one range that is asked for, as it was written.
+def _requested_range(request: HttpRequest, etag: str) -> tuple[str, str] | None:
+    """Return first and last byte as the `Range` header has them; either may be empty, but not both.
 
-    Several at once, and what isn't a range, are answered with the whole (RFC 9110, 14.2); so is a range of an older
-    file.
+    `None` means the whole file: for several ranges, for what isn't a range (RFC 9110,
+    14.2), for a HEAD request, and where `If-Range` names an older version of the file.
     """
-    written = _RANGE.fullmatch(request.META.get("HTTP_RANGE", "").strip())
-    if written is None or request.method == "HEAD" or request.META.get("HTTP_IF_RANGE", tag) != tag:
+    match = _RANGE.fullmatch(request.META.get("HTTP_RANGE", "").strip())
+    if match is None or request.method == "HEAD" or request.META.get("HTTP_IF_RANGE", etag) != etag:
         return None
-    first, last = written.groups()
+    first, last = match.groups()
     is_backwards = first and last and int(last) < int(first)
     return None if is_backwards or not (first or last) else (first, last)
 
 
-def _span(asked: tuple[str, str], size: int) -> tuple[int, int]:
-    """Where to begin and before which byte to end; empty for a range that lies outside."""
-    first, last = asked
+def _byte_span(requested_range: tuple[str, str], size: int) -> tuple[int, int]:
+    """Return the first byte and the one after the last; an empty span for a range outside of the file."""
+    first, last = requested_range
     if not first:
         return max(size - int(last), 0) if int(last) else size, size
     return int(first), min(int(last) + 1, size) if last else size
 
 
 def _range_not_satisfiable(size: int) -> HttpResponse:
+    """Return a 416 that states the file's size in bytes."""
     message = f"The file has {size} bytes; the range lies outside."
     response = error_response(
         "invalid_request",
@@ -117,28 +129,32 @@ def _range_not_satisfiable(size: int) -> HttpResponse:
 
 
 class FileRange:
-    """A part of a file, piece by piece; the answer closes it, sent to its end or not."""
+    """Iterates over a part of a file in chunks; raises `NotFound` where the file is gone.
+
+    The response closes it, whether it was sent to the end or not.
+    """
 
     def __init__(self, path: Path, start: int, end: int) -> None:
         try:
             self.file = path.open("rb")
         except FileNotFoundError as error:
-            # It was forgotten at this moment.
+            # It was deleted since the view looked for it.
             raise NotFound from error
         self.file.seek(start)
-        self._left = end - start
+        self._bytes_left = end - start
 
     def __iter__(self) -> Iterator[bytes]:
-        while piece := self.read(_PIECE):
-            yield piece
+        while chunk := self.read(_CHUNK_BYTES):
+            yield chunk
 
     def read(self, size: int) -> bytes:
-        piece = self.file.read(min(size, self._left))
-        self._left -= len(piece)
-        return piece
+        """Return the next `size` bytes at most; empty at the end of the part."""
+        chunk = self.file.read(min(size, self._bytes_left))
+        self._bytes_left -= len(chunk)
+        return chunk
 
     def fileno(self) -> int:
-        """Of the file, which stands at the part's beginning."""
+        """Return the file's descriptor, which is positioned at the start of the part."""
         return self.file.fileno()
 
     def close(self) -> None:
@@ -146,11 +162,15 @@ class FileRange:
 
 
 class FileRangeResponse(StreamingHttpResponse):
-    """The server sends the file's bytes by itself, so that a slow client costs neither a thread nor a copy."""
+    """Lets the server send the file's bytes by itself, through WSGI's file wrapper.
 
-    block_size = _PIECE
+    So a slow client costs neither a thread nor a copy.
+    """
+
+    block_size = _CHUNK_BYTES
 
     def __init__(self, span: FileRange, **response_options: Any) -> None:
         super().__init__(span, **response_options)
-        # Django gives it the answer's own `close()`; the file's must stay, or nothing would close it.
+        # Django replaces this object's `close()` by the response's. So it mustn't be the open file itself,
+        # which nothing would close then.
         self.file_to_stream = span

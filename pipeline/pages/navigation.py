@@ -1,4 +1,7 @@
-"""Where the pages of a workspace stand: seven sections and the settings, with their tabs, of every app by the URL's name."""
+"""The navigation of a workspace's pages: sections and the settings, with the tabs of each.
+
+It covers the pages of every app; a page belongs to the tab that has the first word of its URL name.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tab:
-    """A page with those below it; `heads` are the first words of their URL names."""
+    """A page and those below it; `heads` are the first words of the URL names of all of these."""
 
     page: str
     label: _StrPromise
@@ -30,13 +33,15 @@ class Tab:
     icon: str = ""
     about: _StrPromise | str = ""
     is_for: Callable[[Place], bool] | None = None
-    """None: for everybody who may open the workspace."""
+    """Whether a person sees the tab; `None` means everybody who may open the workspace."""
     count: Callable[[UUID], CappedCount] | None = None
-    """What waits there, by the workspace; None where nothing ever does, or the section says it."""
+    """Counts what waits there, by workspace id; `None` if nothing can wait, or the section shows it."""
 
 
 @dataclass(frozen=True)
 class Section:
+    """An entry of the main navigation; it opens its first tab."""
+
     label: _StrPromise
     icon: str
     tabs: tuple[Tab, ...]
@@ -44,6 +49,8 @@ class Section:
 
 @dataclass(frozen=True)
 class ShownTab:
+    """A tab as templates show it to one person; `is_here` says whether one of its pages is open."""
+
     label: str
     icon: str
     about: str
@@ -54,30 +61,33 @@ class ShownTab:
 
 @dataclass(frozen=True)
 class ShownSection:
+    """A section as templates show it to one person; `is_here` says whether one of its pages is open."""
+
     label: str
     icon: str
     address: str
     is_here: bool
     waiting: CappedCount | None
-    """What waits in it; None where nothing ever does."""
+    """How much waits in the section; `None` where nothing can wait."""
 
 
-def _edits(place: Place) -> bool:
+def _can_edit(place: Place) -> bool:
     return place.may_edit
 
 
-def _manages(place: Place) -> bool:
+def _can_manage(place: Place) -> bool:
     return place.may_manage
 
 
-def _alone(page: str, label: _StrPromise, icon: str, *heads: str) -> Section:
+def _single_page_section(page: str, label: _StrPromise, icon: str, *heads: str) -> Section:
+    """Return a section that has one tab, so that no tabs are shown."""
     return Section(label, icon, (Tab(page, label, frozenset(heads)),))
 
 
 INBOX: Final = "review"
 SETTINGS_PAGE: Final = "settings_page"
 SECTIONS: Final = (
-    _alone("home", gettext_lazy("Home"), "house", "home"),
+    _single_page_section("home", gettext_lazy("Home"), "house", "home"),
     Section(
         gettext_lazy("Inbox"),
         "inbox",
@@ -92,7 +102,9 @@ SECTIONS: Final = (
             ),
         ),
     ),
-    _alone("items_page", gettext_lazy("Content"), "newspaper", "items", "item", "made", "publication"),
+    _single_page_section(
+        "items_page", gettext_lazy("Content"), "newspaper", "items", "item", "made", "publication"
+    ),
     Section(
         gettext_lazy("Calendar"),
         "calendar",
@@ -110,8 +122,8 @@ SECTIONS: Final = (
             Tab("pipeline_page", gettext_lazy("Pipeline"), frozenset({"pipeline"})),
         ),
     ),
-    _alone("sources_page", gettext_lazy("Sources"), "rss", "sources", "source", "lane"),
-    _alone(
+    _single_page_section("sources_page", gettext_lazy("Sources"), "rss", "sources", "source", "lane"),
+    _single_page_section(
         "outlets_page",
         gettext_lazy("Outlets"),
         "send",
@@ -137,7 +149,7 @@ SETTINGS: Final = (
         frozenset({"workspace", "samples"}),
         "settings",
         gettext_lazy("Name, time zone, approval, AI key, export"),
-        _manages,
+        _can_manage,
     ),
     Tab(
         "members",
@@ -159,7 +171,7 @@ SETTINGS: Final = (
         frozenset({"defaults"}),
         "list-checks",
         gettext_lazy("Formats and outlets of new content"),
-        _edits,
+        _can_edit,
     ),
     Tab(
         "usage",
@@ -174,7 +186,7 @@ SETTINGS: Final = (
         frozenset({"keys", "key"}),
         "key-round",
         gettext_lazy("Create, rotate and revoke keys"),
-        _manages,
+        _can_manage,
     ),
     Tab(
         "webhooks",
@@ -182,67 +194,68 @@ SETTINGS: Final = (
         frozenset({"webhooks", "webhook"}),
         "webhook",
         gettext_lazy("Endpoints and their deliveries"),
-        _manages,
+        _can_manage,
     ),
 )
 
 
 def sections(place: Place, view_name: str) -> list[ShownSection]:
-    """The sections; one statement, for what waits in the inbox. `view_name` is that of the page that is open."""
-    return [_shown(section, place, view_name) for section in SECTIONS]
+    """Return the sections, with `view_name` as the open page. Takes one query, for the count of the inbox."""
+    return [_show_section(section, place, view_name) for section in SECTIONS]
 
 
 def settings_tabs(place: Place) -> list[ShownTab]:
-    """What the settings list; none of them is open."""
-    return _shown_tabs(SETTINGS, place, "")
+    """Return the settings that this person may open, none of them as the open one."""
+    return _show_tabs(SETTINGS, place, "")
 
 
 def tabs_here(place: Place | None, view_name: str) -> Sequence[ShownTab]:
-    """The tabs of the section whose page is open; none where it has one alone."""
+    """Return the tabs of the section or settings whose page is open; none where it has only one."""
     if place is None:
         return ()
     for tabs in (*(section.tabs for section in SECTIONS), SETTINGS):
-        if len(tabs) > 1 and any(_is_here(tab, view_name) for tab in tabs):
-            return _shown_tabs(tabs, place, view_name)
+        if len(tabs) > 1 and any(_is_open(tab, view_name) for tab in tabs):
+            return _show_tabs(tabs, place, view_name)
     return ()
 
 
 def every_page(place: Place) -> Iterator[tuple[str, str, str]]:
-    """Label, address and icon of each, as somebody may search for it."""
+    """Yield label, address and icon of each page that the person may open, for the search."""
     for section in SECTIONS:
         for tab in section.tabs:
-            is_named_so = len(section.tabs) == 1 or tab.label == section.label
-            label = str(section.label) if is_named_so else f"{section.label} · {tab.label}"
+            is_label_enough = len(section.tabs) == 1 or tab.label == section.label
+            label = str(section.label) if is_label_enough else f"{section.label} · {tab.label}"
             yield label, place.address(tab.page), section.icon
-    for shown in settings_tabs(place):
-        yield f"{_('Settings')} · {shown.label}", shown.address, shown.icon
+    for settings_tab in settings_tabs(place):
+        yield f"{_('Settings')} · {settings_tab.label}", settings_tab.address, settings_tab.icon
     yield str(_("Notifications")), place.address("notices"), "bell"
 
 
 def is_of_settings(view_name: str) -> bool:
-    return view_name == SETTINGS_PAGE or any(_is_here(tab, view_name) for tab in SETTINGS)
+    """Return whether the page is the settings page or below it."""
+    return view_name == SETTINGS_PAGE or any(_is_open(tab, view_name) for tab in SETTINGS)
 
 
-def _shown(section: Section, place: Place, view_name: str) -> ShownSection:
+def _show_section(section: Section, place: Place, view_name: str) -> ShownSection:
     address = place.address(section.tabs[0].page)
     waiting = counts.to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
     return ShownSection(
         label=str(section.label),
         icon=section.icon,
         address=address,
-        is_here=any(_is_here(tab, view_name) for tab in section.tabs),
+        is_here=any(_is_open(tab, view_name) for tab in section.tabs),
         waiting=waiting,
     )
 
 
-def _shown_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownTab]:
+def _show_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownTab]:
     return [
         ShownTab(
             str(tab.label),
             tab.icon,
             str(tab.about),
             place.address(tab.page),
-            _is_here(tab, view_name),
+            _is_open(tab, view_name),
             tab.count(place.workspace.pk) if tab.count else None,
         )
         for tab in tabs
@@ -250,6 +263,7 @@ def _shown_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[Shown
     ]
 
 
-def _is_here(tab: Tab, view_name: str) -> bool:
-    # An address that nothing answers has no name.
+def _is_open(tab: Tab, view_name: str) -> bool:
+    """Return whether the open page is one of the tab's."""
+    # The name is empty on a 404, which no view answers.
     return (view_name or "").partition("_")[0] in tab.heads

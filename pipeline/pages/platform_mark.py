@@ -1,4 +1,7 @@
-"""The mark of a platform beside its name: an icon or its letters on a colour of its own, and nobody's trade mark."""
+"""The mark beside a platform's name: an icon, or letters on a colour of their own.
+
+No company's trade mark is used.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,17 @@ _ICONS: Final = {
     "handoff": "user",
     "simulated": "eye",
 }
-"""Of what is no company's place."""
-_COLOURS: Final = 8
-"""Those of charts, which are told apart in both schemes."""
+"""Icons of the kinds that aren't a company's platform."""
+_COLOUR_COUNT: Final = 8
+"""How many colours charts have; they can be told apart in the light and in the dark scheme."""
 
 
 @dataclass(frozen=True)
 class PlatformMark:
-    """`icon` is empty where `letters` stand for it; `colour` is the number of a chart's."""
+    """What the template draws: `icon`, or `letters` where it is empty.
+
+    `colour` is the number of a chart colour, from 1.
+    """
 
     icon: str
     letters: str
@@ -31,6 +37,9 @@ class PlatformMark:
 
 
 def mark_of(kind: str, label: str) -> PlatformMark:
-    """The same for a kind on every page; the letters are the label's first one and its next capital."""
+    """Return the mark of a kind of platform, which is the same on every page.
+
+    The letters are the label's first one and its next capital.
+    """
     letters = label[:1].upper() + next((letter for letter in label[1:] if letter.isupper()), "")
-    return PlatformMark(_ICONS.get(kind, ""), letters, sum(kind.encode()) % _COLOURS + 1)
+    return PlatformMark(_ICONS.get(kind, ""), letters, sum(kind.encode()) % _COLOUR_COUNT + 1)

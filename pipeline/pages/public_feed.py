@@ -1,4 +1,7 @@
-"""A workspace's own public feed at an unguessable address: Atom, RSS and JSON Feed, and a page for people."""
+"""Views of a workspace's own public feed, at an unguessable address.
+
+It is served as Atom, RSS and JSON Feed, and as a page for people.
+"""
 
 from __future__ import annotations
 
@@ -49,30 +52,34 @@ FORMS: Final = {
     "json": (render_json_feed, JSON_TYPE),
 }
 SHOWN_AS_PAGE: Final = frozenset({"atom", "rss"})
-"""In place of these a browser's window is led to the page."""
+"""Forms for which a browser's window is redirected to the page for people."""
 MAX_AGE_SECONDS: Final = 60
 
 
 def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
-    """The newest published items; 304 where the reader has them, 404 for an address that was never given out."""
+    """Return the newest published items in the form `atom`, `rss` or `json`.
+
+    304 where the reader has them already, 303 to the page for people where a browser opens Atom or RSS.
+    Raises `NotFound` for an address that was never given out. Fetches by feed readers are counted.
+    """
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
-    outlet = _outlet(secret)
+    outlet = _find_feed_outlet(secret)
     if outlet is None:
         raise NotFound
     if form in SHOWN_AS_PAGE and request.headers.get("Sec-Fetch-Dest") == "document":
-        # A person follows a link: only a browser says so, and only of a window. The fragment comes along.
-        leads_to = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
-        return HttpResponse(status=303, headers=leads_to)
+        # A person followed a link: only browsers send this, only for a window. They keep the fragment.
+        redirect_headers = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
+        return HttpResponse(status=303, headers=redirect_headers)
     if request.method == "GET" and hit_counts.is_reader(request.headers):
         hit_counts.count_fetch(outlet, utc_now())
-    entries = _entries(outlet)
+    entries = _load_entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
     render, media_type = FORMS[form]
     body = render(
         FeedMeta(
             id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
-            title=_title(outlet),
+            title=_feed_title(outlet),
             self_url=feed_addresses(secret)[form],
             home_url=settings.PUBLIC_URL,
             updated=updated,
@@ -81,14 +88,14 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         ),
         entries,
     )
-    tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+    etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     headers = {
-        "ETag": tag,
+        "ETag": etag,
         "Last-Modified": http_date(updated.timestamp()),
         "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
     }
     if not outlet.workspace.is_whitelisted:
-        # Nobody has looked at what it publishes.
+        # Nobody has looked at what it publishes, so search engines shouldn't list it.
         headers["X-Robots-Tag"] = "noindex"
     if settings.WEBSUB_HUBS:
         links = [
@@ -96,36 +103,39 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
             *(f'<{hub}>; rel="hub"' for hub in settings.WEBSUB_HUBS),
         ]
         headers["Link"] = ", ".join(links)
-    if _is_known(request, tag, updated.timestamp()):
+    if _is_not_modified(request, etag, updated.timestamp()):
         return HttpResponse(status=304, headers=headers)
     return HttpResponse(body, content_type=media_type, headers=headers)
 
 
 @require_safe
 def feed_page(request: HttpRequest, secret: str) -> HttpResponse:
-    """The same entries as a page: browsers show a feed as bare XML."""
-    outlet = _outlet(secret)
+    """Show the entries of the feed as a page, because browsers show a feed as bare XML."""
+    outlet = _find_feed_outlet(secret)
     if outlet is None:
         raise Http404
     context = {
-        "title": _title(outlet),
-        "posts": [_post(entry) for entry in _entries(outlet, with_other_sizes=False)],
+        "title": _feed_title(outlet),
+        "posts": [_post_context(entry) for entry in _load_entries(outlet, with_other_sizes=False)],
         "feeds": feed_addresses(secret),
         "types": {form: media_type for form, (_render, media_type) in FORMS.items()},
         "zone": outlet.workspace.timezone,
     }
-    answer = render(request, "pages/feed.html", context)
-    # What is public by its secret address alone is nothing for a search engine.
-    answer["X-Robots-Tag"] = "noindex, nofollow"
-    return answer
+    response = render(request, "pages/feed.html", context)
+    # It is public by its secret address alone, so search engines mustn't list it.
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    return response
 
 
-def _post(entry: FeedEntry) -> dict[str, Any]:
-    """What the page shows of an entry: its files by how a browser shows them, at addresses of this site."""
+def _post_context(entry: FeedEntry) -> dict[str, Any]:
+    """Return what the page shows of an entry.
+
+    Files are grouped by how a browser shows them, with addresses relative to this site.
+    """
     files: dict[str, list[tuple[str, str]]] = {"image": [], "video": [], "audio": [], "other": []}
-    for one in entry.enclosures:
-        kind = one.mime_type.partition("/")[0]
-        address = one.url.removeprefix(settings.PUBLIC_URL)
+    for enclosure in entry.enclosures:
+        kind = enclosure.mime_type.partition("/")[0]
+        address = enclosure.url.removeprefix(settings.PUBLIC_URL)
         files[kind if kind in files else "other"].append((address, address.rpartition("/")[2]))
     return {
         "id": entry.id,
@@ -137,35 +147,41 @@ def _post(entry: FeedEntry) -> dict[str, Any]:
     }
 
 
-def _outlet(secret: str) -> Outlet | None:
-    """The feed with this secret; None where there is none, or its workspace was deleted."""
-    there = Outlet.everywhere.filter(secret=secret, deleted_at=None)
-    # A workspace that was deleted is gone at once, however long its erasing takes.
-    outlet: Outlet | None = there.filter(workspace__deleted_at=None).select_related("workspace").first()
+def _find_feed_outlet(secret: str) -> Outlet | None:
+    """Return the feed outlet with this secret, or `None` if there is none or its workspace was deleted."""
+    outlets = Outlet.everywhere.filter(secret=secret, deleted_at=None)
+    # A deleted workspace's feed is gone at once, however long it takes to purge it.
+    outlet: Outlet | None = outlets.filter(workspace__deleted_at=None).select_related("workspace").first()
     platform = platform_if_known(outlet.platform) if outlet is not None else None
     return outlet if platform is not None and platform.is_own_feed else None
 
 
-def _title(outlet: Outlet) -> str:
+def _feed_title(outlet: Outlet) -> str:
+    """Return the outlet's configured title, or else the name of its workspace."""
     return str(outlet.config.get("title") or outlet.workspace.name)
 
 
-def _is_known(request: HttpRequest, tag: str, updated: float) -> bool:
-    wanted = request.META.get("HTTP_IF_NONE_MATCH")
-    if wanted is not None:
-        # The tag decides alone where it is given (RFC 9110, 13.2.2).
-        return tag in {one.strip().removeprefix("W/") for one in wanted.split(",")}
-    since = parse_http_date_safe(request.META.get("HTTP_IF_MODIFIED_SINCE", ""))
-    return since is not None and int(updated) <= since
+def _is_not_modified(request: HttpRequest, etag: str, updated: float) -> bool:
+    """Return whether the reader has this version already; `updated` is in seconds since 1970."""
+    if_none_match = request.META.get("HTTP_IF_NONE_MATCH")
+    if if_none_match is not None:
+        # Where a tag is sent, it decides alone (RFC 9110, 13.2.2).
+        return etag in {value.strip().removeprefix("W/") for value in if_none_match.split(",")}
+    modified_since = parse_http_date_safe(request.META.get("HTTP_IF_MODIFIED_SINCE", ""))
+    return modified_since is not None and int(updated) <= modified_since
 
 
-def _entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[FeedEntry]:
-    most = FEED_PUBLISHED if outlet.workspace.is_whitelisted else SANDBOX_FEED_PUBLISHED
+def _load_entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[FeedEntry]:
+    """Return the newest published entries, with their files; fewer for a workspace that isn't approved.
+
+    `with_other_sizes=False` leaves out the further sizes of a picture.
+    """
+    max_entries = FEED_PUBLISHED if outlet.workspace.is_whitelisted else SANDBOX_FEED_PUBLISHED
     rows = list(
         Publication.everywhere.published()
         .filter(outlet=outlet, item__deleted_at=None)
         .select_related("item")
-        .order_by("-published_at", "-id")[:most]
+        .order_by("-published_at", "-id")[:max_entries]
     )
     revisions = {
         (revision.item_id, revision.number): revision
@@ -174,37 +190,45 @@ def _entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[FeedEntry
     files: dict[UUID, list[Enclosure]] = {}
     assets = Asset.everywhere.filter(item_id__in=[row.item_id for row in rows], revoked_at=None)
     if not with_other_sizes:
-        # Of a picture that a page shows once.
+        # The page shows a picture once; other sizes are for platforms.
         assets = assets.exclude(role=OTHER_SIZE)
     for asset in assets.order_by("position", "id"):
         url = payloads.asset(payloads.row_of(asset))["url"]
         files.setdefault(asset.item_id, []).append(Enclosure(url, asset.mime_type, asset.bytes))
-    # An item that is erased at this moment has no words any more.
-    known = [(row, revisions.get((row.item_id, row.revision))) for row in rows]
-    return [_entry(row, sent, files.get(row.item_id, ())) for row, sent in known if sent is not None]
+    # An item that is purged just now has no revision any more.
+    rows_with_revision = [(row, revisions.get((row.item_id, row.revision))) for row in rows]
+    return [
+        _build_entry(row, sent, files.get(row.item_id, ()))
+        for row, sent in rows_with_revision
+        if sent is not None
+    ]
 
 
-def _entry(row: Publication, sent: Revision, files: Sequence[Enclosure]) -> FeedEntry:
-    """The revision that was sent, whatever has become of the item since."""
-    body = row.overrides.get("body", sent.body)
-    published_at = row.published_at or row.updated_at
-    title = row.overrides.get("title", sent.title)
-    is_article = row.item.bucket == "blog"
-    image = next((one.url for one in files if one.mime_type.startswith("image/")), "") if is_article else ""
+def _build_entry(publication: Publication, revision: Revision, files: Sequence[Enclosure]) -> FeedEntry:
+    """Return the entry with the revision that was sent, whatever has become of the item since."""
+    body = publication.overrides.get("body", revision.body)
+    published_at = publication.published_at or publication.updated_at
+    title = publication.overrides.get("title", revision.title)
+    is_article = publication.item.bucket == "blog"
+    image = (
+        next((enclosure.url for enclosure in files if enclosure.mime_type.startswith("image/")), "")
+        if is_article
+        else ""
+    )
     return FeedEntry(
-        id=entry_id(ids.encode("pub", row.pk)),
+        id=entry_id(ids.encode("pub", publication.pk)),
         title=title,
-        url=row.url,
-        content_html=to_html(body, sent.body_format),
-        content_text=body if sent.body_format == "text" else "",
+        url=publication.url,
+        content_html=to_html(body, revision.body_format),
+        content_text=body if revision.body_format == "text" else "",
         published_at=published_at,
         updated_at=published_at,
-        language=row.item.language,
+        language=publication.item.language,
         enclosures=files,
-        summary=str(sent.content.get("meta_description") or "") if is_article else "",
+        summary=str(revision.content.get("meta_description") or "") if is_article else "",
         image=image,
-        tags=[str(tag) for tag in sent.content.get("tags") or ()] if is_article else (),
+        tags=[str(tag) for tag in revision.content.get("tags") or ()] if is_article else (),
         json_ld=article_metadata.published_json_ld(
-            sent.content, title=title, image=image, published_at=published_at
+            revision.content, title=title, image=image, published_at=published_at
         ),
     )

@@ -1,4 +1,4 @@
-"""The search for everything of a workspace: items, sources, outlets, members, pages, commands, and any public id."""
+"""View that searches a workspace: items, sources, outlets, members, pages, commands, and any public id."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 MOST: Final = 8
-"""Most results shown of each kind."""
+"""How many results of each kind are shown at most."""
 
 
 class _Command(NamedTuple):
-    """Something to do, the page where it is done, and the act that this page asks for."""
+    """Something to do: the page where it is done, and the permission (`act`) that the page requires."""
 
     label: _StrPromise
     page: str
@@ -40,7 +40,10 @@ class _Command(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """The page of an object: its address takes the id as `argument`, it asks for the act, and shows such rows alone."""
+    """The page of a kind of object, which takes the object's id as `argument`.
+
+    `act` is the permission that the page requires; `shows` is the filter of the objects that it can show.
+    """
 
     model: str
     page: str
@@ -60,25 +63,27 @@ _COMMANDS: Final = (
     _Command(_("Create an API key"), "key_create", "manage", "key-round"),
     _Command(_("Add a webhook"), "webhook_add", "manage", "webhook"),
 )
-_SHOWN_OF_ITEM: Final = ("title", "excerpt", "engine_output", "status", "held", *APPROVAL_FIELDS)
-_STANDING: Final[Mapping[str, Any]] = {"deleted_at": None}
-_LIVE: Final[Mapping[str, Any]] = {**_STANDING, "test": False}
-_BY_ID: Final[Mapping[str, _Target]] = {
+_ITEM_RESULT_FIELDS: Final = ("title", "excerpt", "engine_output", "status", "held", *APPROVAL_FIELDS)
+_NOT_DELETED: Final[Mapping[str, Any]] = {"deleted_at": None}
+_LIVE: Final[Mapping[str, Any]] = {**_NOT_DELETED, "test": False}
+_TARGETS_BY_PREFIX: Final[Mapping[str, _Target]] = {
     "gen": _Target("pipeline.GeneratedItem", "item_page", "gen", "look", _LIVE),
     "raw": _Target("pipeline.RawItem", "made", "raw", "look", _LIVE),
     "src": _Target("pipeline.Source", "source_page", "src", "look", {**_LIVE, "is_push": False}),
-    "out": _Target("pipeline.Outlet", "outlet_page", "out", "look", _STANDING),
+    "out": _Target("pipeline.Outlet", "outlet_page", "out", "look", _NOT_DELETED),
     "ser": _Target("pipeline.Series", "series_one", "ser", "look", _LIVE),
     "que": _Target("pipeline.PublishQueue", "queue_edit", "que", "edit", {}),
-    "per": _Target("pipeline.Persona", "persona", "per", "edit", _STANDING),
-    "whe": _Target("webhooks.Endpoint", "webhook", "whe", "manage", _STANDING),
+    "per": _Target("pipeline.Persona", "persona", "per", "edit", _NOT_DELETED),
+    "whe": _Target("webhooks.Endpoint", "webhook", "whe", "manage", _NOT_DELETED),
     "tok": _Target("accounts.ApiToken", "key", "token_id", "manage", {}),
 }
-"""By the prefix of their public ids."""
+"""Pages of objects, by the prefix of their public ids."""
 
 
 @dataclass(frozen=True)
 class Found:
+    """One search result; `note` is a short text beside the label."""
+
     label: str
     address: str
     icon: str
@@ -87,112 +92,120 @@ class Found:
 
 @page("look", methods=("GET",))
 def everything(request: HttpRequest, place: Place) -> HttpResponse:
-    """The page, or with `X-Part: 1` the results alone."""
+    """Show the results of the query `q`; with the header `X-Part: 1` without the page around them."""
     text = request.GET.get("q", "").replace("\x00", "").strip()[: limits.SEARCH_CHARACTERS]
-    groups = [(label, rows) for label, rows in _groups(place, text) if rows]
-    name = "pages/search/results.html" if request.headers.get("X-Part") == "1" else "pages/search/page.html"
-    return render(request, name, {"text": text, "groups": groups})
+    groups = [(label, rows) for label, rows in _result_groups(place, text) if rows]
+    template = (
+        "pages/search/results.html" if request.headers.get("X-Part") == "1" else "pages/search/page.html"
+    )
+    return render(request, template, {"text": text, "groups": groups})
 
 
-def _groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]:
-    yield _("Go to"), list(_by_id(place, text))
+def _result_groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]:
+    """Yield the label and the results of each group. Without a text, only commands and pages are listed."""
+    yield _("Go to"), list(_find_by_id(place, text))
     if text:
-        yield _("Content"), _items(place, text)
-        yield _("Sources"), _sources(place, text)
-        yield _("Outlets"), _outlets(place, text)
-        yield _("Members"), _members(place, text)
-    yield _("Commands"), _named(_commands(place), text)
-    yield _("Pages"), _named(_pages(place), text)
+        yield _("Content"), _find_items(place, text)
+        yield _("Sources"), _find_sources(place, text)
+        yield _("Outlets"), _find_outlets(place, text)
+        yield _("Members"), _find_members(place, text)
+    yield _("Commands"), _filter_by_label(_allowed_commands(place), text)
+    yield _("Pages"), _filter_by_label(_all_pages(place), text)
 
 
-def _by_id(place: Place, text: str) -> Iterator[Found]:
-    """The page of the object with this public id, where there is one for this person."""
-    found = _target_of(place, text)
-    if found is None:
+def _find_by_id(place: Place, text: str) -> Iterator[Found]:
+    """Yield the page of the object with this public id, if it exists and the person may open its page."""
+    resolved = _resolve_id(place, text)
+    if resolved is None:
         return
-    target, key = found
+    target, key = resolved
     model: Any = apps.get_model(target.model)
-    rows = model.objects.of(place.workspace).filter(pk=key, **target.shows)
-    if place.may(target.act) and rows.exists():
+    objects = model.objects.of(place.workspace).filter(pk=key, **target.shows)
+    if place.may(target.act) and objects.exists():
         yield Found(text, place.address(target.page, **{target.argument: key}), "search")
 
 
-def _target_of(place: Place, text: str) -> tuple[_Target, UUID] | None:
-    """What a public id names, which need not be there, and its key; None where the text is no such id.
+def _resolve_id(place: Place, text: str) -> tuple[_Target, UUID] | None:
+    """Return the target and the key that a public id names; the object need not exist.
 
-    A publication is shown on its item's page.
+    `None` where the text is no such id. A publication resolves to its item, on whose page it is shown.
     """
     prefix = text.partition("_")[0]
-    key = decode(prefix, text) if prefix in {*_BY_ID, "pub"} else None
+    key = decode(prefix, text) if prefix in {*_TARGETS_BY_PREFIX, "pub"} else None
     if key is not None and prefix == "pub":
         prefix = "gen"
         key = Publication.objects.of(place.workspace).filter(pk=key).values_list("item_id", flat=True).first()
-    return None if key is None else (_BY_ID[prefix], key)
+    return None if key is None else (_TARGETS_BY_PREFIX[prefix], key)
 
 
-def _items(place: Place, text: str) -> list[Found]:
+def _find_items(place: Place, text: str) -> list[Found]:
     keys = search.find_items(place.workspace.pk, text, max_results=MOST)
     rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
-    found = {row.pk: row for row in rows.only(*_SHOWN_OF_ITEM)}
+    items_by_id = {item.pk: item for item in rows.only(*_ITEM_RESULT_FIELDS)}
     return [
         Found(
-            row.title or row.excerpt or row.engine_output,
+            item.title or item.excerpt or item.engine_output,
             place.address("item_page", gen=key),
             "newspaper",
-            f"{row.engine_output} · {_state_of(row)}",
+            f"{item.engine_output} · {_status_label(item)}",
         )
         for key in keys
-        if (row := found.get(key)) is not None
+        if (item := items_by_id.get(key)) is not None
     ]
 
 
-def _state_of(row: GeneratedItem) -> str:
+def _status_label(row: GeneratedItem) -> str:
     badge = labels.of_status(row.status, is_approved=row.is_approved, is_held=bool(row.held))
     return str(badge.label)
 
 
-def _sources(place: Place, text: str) -> list[Found]:
-    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
+def _find_sources(place: Place, text: str) -> list[Found]:
+    # Compiles to `test = false`; Django's usual `NOT test` keeps SQLite from seeking in the list's index.
     rows = Source.objects.of(place.workspace).filter(
         test=Value(False),  # noqa: FBT003
         is_push=False,
         deleted_at=None,
     )
     keys = search.find_sources(rows, text, max_results=MOST)
-    found = rows.in_bulk(keys)
+    sources_by_id = rows.in_bulk(keys)
     return [
-        Found(found[key].name, place.address("source_page", src=key), "rss", found[key].type) for key in keys
+        Found(sources_by_id[key].name, place.address("source_page", src=key), "rss", sources_by_id[key].type)
+        for key in keys
     ]
 
 
-def _outlets(place: Place, text: str) -> list[Found]:
-    rows = Outlet.objects.of(place.workspace).filter(deleted_at=None, name__icontains=text)
-    found = rows.order_by("name", "id").values_list("id", "name", "platform")[:MOST]
-    return [Found(name, place.address("outlet_page", out=key), "send", kind) for key, name, kind in found]
+def _find_outlets(place: Place, text: str) -> list[Found]:
+    outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, name__icontains=text)
+    results = outlets.order_by("name", "id").values_list("id", "name", "platform")[:MOST]
+    return [
+        Found(name, place.address("outlet_page", out=key), "send", platform)
+        for key, name, platform in results
+    ]
 
 
-def _members(place: Place, text: str) -> list[Found]:
-    rows = Membership.objects.of(place.workspace).filter(
+def _find_members(place: Place, text: str) -> list[Found]:
+    memberships = Membership.objects.of(place.workspace).filter(
         Q(user__name__icontains=text) | Q(user__email__icontains=text), user__is_active=True
     )
-    found = rows.order_by("user__email").values_list("user__name", "user__email")[:MOST]
+    results = memberships.order_by("user__email").values_list("user__name", "user__email")[:MOST]
     return [
-        Found(name or email, place.address("members"), "user", email if name else "") for name, email in found
+        Found(name or email, place.address("members"), "user", email if name else "")
+        for name, email in results
     ]
 
 
-def _commands(place: Place) -> Iterator[Found]:
+def _allowed_commands(place: Place) -> Iterator[Found]:
     for command in _COMMANDS:
         if place.may(command.act):
             yield Found(str(command.label), place.address(command.page), command.icon)
 
 
-def _pages(place: Place) -> Iterator[Found]:
+def _all_pages(place: Place) -> Iterator[Found]:
     for label, address, icon in navigation.every_page(place):
         yield Found(label, address, icon)
 
 
-def _named(rows: Iterator[Found], text: str) -> list[Found]:
-    """Those whose label has every word of the text, in the order of `rows`."""
+def _filter_by_label(rows: Iterator[Found], text: str) -> list[Found]:
+    """Return those whose label contains every word of the text, in the order of `rows`."""
     words = fold(text).split()
     return [row for row in rows if all(word in fold(row.label) for word in words)][:MOST]

@@ -1,4 +1,7 @@
-"""The way from a short link to what the item itself linked; counted, without a cookie and without a trace of who."""
+"""View that redirects a short link to its target.
+
+It counts the click without a cookie or any trace of the person.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
 
 
 def short_link(request: HttpRequest, code: str) -> HttpResponse:
+    """Redirect to what the item linked. Raises `Http404` for an unknown code.
+
+    GET requests that look like a person's are counted; robots and HEAD requests aren't.
+    """
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
     link = short_links.find(code)
@@ -25,7 +32,7 @@ def short_link(request: HttpRequest, code: str) -> HttpResponse:
         hit_counts.count_click(link, utc_now())
     headers = {
         "Location": iri_to_uri(link.target),
-        # Whoever follows it again is counted again.
+        # Not cached, so that each time somebody follows it is counted.
         "Cache-Control": "private, no-store",
         "X-Robots-Tag": "noindex, nofollow",
     }

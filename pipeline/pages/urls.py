@@ -1,4 +1,4 @@
-"""Addresses of the pages about what a workspace makes."""
+"""URL patterns of the pages for a workspace's content, from its sources to its outlets."""
 
 from django.urls import path, register_converter
 
@@ -53,7 +53,7 @@ register_ids(
 
 
 class PlatformKind:
-    """A path converter: the kind of a platform, whether there is one or not."""
+    """A path converter for the kind of a platform, which doesn't check that there is such a platform."""
 
     prefix = "kind"
     regex = "[a-z0-9_-]{1,40}"

@@ -1,4 +1,4 @@
-"""What a workspace has used this month, by what, and every entry of its ledger."""
+"""View of a workspace's usage: this month's credits by format and model cost, and every ledger entry."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ENTRIES: Final = 25
+"""Ledger entries on a page."""
 WARN_PERCENT: Final = 80
-_MICRO: Final = 1_000_000
-_KINDS: Final = {
+"""From this share of the month's credits on, the meter warns."""
+_MICRO_USD_PER_USD: Final = 1_000_000
+_KIND_LABELS: Final = {
     "grant": gettext_lazy("Granted"),
     "reserve": gettext_lazy("Reserved"),
     "settle": gettext_lazy("Used"),
@@ -35,13 +37,14 @@ _KINDS: Final = {
 
 @page("look", methods=("GET",))
 def usage(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show the month's credits and cost, and a page of the ledger that `kind` and `before` select."""
     workspace = place.workspace
     now = utc_now()
     month = datetime.combine(months.month_of(now), datetime.min.time(), UTC)
     report = reports.usage(workspace, now)
-    bound = report.used + report.reserved
-    percent = min(100, bound * 100 // report.limit) if report.limit > 0 else 100
-    entries, older = _entries(request, place)
+    used_or_reserved = report.used + report.reserved
+    percent = min(100, used_or_reserved * 100 // report.limit) if report.limit > 0 else 100
+    entries, older = _ledger_page(request, place)
     cost = model_cost(workspace, month)
     context = {
         "month": month,
@@ -53,14 +56,14 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
         "engines": credits_by_engine(workspace, month),
         "has_own_key": bool(workspace.model_key_last_four),
         "cost": cost,
-        "own_cost": _dollars(cost.own),
-        "total_cost": _dollars(cost.total),
-        "cap": None if workspace.model_cap_micro_usd is None else _dollars(workspace.model_cap_micro_usd),
+        "own_cost": _to_dollars(cost.own),
+        "total_cost": _to_dollars(cost.total),
+        "cap": None if workspace.model_cap_micro_usd is None else _to_dollars(workspace.model_cap_micro_usd),
         "cap_reached": workspace.model_cap_micro_usd is not None
         and cost.total >= workspace.model_cap_micro_usd,
         "buckets": dict(Bucket.choices),
-        "kinds": _KINDS,
-        "kind": _kind(request),
+        "kinds": _KIND_LABELS,
+        "kind": _selected_kind(request),
         "entries": entries,
         "older": older,
         "is_first_page": "before" not in request.GET,
@@ -68,34 +71,39 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/usage.html", context)
 
 
-def _kind(request: HttpRequest) -> str:
-    asked = request.GET.get("kind", "")
-    return asked if asked in _KINDS else ""
+def _selected_kind(request: HttpRequest) -> str:
+    """Return the kind of entry that the query asks for; empty for all."""
+    kind = request.GET.get("kind", "")
+    return kind if kind in _KIND_LABELS else ""
 
 
-def _entries(request: HttpRequest, place: Place) -> tuple[list[dict[str, Any]], str]:
-    """A page of the ledger, newest first, and the id before which the next one begins; empty where it is the last."""
+def _ledger_page(request: HttpRequest, place: Place) -> tuple[list[dict[str, Any]], str]:
+    """Return a page of the ledger, newest first, and the id before which the next page begins.
+
+    The id is empty on the last page.
+    """
     rows = LedgerEntry.objects.of(place.workspace)
-    kind = _kind(request)
+    kind = _selected_kind(request)
     if kind:
         rows = rows.filter(kind=kind)
     before = decode("led", request.GET.get("before", ""))
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows.order_by("-pk")[: ENTRIES + 1])
-    shown = found[:ENTRIES]
-    older = credits.public_id(shown[-1]) if len(found) > ENTRIES else ""
-    engines = engine_names_by_run(place.workspace, (row.subject for row in shown if row.subject))
-    told = [
+    entries = list(rows.order_by("-pk")[: ENTRIES + 1])
+    page_entries = entries[:ENTRIES]
+    older = credits.public_id(page_entries[-1]) if len(entries) > ENTRIES else ""
+    engines = engine_names_by_run(place.workspace, (row.subject for row in page_entries if row.subject))
+    page_rows = [
         {
             "entry": row,
-            "kind": _KINDS[row.kind],
+            "kind": _KIND_LABELS[row.kind],
             "why": row.reason or (engines.get(row.subject, "") if row.subject else ""),
         }
-        for row in shown
+        for row in page_entries
     ]
-    return told, older
+    return page_rows, older
 
 
-def _dollars(micro: int) -> Decimal:
-    return (Decimal(micro) / _MICRO).quantize(Decimal("0.01"))
+def _to_dollars(micro_usd: int) -> Decimal:
+    """Return millionths of a US dollar as dollars, rounded to cents."""
+    return (Decimal(micro_usd) / _MICRO_USD_PER_USD).quantize(Decimal("0.01"))

@@ -1,4 +1,4 @@
-"""Send a publication: hold it back, prepare it, arm the attempt, make the call once."""
+"""Sends a publication: checks what holds it back, prepares it, arms an attempt, and makes the call once."""
 
 from __future__ import annotations
 
@@ -56,22 +56,28 @@ log = structlog.get_logger(__name__)
 OUR_FAULT: Final = "Our own fault interrupted the call; the platform is asked."
 
 MADE_FOR: Final = "made_for"
-"""Where a preparation notes what it is of; no platform sees it."""
+"""Key of the step state for the mark of what was prepared; platforms don't see it."""
 PENDING_SINCE: Final = "pending_since"
-"""Since when the platform has been at work on it; no platform sees it either."""
+"""Key of the step state for when the platform began to process the post; platforms don't see it."""
 PREPARING_SECONDS: Final = 20.0
-"""After which others get their turn; what was prepared is kept."""
+"""After this time other publications get their turn; what was prepared is kept."""
 STEPS_AT_ONCE: Final = 20
-"""Steps of a preparation that one task makes before others get their turn."""
+"""Steps of a preparation that one task does before other publications get their turn."""
 HELD_WAIT: Final = timedelta(seconds=30)
-"""How often a publication that something holds is looked at again; letting go of the hold wakes it at once."""
+"""How often a publication on hold is checked again; a release of the hold wakes it at once."""
 
 
 def send(row: Publication, now: datetime) -> None:
-    moment = row.next_attempt_at or row.due_at
-    # Claimed by the database's clock: where this machine's is behind, it would be claimed and put off again and again.
-    if moment is not None and moment > now and moment > work_queue.database_now():
-        put_off(row, moment, now)
+    """Send the publication that this task has the lease of, or record why not.
+
+    It is put off if it isn't due, is on hold or has to wait
+    for its turn; it fails if its outlet can't be used.
+    """
+    planned_at = row.next_attempt_at or row.due_at
+    # Claims go by the database's clock: if this machine's is behind, the row would be claimed and put off
+    # again and again.
+    if planned_at is not None and planned_at > now and planned_at > work_queue.database_now():
+        put_off(row, planned_at, now)
         return
     is_held = next(find_blockers(row, now, may_be_on_hold=row.is_on_hold), None) is not None
     if not is_held and reschedule.has_to_move(row, now):
@@ -81,22 +87,22 @@ def send(row: Publication, now: datetime) -> None:
     if is_held:
         put_off(row, now + HELD_WAIT, now)
         return
-    closed = why_closed(row.outlet)
-    if closed is not None:
-        record_failure(row, closed, now, attempt=None)
+    closed_error = why_closed(row.outlet)
+    if closed_error is not None:
+        record_failure(row, closed_error, now, attempt=None)
         return
-    wait = wait_of(row, row.outlet, now)
-    if wait is not None:
-        put_off(row, wait.until, now, waits_for=wait.as_json())
+    rate_wait = wait_of(row, row.outlet, now)
+    if rate_wait is not None:
+        put_off(row, rate_wait.until, now, waits_for=rate_wait.as_json())
         return
-    _make(row, now)
+    _publish_now(row, now)
 
 
-def _make(row: Publication, now: datetime) -> None:
-    """Nothing stands in the way: prepare it, and make the call."""
+def _publish_now(row: Publication, now: datetime) -> None:
+    """Prepare the publication and make the call; nothing holds it back any more."""
     if row.revision != row.item.revision:
-        # What was prepared with former words must not be sent as the new ones.
-        _step(row, PublicationStep.PREPARE, {}, revision=row.item.revision)
+        # What was prepared from an older revision must not be sent as the new one.
+        _save_step(row, PublicationStep.PREPARE, {}, revision=row.item.revision)
     try:
         connection = connect(fresh_credentials(row.outlet, now=now))
     except BeingRenewed as error:
@@ -107,7 +113,7 @@ def _make(row: Publication, now: datetime) -> None:
         return
     try:
         post = post_for(row, connection)
-        if not _get_ready(row, connection, post):
+        if not _prepare(row, connection, post):
             return
     except (TryLater, Refused, NeedsReconnect) as error:
         record_failure(row, error, utc_now(), attempt=None, connection=connection)
@@ -122,40 +128,44 @@ def _make(row: Publication, now: datetime) -> None:
     _commit(row, connection, post, attempt)
 
 
-def _get_ready(row: Publication, connection: OutletConnection, post: Adapted) -> bool:
-    """Everything that can be repeated; False where it isn't time for the call yet, and the row was given back."""
+def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> bool:
+    """Do everything before the call that can be repeated.
+
+    False if it isn't time for the call yet; the row was given
+    back then. Raises `Refused` if the post isn't valid.
+    """
     problems = connection.platform.validate(connection.account, post)
     if problems:
         first = problems[0]
         raise Refused(first.message, code=first.code, field=first.field)
-    made_for = _mark_of(row, post)
-    if row.step_state.get(MADE_FOR, made_for) != made_for:
-        # Other words for the pictures, other settings, another account: what was prepared is of something else.
-        _step(row, PublicationStep.PREPARE, {}, made_for)
-    if row.step == PublicationStep.PREPARE and not _has_steps(connection.platform):
-        # Nothing to keep before the call: it is written with the attempt.
+    mark = _preparation_mark(row, post)
+    if row.step_state.get(MADE_FOR, mark) != mark:
+        # Other alternative texts, settings or account: what was prepared is for a different post.
+        _save_step(row, PublicationStep.PREPARE, {}, mark)
+    if row.step == PublicationStep.PREPARE and not _has_preparation(connection.platform):
+        # Nothing was prepared that has to be stored before the call: the step is written with the attempt.
         row.step, row.step_state = PublicationStep.COMMIT, {}
         crash_point("publish.prepared")
-    until = monotonic() + PREPARING_SECONDS
+    deadline = monotonic() + PREPARING_SECONDS
     for _ in range(STEPS_AT_ONCE):
         if row.step != PublicationStep.PREPARE:
             break
-        if monotonic() > until:
+        if monotonic() > deadline:
             put_off(row, utc_now(), utc_now())
             return False
         prepared = connection.platform.prepare(
             connection.account,
             post,
-            _plain(row.step_state),
+            _platform_state(row.step_state),
             http=connection.http,
             key=key_of(row),
             now=utc_now(),
         )
-        _step(
+        _save_step(
             row,
             PublicationStep.POLL if prepared.is_done else PublicationStep.PREPARE,
             prepared.state,
-            made_for,
+            mark,
         )
         crash_point("publish.prepared")
     else:
@@ -163,52 +173,54 @@ def _get_ready(row: Publication, connection: OutletConnection, post: Adapted) ->
         return False
     if row.step == PublicationStep.POLL:
         progress = connection.platform.poll(
-            connection.account, post, _plain(row.step_state), http=connection.http, now=utc_now()
+            connection.account, post, _platform_state(row.step_state), http=connection.http, now=utc_now()
         )
         if isinstance(progress, Pending):
-            _wait_for(row, connection.platform, progress, utc_now())
+            _wait_for_platform(row, connection.platform, progress, utc_now())
             return False
-        _step(row, PublicationStep.COMMIT, row.step_state, made_for)
+        _save_step(row, PublicationStep.COMMIT, row.step_state, mark)
     return True
 
 
-def _wait_for(row: Publication, platform: Platform, progress: Pending, now: datetime) -> None:
-    """Look again when the platform says, but not for ever: raises `Refused` when its time is up."""
-    kept = row.step_state.get(PENDING_SINCE)
-    if kept is None:
-        _step(row, row.step, {**row.step_state, PENDING_SINCE: as_z(now)})
-    ends = (datetime.fromisoformat(kept) if kept else now) + limits.PROCESSING_MOST
-    if now >= ends:
+def _wait_for_platform(row: Publication, platform: Platform, progress: Pending, now: datetime) -> None:
+    """Poll again when the platform says so. Raises `Refused` after `limits.PROCESSING_MOST`."""
+    pending_since = row.step_state.get(PENDING_SINCE)
+    if pending_since is None:
+        _save_step(row, row.step, {**row.step_state, PENDING_SINCE: as_z(now)})
+    deadline = (datetime.fromisoformat(pending_since) if pending_since else now) + limits.PROCESSING_MOST
+    if now >= deadline:
         hours = limits.PROCESSING_MOST // timedelta(hours=1)
         message = f"After {hours} hours {platform.label} was still working on what it was given; nothing was published."
         action = (
             "Retry it, which hands everything over anew; where that ends the same way, replace the files."
         )
         raise Refused(message, code="processing_too_long", action=action)
-    put_off(row, min(now + progress.after, ends), now)
+    put_off(row, min(now + progress.after, deadline), now)
 
 
-def _mark_of(row: Publication, post: Adapted) -> str:
-    """What a preparation is for: another mark, another preparation."""
-    wanted = [receipt_of(post), row.outlet.profile.get("external_id")]
-    return hashlib.sha256(json.dumps(wanted, sort_keys=True, default=str).encode()).hexdigest()[:16]
+def _preparation_mark(row: Publication, post: Adapted) -> str:
+    """Return the mark of what a preparation is for: another post or account has another mark."""
+    identity = [receipt_of(post), row.outlet.profile.get("external_id")]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state as its platform left it."""
+def _platform_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the step state as the platform left it, without our own keys."""
     return {name: value for name, value in state.items() if name not in {MADE_FOR, PENDING_SINCE}}
 
 
-def _has_steps(platform: Platform) -> bool:
-    kind = type(platform)
-    return kind.prepare is not Platform.prepare or kind.poll is not Platform.poll
+def _has_preparation(platform: Platform) -> bool:
+    """Return whether the platform prepares or polls before the call."""
+    platform_class = type(platform)
+    return platform_class.prepare is not Platform.prepare or platform_class.poll is not Platform.poll
 
 
-def _step(row: Publication, step: str, state: Mapping[str, Any], made_for: str = "", **changes: Any) -> None:
-    # Each step gets a lease of its own: many files take longer than one.
+def _save_step(row: Publication, step: str, state: Mapping[str, Any], mark: str = "", **changes: Any) -> None:
+    """Store step and state and renew the lease. Raises `Overtaken` if the lease isn't ours any more."""
+    # Each step gets a lease of its own, because many files take longer than one lease.
     wake_at = work_queue.database_now() + LEASE
-    kept = {**state, MADE_FOR: made_for} if made_for else dict(state)
-    values = {"step": step, "step_state": kept, "wake_at": wake_at, **changes}
+    new_state = {**state, MADE_FOR: mark} if mark else dict(state)
+    values = {"step": step, "step_state": new_state, "wake_at": wake_at, **changes}
     if not row.under_lease().update(**values):
         raise overtaken_error()
     for name, value in values.items():
@@ -216,8 +228,10 @@ def _step(row: Publication, step: str, state: Mapping[str, Any], made_for: str =
 
 
 def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
-    """Commit the attempt before the call, naming the revision and what is sent; None where it was held or edited
-    meanwhile, or somebody else had the outlet's turn.
+    """Commit the attempt before the call, with the revision and what is sent.
+
+    `None` if the publication was held or edited meanwhile, or if
+    another one has the outlet's turn; the row was given back then.
     """
     if kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id) is not None:
         put_off(row, now + HELD_WAIT, now)
@@ -228,19 +242,19 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             row.sleep_until(now, attempts=0, step=PublicationStep.PREPARE, step_state={})
             return None
         row.item, row.workspace = item, item.workspace
-        outlet = _OUTLET.ask(pk=row.outlet_id)[0]
-        held = find_blockers(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
-        if next(held, None) is not None:
-            # What was prepared is kept: with the same words it is as good afterwards.
+        outlet = _OUTLET_QUERY.ask(pk=row.outlet_id)[0]
+        blockers = find_blockers(row, now, asks_switches=False, may_be_on_hold=outlet.is_on_hold)
+        if next(blockers, None) is not None:
+            # What was prepared is kept: it is still good after the hold if the item stays as it is.
             row.sleep_until(now, attempts=0)
             return None
         if why_closed(outlet) is not None:
-            # Switched off or disconnected while it was prepared: the next look says so.
+            # Disabled or disconnected while the post was prepared: the next try records that.
             row.sleep_until(now, attempts=0)
             return None
-        wait = _wait_for_turn(row, now)
-        if wait is not None:
-            put_off(row, wait.until, now, waits_for=wait.as_json())
+        rate_wait = _rate_wait_under_lock(row, now)
+        if rate_wait is not None:
+            put_off(row, rate_wait.until, now, waits_for=rate_wait.as_json())
             return None
         states.move(
             row,
@@ -250,7 +264,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             revision=item.revision,
             step=row.step,
             step_state=row.step_state,
-            # The call gets a whole lease, however long the lock was waited for.
+            # The call gets a whole lease, however long this waited for the lock.
             wake_at=work_queue.database_now() + LEASE,
             next_attempt_at=None,
             waits_for=None,
@@ -262,7 +276,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             number=row.attempts_before + 1,
             revision=item.revision,
             receipt=receipt_of(post),
-            # The deadline of the call counts from here, whatever the lock took.
+            # The deadline of the call counts from here, however long this waited for the lock.
             started_at=utc_now(),
         )
         attempt.ends = monotonic() + LONGEST.total_seconds()
@@ -273,13 +287,16 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
     return attempt
 
 
-_OUTLET: Final[Prepared[Any]] = Prepared(
+_OUTLET_QUERY: Final[Prepared[Any]] = Prepared(
     lambda pk: Outlet.everywhere.filter(pk=pk).annotate(is_on_hold=IS_ON_HOLD)
 )
 
 
-def _wait_for_turn(row: Publication, now: datetime) -> RateWait | None:
-    """Asked again under the outlet's lock: of two tasks at once one has the turn."""
+def _rate_wait_under_lock(row: Publication, now: datetime) -> RateWait | None:
+    """Return how long to wait for the outlet's turn, asked again under the outlet's lock.
+
+    Of two tasks at the same time only one has the turn.
+    """
     if not is_paced(row.outlet, now):
         return None
     outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=row.outlet_id)
@@ -287,6 +304,10 @@ def _wait_for_turn(row: Publication, now: datetime) -> RateWait | None:
 
 
 def _commit(row: Publication, connection: OutletConnection, post: Adapted, attempt: Attempt) -> None:
+    """Make the call once, and record its outcome.
+
+    Only proof of refusal is a failure; whatever leaves the outcome open is recorded as unknown.
+    """
     now = utc_now()
     key = key_of(row)
 
@@ -297,11 +318,11 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
             work_queue.release_connections()
 
     http = OneCall(connection.http, started_at=attempt.started_at, ends=attempt.ends, is_ours=is_ours)
-    # The platform may take its time, in which others can use the connection to the database.
+    # The platform may take long; others can use the database connection meanwhile.
     work_queue.release_connections()
     try:
         sent = connection.platform.commit(
-            connection.account, post, _plain(row.step_state), http=http, key=key, now=now
+            connection.account, post, _platform_state(row.step_state), http=http, key=key, now=now
         )
     except (TryLater, Refused, NeedsReconnect) as error:
         crash_point("publish.sent")
@@ -309,7 +330,8 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
     except OutcomeUnknown as error:
         crash_point("publish.sent")
         record_unknown(row, error, utc_now(), connection=connection)
-    # Our own bug after the request may have left: the platform may have the item, so it is not sent again blindly.
+    # Our own bug, after the request may have left: the platform may have the item, so it isn't sent blindly
+    # again.
     except Exception:
         log.exception("commit_broke", publication=key)
         record_unknown(row, OutcomeUnknown(OUR_FAULT), utc_now())
@@ -318,25 +340,28 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
         try:
             record_success(row, sent, utc_now(), attempt=attempt)
         except states.Overtaken:
-            _keep_proof(row, sent, attempt)
+            _record_despite_lost_lease(row, sent, attempt)
             raise
 
 
-def _keep_proof(row: Publication, sent: Sent, attempt: Attempt) -> None:
-    """The lease was lost while the platform took the post: its own word is better than any look-up."""
+def _record_despite_lost_lease(row: Publication, sent: Sent, attempt: Attempt) -> None:
+    """Record a success whose lease was lost while the platform took the post.
+
+    The platform's own answer is better evidence than any look-up.
+    """
     with transaction.atomic():
         item = lock_item(row.item)
-        fresh: Publication = (
+        locked_row: Publication = (
             Publication.everywhere.select_for_update(of=("self",))
             .select_related("item", "outlet", "workspace")
             .get(pk=row.pk)
         )
-        made = Attempt.everywhere.get(pk=attempt.pk)
-        if fresh.status in PUBLICATIONS_IN_FLIGHT and made.status in {
+        stored_attempt = Attempt.everywhere.get(pk=attempt.pk)
+        if locked_row.status in PUBLICATIONS_IN_FLIGHT and stored_attempt.status in {
             AttemptStatus.STARTED,
             AttemptStatus.UNKNOWN,
         }:
-            take_over(fresh)
-            record_success(fresh, sent, utc_now(), attempt=made)
+            take_over(locked_row)
+            record_success(locked_row, sent, utc_now(), attempt=stored_attempt)
         else:
-            keep_late_answer(fresh, item, made, sent, utc_now())
+            keep_late_answer(locked_row, item, stored_attempt, sent, utc_now())

@@ -47,9 +47,9 @@ MAY_NAME_EVERYWHERE = {
     "pipeline/inbound/views.py:inbound": "the address's token names the source; no workspace is known before",
     "pipeline/pages/calendar/queries.py:reasons": "by the keys of cards that were found for the caller",
     "pipeline/pages/items/recurrence_display.py:list_recurrences": "a subquery on rows that are the caller's already",
-    "pipeline/pages/public_feed.py:_outlet": "the address's secret names the outlet; no workspace is known before",
-    "pipeline/pages/public_feed.py:_entries": "by the outlet that the secret named",
-    "pipeline/pages/media.py:_upload": "the address's secret names the file; no workspace is known before",
+    "pipeline/pages/public_feed.py:_find_feed_outlet": "the address's secret names the outlet; no workspace is known before",
+    "pipeline/pages/public_feed.py:_load_entries": "by the outlet that the secret named",
+    "pipeline/pages/media.py:_find_upload": "the address's secret names the file; no workspace is known before",
     "pipeline/pages/media.py:media": "the address's secret names the file; no workspace is known before",
 }
 

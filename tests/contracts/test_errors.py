@@ -220,7 +220,7 @@ def test_fault_of_a_page_outside_the_api_views_has_the_same_shape(alice, monkeyp
         raise RuntimeError(SECRET)
 
     path = alice.api.read(f"/outlets/{alice.feed}")["feeds"]["json"].removeprefix("http://127.0.0.1:8000")
-    monkeypatch.setattr(public_feed, "_entries", fail)
+    monkeypatch.setattr(public_feed, "_load_entries", fail)
     answer = Api(None).client.get(path)
     assert refusal(answer) == (500, "internal_error", [(None, "internal_error")])
     with _outage():

@@ -150,7 +150,7 @@ def test_no_log_no_mail_and_no_history_holds_a_secret(canaries, caplog, newsroom
         message = "Broke"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(public_feed, "_entries", broken)
+    monkeypatch.setattr(public_feed, "_load_entries", broken)
     monkeypatch.setattr(members, "find_invitation", broken)
     monkeypatch.setattr(secrets, "kind_of", broken)
     client = Client(raise_request_exception=False)

@@ -78,7 +78,7 @@ def test_a_broker_that_is_away_is_asked_once_a_second_and_told_once(sent, monkey
     for _ in range(20):
         broker.wake()
     assert (len(asked), sent) == (1, [])
-    broker._quiet_until = 0.0
+    broker._retry_at = 0.0
     broker.wake()
     broker.woken()
     assert broker.waiting(["publish"]) == {}

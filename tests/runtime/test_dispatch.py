@@ -333,7 +333,7 @@ def test_pauses_grow_while_what_is_left_finds_no_slot(broker, monkeypatch):
         return dispatcher.DispatchRound(number or 0, is_left=number is not None)
 
     monkeypatch.setattr(dispatcher, "run_round", look)
-    monkeypatch.setattr(dispatcher, "_pause", lambda _seconds: 0.0)
+    monkeypatch.setattr(dispatcher, "_pause_after", lambda _seconds: 0.0)
     monkeypatch.setattr(dispatcher.time, "sleep", pauses.append)
     assert dispatcher.run_rounds(broker) == 3
     assert pauses == [0.03, 0.06, 0.12, 0.24, 0.25, 0.25, 0.03]

@@ -1,1 +1,1 @@
-"""The pages of what came to a webhook source."""
+"""Pages of the deliveries to a webhook source."""

@@ -1,4 +1,4 @@
-"""The forms of a webhook source's deliveries."""
+"""Forms for a webhook source: try a mapping, and rotate the secret of its sender."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ FIELDS: Final[Mapping[str, _StrPromise]] = {
     "metadata": _("Metadata"),
     "body_format": _("Body format"),
 }
+"""Labels of the fields that a mapping can fill."""
 
 
 class TryMappingForm(forms.Form):
-    """A body and a mapping; each empty field of the mapping is left out of it."""
+    """A payload and a mapping, with one field for each expression.
+
+    With `has_delivery` the payload is a stored delivery's. Empty fields are left out of the mapping.
+    """
 
     payload = forms.CharField(
         label=_("Payload"),
@@ -47,9 +51,10 @@ class TryMappingForm(forms.Form):
         if has_delivery:
             del self.fields["payload"]
         for name, label in FIELDS.items():
-            self.fields[name] = _expression(label)
+            self.fields[name] = _expression_field(label)
 
     def clean_payload(self) -> dict[str, Any]:
+        """Return the JSON object; an empty text is an empty object."""
         try:
             payload = parse_json((self.cleaned_data.get("payload") or "{}").encode())
         except AppError as error:
@@ -59,21 +64,23 @@ class TryMappingForm(forms.Form):
         return payload
 
     def field_of(self, path: str) -> str:
-        """Of `mapping.title` the field is `title`."""
+        """Return the form's field for the path of an error: `title` for `mapping.title`."""
         return path.rpartition(".")[2]
 
     def wishes(self) -> dict[str, Any]:
-        """The settings that the form says, None for those that it leaves empty."""
+        """Return the settings to change; `None` removes a setting, such as a mapping without any field."""
         mapping = {name: self.cleaned_data[name] for name in FIELDS if self.cleaned_data[name]}
         return {"mapping": mapping or None}
 
     @staticmethod
     def values_of(config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the initial values: an example payload, and the source's mapping."""
         example = json.dumps({"title": "…", "body": "…", "url": "https://…"}, ensure_ascii=False, indent=2)
         return {"payload": example, **config.get("mapping", {})}
 
 
-def _expression(label: Any) -> forms.CharField:
+def _expression_field(label: Any) -> forms.CharField:
+    """Return a field for the expression of one value."""
     return forms.CharField(
         label=label,
         required=False,
@@ -83,6 +90,8 @@ def _expression(label: Any) -> forms.CharField:
 
 
 class RotateSecretForm(forms.Form):
+    """The new secret, which may be left out, and whether the old one ends at once."""
+
     secret = forms.CharField(
         label=_("Own secret"),
         required=False,

@@ -1,4 +1,4 @@
-"""What came to a webhook source and what became of it, trying and replaying it, and the secret of its sender."""
+"""Views of a webhook source: deliveries, replay, trial of a mapping, and the sender's secret."""
 
 from __future__ import annotations
 
@@ -32,64 +32,71 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
-_LOOKED_AT_SECONDS: Final = 5
+_POLL_SECONDS: Final = 5
 
 
 @page("look", methods=("GET",))
 def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """List the newest deliveries; the list polls for new ones."""
     source = find_source(place, src)
     rows = InboundDelivery.objects.of(place.workspace).filter(source=source).order_by("-id").defer("body")
-    listed = [
+    delivery_rows = [
         {"delivery": row, "result": labels.INBOUND_DELIVERIES[row.status]}
         for row in rows[: limits.INBOUND_BODIES_KEPT]
     ]
-    context = {**_context(source), "rows": listed}
-    part = polling_fragment(
+    context = {**_source_context(source), "rows": delivery_rows}
+    fragment = polling_fragment(
         request,
         "deliveries",
         "pages/inbound/deliveries_list.html",
         context,
-        interval_seconds=_LOOKED_AT_SECONDS,
+        interval_seconds=_POLL_SECONDS,
     )
-    if isinstance(part, HttpResponse):
-        return part
-    return render(request, "pages/inbound/deliveries.html", {**context, "log": part})
+    if isinstance(fragment, HttpResponse):
+        return fragment
+    return render(request, "pages/inbound/deliveries.html", {**context, "log": fragment})
 
 
 @page("look", methods=("GET",))
 def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
+    """Show one delivery: how it was verified, the start of its body, and what was made of it."""
     source = find_source(place, src)
-    row = _find_delivery(place, source, ind)
-    excerpt = row.excerpt
+    delivery = _find_delivery(place, source, ind)
+    excerpt = delivery.excerpt
     context = {
-        **_context(source),
-        "delivery": row,
-        "public_id": encode("ind", row.pk),
-        "result": labels.INBOUND_DELIVERIES[row.status],
-        "proof": row.get_verification_display(),
+        **_source_context(source),
+        "delivery": delivery,
+        "public_id": encode("ind", delivery.pk),
+        "result": labels.INBOUND_DELIVERIES[delivery.status],
+        "proof": delivery.get_verification_display(),
         "excerpt": None if excerpt is None else bytes(excerpt).decode(errors="replace"),
-        "is_cut": row.body_bytes > limits.INBOUND_EXCERPT,
-        "made": None if row.made is None else _as_text(row.made),
+        "is_cut": delivery.body_bytes > limits.INBOUND_EXCERPT,
+        "made": None if delivery.made is None else _to_json_text(delivery.made),
     }
     return render(request, "pages/inbound/delivery.html", context)
 
 
 @page("edit", methods=("POST",))
 def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
-    row = _find_delivery(place, find_source(place, src), ind)
+    """Process a stored delivery again; a double click does it once."""
+    delivery = _find_delivery(place, find_source(place, src), ind)
     if form_recovery.is_first_sending(request):
         with report_errors(request):
-            received = replay.replay(row, now=utc_now())
+            received = replay.replay(delivery, now=utc_now())
             made_nothing = received.outcome in {"failed", "ignored"}
-            tell = messages.warning if made_nothing else messages.success
-            tell(request, _("No content again.") if made_nothing else _("Accepted again."))
+            add_message = messages.warning if made_nothing else messages.success
+            add_message(request, _("No content again.") if made_nothing else _("Accepted again."))
     return redirect(place.address("source_delivery", src=src, ind=ind))
 
 
 @page("edit")
 def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Show what a mapping makes of a payload or a stored delivery, without storing it.
+
+    A POST with `save` saves the mapping instead.
+    """
     source = find_source(place, src)
-    delivery = _named_delivery(request, place, source)
+    delivery = _requested_delivery(request, place, source)
     form = form_recovery.form_for(
         request,
         TryMappingForm,
@@ -100,7 +107,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             if "save" in request.POST:
-                _save(source, form, place)
+                _save_mapping(source, form, place)
                 messages.success(request, _("Mapping saved."))
                 return redirect(place.address("source_deliveries", src=src))
             trial = replay.try_settings(
@@ -111,25 +118,31 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 now=utc_now(),
             )
     context = {
-        **_context(source),
+        **_source_context(source),
         "form": form,
         "delivery": delivery,
         "delivery_id": encode("ind", delivery.pk) if delivery else "",
         "trial": trial,
         "result": labels.INBOUND_DELIVERIES[trial.outcome] if trial else None,
-        "made": _as_text(dict(trial.fields)) if trial and trial.fields is not None else None,
+        "made": _to_json_text(dict(trial.fields)) if trial and trial.fields is not None else None,
     }
     return render(request, "pages/inbound/dry_run.html", context)
 
 
 def find_source(place: Place, src: UUID) -> Source:
-    """One of this workspace's webhook sources with an address of its own; 404 for everything else."""
-    there = Source.objects.of(place.workspace).filter(type="webhook", is_push=False, deleted_at=None)
-    row: Source = get_object_or_404(there, pk=src)
-    return row
+    """Return the workspace's webhook source, or raise `Http404`.
+
+    The source of pushed content has no address of its own and isn't found.
+    """
+    webhook_sources = Source.objects.of(place.workspace).filter(
+        type="webhook", is_push=False, deleted_at=None
+    )
+    source: Source = get_object_or_404(webhook_sources, pk=src)
+    return source
 
 
-def _context(source: Source) -> dict[str, Any]:
+def _source_context(source: Source) -> dict[str, Any]:
+    """Return what all pages of the source show: its address, and how senders are verified."""
     kind = secrets.kind_of(source)
     return {
         "source": source,
@@ -140,46 +153,62 @@ def _context(source: Source) -> dict[str, Any]:
 
 
 def _find_delivery(place: Place, source: Source, ind: UUID) -> Any:
-    found = InboundDelivery.objects.of(place.workspace).filter(source=source, pk=ind)
-    return get_object_or_404(found.defer("body").annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT)))
+    """Return the delivery, or raise `Http404`.
+
+    Its body isn't loaded whole: `excerpt` is the start of it.
+    """
+    deliveries = InboundDelivery.objects.of(place.workspace).filter(source=source, pk=ind)
+    return get_object_or_404(
+        deliveries.defer("body").annotate(excerpt=Substr("body", 1, limits.INBOUND_EXCERPT))
+    )
 
 
-def _named_delivery(request: HttpRequest, place: Place, source: Source) -> InboundDelivery | None:
-    """The delivery that the address or the form names, None where neither names one."""
-    named = request.POST.get("delivery") or request.GET.get("delivery", "")
-    if not named:
+def _requested_delivery(request: HttpRequest, place: Place, source: Source) -> InboundDelivery | None:
+    """Return the delivery that the form or the query names, `None` if neither does.
+
+    Raises `Http404` for one that doesn't exist.
+    """
+    public_id = request.POST.get("delivery") or request.GET.get("delivery", "")
+    if not public_id:
         return None
-    found = decode("ind", named)
-    if found is None:
+    key = decode("ind", public_id)
+    if key is None:
         raise Http404
-    row: InboundDelivery = _find_delivery(place, source, found)
-    return row
+    delivery: InboundDelivery = _find_delivery(place, source, key)
+    return delivery
 
 
-def _save(source: Source, form: TryMappingForm, place: Place) -> None:
+def _save_mapping(source: Source, form: TryMappingForm, place: Place) -> None:
+    """Save the mapping in the source's config; an empty one is removed."""
     config = {**source.config, **form.wishes()}
-    kept = {name: value for name, value in config.items() if value is not None}
-    secrets.change(source, {"config": kept}, workspace=place.workspace, now=utc_now())
+    new_config = {name: value for name, value in config.items() if value is not None}
+    secrets.change(source, {"config": new_config}, workspace=place.workspace, now=utc_now())
 
 
-def _as_text(fields: dict[str, Any]) -> str:
+def _to_json_text(fields: dict[str, Any]) -> str:
+    """Return the fields that have a value as indented JSON."""
     return json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False, indent=2)
 
 
 @page("manage", methods=("GET",))
 def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Show a new secret the first time that the page is opened, and never again."""
     source = find_source(place, src)
     secret = shown_once.take_secret(request, encode("src", src))
     context = {"source": source, "secret": secret}
-    answer = render(request, "pages/inbound/secret.html", context)
+    response = render(request, "pages/inbound/secret.html", context)
     if secret:
-        answer["Cache-Control"] = "no-store"
-    return answer
+        response["Cache-Control"] = "no-store"
+    return response
 
 
 @page("manage")
 @fresh_log_in_required
 def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
+    """Rotate the secret, and show the new one if it was generated.
+
+    The old one stays valid for a day unless `stops_now` is chosen.
+    """
     source = find_source(place, src)
     form = form_recovery.form_for(request, RotateSecretForm)
     if request.method == "POST" and form.is_valid():
@@ -187,12 +216,12 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
             return redirect(place.address("source_secret", src=src))
         overlap = timedelta(0) if form.cleaned_data["stops_now"] else accounts_limits.TOKEN_OVERLAP_DEFAULT
         with report_errors(request, form):
-            made = secrets.rotate(
+            new_secret = secrets.rotate(
                 source, secret=form.cleaned_data["secret"] or None, overlap=overlap, actor=place.user.email
             )
             messages.success(request, _("Secret rotated."))
-            if made is None:
+            if new_secret is None:
                 return redirect(place.address("source_deliveries", src=src))
-            shown_once.keep_secret(request, encode("src", src), made)
+            shown_once.keep_secret(request, encode("src", src), new_secret)
             return redirect(place.address("source_secret", src=src))
     return render(request, "pages/inbound/secret_rotate.html", {"source": source, "form": form})

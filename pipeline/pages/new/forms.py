@@ -1,4 +1,4 @@
-"""The two forms of the page New: what is pasted, and what is made of it."""
+"""Forms of the page New: one for what is pasted, one for what is made of it."""
 
 from __future__ import annotations
 
@@ -25,27 +25,32 @@ _BARE_ADDRESS: Final = re.compile(
     re.IGNORECASE,
 )
 _FEED_SCHEME: Final = re.compile(r"feed:(?://)?(?=https?://)|feed:(?=//)", re.IGNORECASE)
-"""How browsers and feed readers hand on the address of a feed."""
+"""The `feed:` scheme, with which browsers and feed readers pass on the address of a feed."""
 WORDS_CHARACTERS: Final = 200_000
+"""Maximum length of a text that is pasted or read behind a link."""
 
 
 def address_in(text: str) -> str:
-    """The address that the text is, and nothing else; empty where it holds more, or none."""
+    """Return the URL if the text is a URL and nothing else; empty otherwise.
+
+    A URL without a scheme gets https://; angle brackets around it and the `feed:` scheme are removed.
+    """
     text = text.strip()
     if text.startswith("<") and text.endswith(">"):
-        # As mails and Markdown write it.
+        # Mails and Markdown put an address in angle brackets.
         text = text[1:-1]
     text = _FEED_SCHEME.sub("", text, count=1) if text[:5].lower() == "feed:" else text
     text = text.removeprefix("//")
-    address = text if _ADDRESS.fullmatch(text) else f"https://{text}" if _is_bare(text) else ""
+    address = text if _ADDRESS.fullmatch(text) else f"https://{text}" if _is_bare_address(text) else ""
     return address if _has_host(address) else ""
 
 
-def _is_bare(text: str) -> bool:
-    found = _BARE_ADDRESS.fullmatch(text)
-    # Two words in another script with a full stop between them are an address only where there is such a domain.
-    return found is not None and (
-        found["host"].isascii() or found["host"].rpartition(".")[2].lower() in TOP_LEVEL_DOMAINS
+def _is_bare_address(text: str) -> bool:
+    """Return whether the text is a URL without its scheme, such as example.org/news."""
+    match = _BARE_ADDRESS.fullmatch(text)
+    # In other scripts two words around a full stop look like a host, so the top-level domain has to exist.
+    return match is not None and (
+        match["host"].isascii() or match["host"].rpartition(".")[2].lower() in TOP_LEVEL_DOMAINS
     )
 
 
@@ -53,11 +58,13 @@ def _has_host(address: str) -> bool:
     try:
         return bool(urlsplit(address).hostname)
     except ValueError:
-        # A bracket of an IPv6 address that isn't closed.
+        # Raised for an IPv6 address whose bracket isn't closed.
         return False
 
 
 class PasteForm(forms.Form):
+    """The first step: a link, several links or a text, or a file."""
+
     what = forms.CharField(
         label=gettext_lazy("Link or text"),
         required=False,
@@ -76,6 +83,7 @@ class PasteForm(forms.Form):
         _mark_alternatives(self, "what", "file")
 
     def clean(self) -> dict[str, Any]:
+        """Require the text or the file."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not cleaned.get("what", "").strip() and not cleaned.get("file") and not self.errors:
             self.add_error("what", _("Paste a link or a text, or choose a file."))
@@ -83,7 +91,7 @@ class PasteForm(forms.Form):
 
 
 class ChosenForm(forms.Form):
-    """What is made, in how many variants, and who speaks."""
+    """The choices of formats, number of variants and persona."""
 
     engines = forms.MultipleChoiceField(
         label=gettext_lazy("Formats"),
@@ -106,6 +114,8 @@ class ChosenForm(forms.Form):
 
 
 class MakeForm(ChosenForm):
+    """The second step: the text that was read, to be edited, and the choices of what is made of it."""
+
     title = forms.CharField(label=gettext_lazy("Title"), required=False, max_length=limits.TITLE_CHARACTERS)
     body = forms.CharField(
         label=gettext_lazy("Text"),
@@ -123,39 +133,44 @@ class MakeForm(ChosenForm):
     )
     upload = forms.CharField(required=False, widget=forms.HiddenInput)
     is_file = forms.BooleanField(required=False, widget=forms.HiddenInput)
-    """Whether its words came in a file."""
+    """Whether the text came from a file."""
     price = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    """The price that was shown last; nothing is made for a higher one before that has been shown too."""
+    """The credits that were shown last. Nothing is made for a higher price before that was shown as well."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _mark_alternatives(self, "title", "body")
 
     def clean_url(self) -> str:
+        """Return the full URL; empty for none."""
         url: str = self.cleaned_data["url"].strip()
         if url and not address_in(url):
             raise forms.ValidationError(_("Enter a full http:// or https:// URL."), code="address")
         return address_in(url)
 
     def clean(self) -> dict[str, Any]:
+        """Require a text with words, unless a file was uploaded."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not cleaned.get("upload") and not self.errors:
-            why = why_no_text(cleaned.get("title", ""), cleaned.get("body", ""))
-            if why:
-                self.add_error("body", why)
+            error_message = why_no_text(cleaned.get("title", ""), cleaned.get("body", ""))
+            if error_message:
+                self.add_error("body", error_message)
         return cleaned
 
 
 def why_no_text(title: str, body: str) -> str:
-    """What to do where the two hold no words, as a sentence; empty where they do."""
+    """Return the sentence that says what to do if title and body have no words; empty if they have."""
     text = f"{title} {body}"
-    if any(one.isalnum() for one in strip_tags(text)):
+    if any(character.isalnum() for character in strip_tags(text)):
         return ""
     return _("This has no words. Enter a text with words.") if text.strip() else _("Enter a text.")
 
 
 def _mark_alternatives(form: forms.Form, *names: str) -> None:
-    """One of these fields is needed: none is optional, and none is required as long as another one is filled."""
+    """Mark fields of which one has to be filled, so that the page labels none as optional.
+
+    None of them is required, because another one may be filled.
+    """
     for name in names:
         field: Any = form.fields[name]
         field.is_alternative = True

@@ -1,4 +1,4 @@
-"""What has come of one raw item so far: each item with its words, its pictures, and what to do next."""
+"""The outcome of one raw item so far: each generated item with its text, its pictures and what to do next."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
     from pipeline.pages.items.preview import ItemPreview, PreviewFile
 
-_RAW_UNDER_WAY: Final = frozenset({"queued", "processing"})
+_RAW_IN_PROGRESS: Final = frozenset({"queued", "processing"})
 
 
 @dataclass(frozen=True)
 class MadeItem:
+    """A generated item as the page of the outcome shows it."""
+
     item: GeneratedItem
     tone: str
     icon: str
@@ -34,16 +36,16 @@ class MadeItem:
     words: str
     error: str
     advice: str
-    """What helps where trying again can't; empty where it can."""
+    """What to do if a retry can't help; empty if it can."""
     look: ItemPreview
     pictures: tuple[PreviewFile, ...]
-    """All that it publishes, in every size."""
+    """All pictures that the item publishes, in every size."""
     files: tuple[PreviewFile, ...]
-    """Those that the card doesn't show, such as stills and captions of a film."""
+    """Files that the card doesn't show, such as stills and captions of a video."""
     flag: str
-    """What to do about what befell its source after it was published; empty where nothing did."""
+    """What to do because its source changed or was withdrawn after publishing; empty if nothing."""
     hold: str
-    """Why it is held back; empty where it isn't."""
+    """Why the item is on hold; empty if it isn't."""
 
     @property
     def is_under_way(self) -> bool:
@@ -52,7 +54,10 @@ class MadeItem:
 
 @dataclass(frozen=True)
 class SkippedEngine:
-    """A format of which nothing is made, or fewer variants than were asked for: `variants` are their numbers, from 1."""
+    """A format of which nothing is made, or fewer variants than were requested.
+
+    `variants` has the numbers of the skipped ones, from 1; it is empty if all were skipped.
+    """
 
     name: str
     message: str
@@ -65,63 +70,71 @@ class SkippedEngine:
 
 @dataclass(frozen=True)
 class MadeOutcome:
+    """All that came of a raw item so far; `is_done` says that nothing is in progress any more."""
+
     items: tuple[MadeItem, ...]
     left_out: tuple[SkippedEngine, ...]
     reason: str
-    """Why the raw item itself is not worked on, in words; empty where it is."""
+    """Why nothing is made of the raw item itself; empty if something is."""
     is_done: bool
     language: str = ""
-    """Why the language that was stated can't be that of the text; empty where it may be."""
+    """Why the stated language can't be the language of the text; empty if it can."""
 
     @property
     def ready(self) -> int:
         return sum(
-            one.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} and not one.hold
-            for one in self.items
+            made.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} and not made.hold
+            for made in self.items
         )
 
     @property
     def held(self) -> int:
-        return sum(bool(one.hold) for one in self.items)
+        return sum(bool(made.hold) for made in self.items)
 
     @property
     def failed(self) -> int:
-        return sum(one.item.status == GeneratedItemStatus.FAILED for one in self.items)
+        return sum(made.item.status == GeneratedItemStatus.FAILED for made in self.items)
 
 
 def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
+    """Return the outcome of a raw item of the workspace. Deleted items are left out."""
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
-    assets = _assets(workspace, items)
+    assets = _assets_by_item(workspace, items)
     errors = retry_rules.current_errors(
-        workspace, {one.pk: one.error for one in items if one.status == GeneratedItemStatus.FAILED}
+        workspace, {entry.pk: entry.error for entry in items if entry.status == GeneratedItemStatus.FAILED}
     )
-    seen = tuple(_seen(item, errors.get(item.pk), assets.get(item.pk, ())) for item in items)
-    is_done = raw.status not in _RAW_UNDER_WAY and not any(one.is_under_way for one in seen)
-    reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_UNDER_WAY else ""
-    # Where the raw item itself is left out, its reason says all of it.
-    left_out = _left_out(raw) if raw.status != RawItemStatus.SKIPPED else ()
+    made_items = tuple(_made_item(item, errors.get(item.pk), assets.get(item.pk, ())) for item in items)
+    is_done = raw.status not in _RAW_IN_PROGRESS and not any(entry.is_under_way for entry in made_items)
+    reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_IN_PROGRESS else ""
+    # A skipped raw item has one reason for all formats; it is shown instead.
+    skipped = _skipped_engines(raw) if raw.status != RawItemStatus.SKIPPED else ()
     checks = [check for item in items for check in item.present_checks]
     language = next((check["message"] for check in checks if check["code"] == LANGUAGE), "")
-    return MadeOutcome(seen, left_out, str(reason), is_done, str(language))
+    return MadeOutcome(made_items, skipped, str(reason), is_done, str(language))
 
 
-def _left_out(raw: RawItem) -> tuple[SkippedEngine, ...]:
-    skipped = [
-        one for one in raw_item_outcomes.read_outcomes_of(raw) if one["outcome"] == raw_item_outcomes.SKIPPED
+def _skipped_engines(raw: RawItem) -> tuple[SkippedEngine, ...]:
+    """Return the skipped formats of the raw item, one entry for each format and reason."""
+    skipped_outcomes = [
+        engine_outcome
+        for engine_outcome in raw_item_outcomes.read_outcomes_of(raw)
+        if engine_outcome["outcome"] == raw_item_outcomes.SKIPPED
     ]
     numbers: dict[tuple[str, str], list[int]] = {}
-    for one in skipped:
-        numbers.setdefault((one["engine_output"], one["reason"]["message"]), []).append(one["variant"] + 1)
+    for engine_outcome in skipped_outcomes:
+        numbers.setdefault((engine_outcome["engine_output"], engine_outcome["reason"]["message"]), []).append(
+            engine_outcome["variant"] + 1
+        )
     return tuple(
-        SkippedEngine(name, message, () if len(of_it) == raw.variants else tuple(of_it))
-        for (name, message), of_it in numbers.items()
+        SkippedEngine(name, message, () if len(variant_numbers) == raw.variants else tuple(variant_numbers))
+        for (name, message), variant_numbers in numbers.items()
     )
 
 
-def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Sequence[Asset]) -> MadeItem:
+def _made_item(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Sequence[Asset]) -> MadeItem:
     tone, icon, label = labels.of_item(item)
-    look = preview_of(item, assets)
+    preview = preview_of(item, assets)
     return MadeItem(
         item=item,
         tone=tone,
@@ -129,23 +142,25 @@ def _seen(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Sequence
         label=str(label),
         words=plain_text(item.body, item.body_format),
         error=display.without_ids(str((item.error or {}).get("message", ""))),
-        look=look,
-        pictures=(*look.pictures, *look.other_sizes),
-        files=_folded(look),
+        look=preview,
+        pictures=(*preview.pictures, *preview.other_sizes),
+        files=_files_not_shown(preview),
         advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
         flag=str(labels.FLAGS[item.flagged]) if item.flagged else "",
         hold=str(labels.HOLDS.get(item.held, item.held)),
     )
 
 
-def _assets(workspace: Workspace, items: list[GeneratedItem]) -> dict[UUID, list[Asset]]:
-    rows = Asset.objects.of(workspace).filter(item__in=[one.pk for one in items], revoked_at=None)
-    found: dict[UUID, list[Asset]] = {}
-    for row in rows.order_by("item_id", "position", "id"):
-        found.setdefault(row.item_id, []).append(row)
-    return found
+def _assets_by_item(workspace: Workspace, items: list[GeneratedItem]) -> dict[UUID, list[Asset]]:
+    """Return the items' files that aren't revoked, by item id and in their order."""
+    rows = Asset.objects.of(workspace).filter(item__in=[item.pk for item in items], revoked_at=None)
+    assets_by_item: dict[UUID, list[Asset]] = {}
+    for asset in rows.order_by("item_id", "position", "id"):
+        assets_by_item.setdefault(asset.item_id, []).append(asset)
+    return assets_by_item
 
 
-def _folded(look: ItemPreview) -> tuple[PreviewFile, ...]:
-    shown = {*look.pictures, *look.other_sizes, look.document, look.video, look.sound}
-    return tuple(one for one in look.files if one not in shown)
+def _files_not_shown(preview: ItemPreview) -> tuple[PreviewFile, ...]:
+    """Return the files that the item's preview doesn't show."""
+    shown = {*preview.pictures, *preview.other_sizes, preview.document, preview.video, preview.sound}
+    return tuple(file for file in preview.files if file not in shown)

@@ -1,4 +1,4 @@
-"""What the choices at Create cost, and whether no more is charged than was shown."""
+"""The price of the choices at Create, and the check that no more is charged than was shown."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ if TYPE_CHECKING:
 
 
 def known_choices(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Formats and variants of a form that wasn't checked yet: what there isn't is left out."""
-    known = {name for name, _label in choices.engines()}
+    """Return formats and variants of a form that isn't validated yet, without unknown formats."""
+    engine_names = {name for name, _label in choices.engines()}
     variants = str(values.get("variants") or 1)
     return {
-        "engines": [name for name in values.get("engines") or () if name in known],
+        "engines": [name for name in values.get("engines") or () if name in engine_names],
         "variants": int(variants) if variants in {"1", "2", "3"} else 1,
     }
 
 
 def price_context(place: Place, price: int, why_not: Sequence[str], *, has_plan: bool) -> dict[str, Any]:
-    """The price, what is skipped and why, and the credits that are left."""
+    """Return the template's context: the price, what is skipped and why, and the credits that are left.
+
+    `left` is `None` for a workspace whose credits aren't limited.
+    """
     usage = reports.usage(place.workspace, utc_now())
-    is_free = place.workspace.is_unlimited
+    is_unlimited = place.workspace.is_unlimited
     return {
         "price": choices.credits_label(price),
         "price_said": price,
         "why_not": why_not,
         "has_plan": has_plan,
-        "left": None if is_free else max(usage.available, 0),
-        "is_short": not is_free and price > usage.available,
+        "left": None if is_unlimited else max(usage.available, 0),
+        "is_short": not is_unlimited and price > usage.available,
     }
 
 
 def is_agreed(price: int, shown: int | None) -> bool:
-    """Whether no more is charged than was shown."""
+    """Return whether the price, in credits, is at most the one that was shown."""
     return shown is not None and price <= shown

@@ -1,4 +1,4 @@
-"""Several links that were pasted at once: each is read, and an item is made of each."""
+"""The steps for several links that are pasted at once: each page is read, and items are made of each."""
 
 from __future__ import annotations
 
@@ -33,168 +33,189 @@ if TYPE_CHECKING:
     from accounts.pages.page_access import Place
 
 _SALT: Final = "create.links"
-_SECONDS: Final = 30
-"""After that no further link is read: somebody waits."""
-_DAY_SECONDS: Final = 24 * 3600
+_READ_SECONDS: Final = 30
+"""After this time no further link is read, because a person is waiting for the page."""
+_SIGNATURE_SECONDS: Final = 24 * 3600
+"""How long the signed pages of a form can be used."""
 
 
 @dataclass(frozen=True)
-class _Page:
+class _LinkedPage:
+    """A page behind a link: its address, title and text."""
+
     url: str
     title: str
     body: str
 
 
 @dataclass
-class _Links:
-    """What was read, and of what couldn't be read the link and the reason."""
+class _ReadLinks:
+    """The pages that were read; `unread` has the link and the reason for each that couldn't be read."""
 
-    pages: list[_Page] = field(default_factory=list)
+    pages: list[_LinkedPage] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
 
 
 class LinksForm(ChosenForm):
-    """`found` is what was read behind the links, signed."""
+    """The choices for all links together; `found` has the pages that were read, signed."""
 
     found = forms.CharField(widget=forms.HiddenInput)
     price = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def field_of(self, path: str) -> str:
+        """Return the form's field for the path of an error."""
         return path.partition("[")[0]
 
 
 def links_in(text: str) -> list[str]:
-    """The links, each once, where the text is two or more and nothing else; empty for every other text."""
-    addresses = [address_in(one.strip(",;")) for one in text.split()]
+    """Return the distinct links if the text is two or more links and nothing else; empty otherwise."""
+    addresses = [address_in(word.strip(",;")) for word in text.split()]
     if len(addresses) < 2 or not all(addresses):
         return []
     return list(dict.fromkeys(addresses))
 
 
 def read(request: HttpRequest, place: Place, links: Sequence[str]) -> HttpResponse:
-    """The second step. Raises `Invalid` for too many links, and where none can be read."""
+    """Read the pages and show the second step.
+
+    Raises `Invalid` for too many links, and if none can be read.
+    """
     if len(links) > limits.LINKS_AT_ONCE:
         message = _("%(count)d links: paste at most %(most)d at a time.")
-        said = message % {"count": len(links), "most": limits.LINKS_AT_ONCE}
-        raise Invalid.one("what", "too_many", said)
-    found = _read_all(links)
-    if not found.pages:
-        raise Invalid.one("what", "unread", "\n".join(f"{url}: {why}" for url, why in found.unread))
+        error_message = message % {"count": len(links), "most": limits.LINKS_AT_ONCE}
+        raise Invalid.one("what", "too_many", error_message)
+    read_links = _read_links(links)
+    if not read_links.pages:
+        raise Invalid.one(
+            "what", "unread", "\n".join(f"{url}: {reason}" for url, reason in read_links.unread)
+        )
     defaults = WorkspaceDefaults.objects.of(place.workspace).get()
     initial = {
         "engines": defaults.engines,
         "persona": encode("per", defaults.persona_id),
         "variants": 1,
         "found": signing.dumps(
-            [[one.url, one.title, one.body] for one in found.pages], salt=_SALT, compress=True
+            [[linked_page.url, linked_page.title, linked_page.body] for linked_page in read_links.pages],
+            salt=_SALT,
+            compress=True,
         ),
     }
-    return _show(request, place, LinksForm(workspace=place.workspace, initial=initial), found)
+    return _render_form(request, place, LinksForm(workspace=place.workspace, initial=initial), read_links)
 
 
 def make(request: HttpRequest, place: Place) -> HttpResponse:
-    """All of them or none."""
-    found = _Links(_opened(request.POST.get("found", "")))
-    if not found.pages:
+    """Make the items of all pages, or of none, and go to the list; else show the form again."""
+    read_links = _ReadLinks(_load_signed_pages(request.POST.get("found", "")))
+    if not read_links.pages:
         messages.error(request, _("Expired. Paste the links again."))
         return redirect(place.address("making"))
     form = LinksForm(request.POST, workspace=place.workspace)
     if form.is_valid() and request.POST["links"] == "yes":
         with report_errors(request, form):
-            defaults = _defaults(place)
-            contents = _contents(request, form.cleaned_data, found.pages)
-            price, _why_not, has_plan = _priced(place, contents, defaults)
+            defaults = _load_defaults(place)
+            contents = _raw_contents(request, form.cleaned_data, read_links.pages)
+            price, _why_not, has_plan = _estimate_price(place, contents, defaults)
             if not has_plan:
                 form.add_error("engines", _("None of these formats can be made of these pages."))
             elif is_agreed(price, form.cleaned_data["price"]):
                 store_raw_item.push_all(
                     place.workspace, defaults.push_source, contents, defaults=defaults, now=utc_now()
                 )
-                said = ngettext(
+                success_message = ngettext(
                     "Items of %(count)d link are made.",
                     "Items of each of %(count)d links are made.",
                     len(contents),
                 )
-                messages.success(request, said % {"count": len(contents)})
+                messages.success(request, success_message % {"count": len(contents)})
                 return redirect(place.address("items_page"))
-    return _show(request, place, form, found)
+    return _render_form(request, place, form, read_links)
 
 
-def _read_all(links: Sequence[str]) -> _Links:
-    found = _Links()
-    until = monotonic() + _SECONDS
+def _read_links(links: Sequence[str]) -> _ReadLinks:
+    """Read the page of each link until the time is up; the rest is listed as unread."""
+    read_links = _ReadLinks()
+    deadline = monotonic() + _READ_SECONDS
     for url in links:
-        if monotonic() > until:
-            found.unread.append((url, _("There was no time left to read it. Paste it again.")))
+        if monotonic() > deadline:
+            read_links.unread.append((url, _("There was no time left to read it. Paste it again.")))
             continue
         page = pasted_url.read_page(url, now=utc_now())
         if page.entry is None:
-            found.unread.append((url, page.message))
+            read_links.unread.append((url, page.message))
         elif len(page.entry.body) > WORDS_CHARACTERS:
             message = _("More than %(most)s characters. Paste a part of its words instead.")
-            found.unread.append((url, message % {"most": f"{WORDS_CHARACTERS:,}"}))
+            read_links.unread.append((url, message % {"most": f"{WORDS_CHARACTERS:,}"}))
         else:
             title = page.entry.title or pasted_url.headline_of(page.entry.body)
             address = page.entry.url if 0 < len(page.entry.url) <= core_limits.URL_CHARACTERS else url
-            found.pages.append(_Page(address, title, page.entry.body))
-    return found
+            read_links.pages.append(_LinkedPage(address, title, page.entry.body))
+    return read_links
 
 
-def _opened(text: str) -> list[_Page]:
+def _load_signed_pages(text: str) -> list[_LinkedPage]:
+    """Return the pages of the signed field; empty if the signature is wrong or expired."""
     try:
-        return [_Page(*one) for one in signing.loads(text, salt=_SALT, max_age=_DAY_SECONDS)]
+        return [
+            _LinkedPage(*fields) for fields in signing.loads(text, salt=_SALT, max_age=_SIGNATURE_SECONDS)
+        ]
     except signing.BadSignature:
         return []
 
 
-def _defaults(place: Place) -> WorkspaceDefaults:
+def _load_defaults(place: Place) -> WorkspaceDefaults:
     rows = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source")
-    found: WorkspaceDefaults = rows.get()
-    return found
+    defaults: WorkspaceDefaults = rows.get()
+    return defaults
 
 
-def _contents(
-    request: HttpRequest, values: Mapping[str, Any], pages: Sequence[_Page]
+def _raw_contents(
+    request: HttpRequest, values: Mapping[str, Any], pages: Sequence[_LinkedPage]
 ) -> list[raw_content.RawContent]:
-    once = request.POST.get("once", "")[:64]
-    chosen = known_choices(values)
+    """Return one raw content for each page, with the choices of the form."""
+    form_key = request.POST.get("once", "")[:64]
+    known = known_choices(values)
     return [
         raw_content.RawContent(
-            # Of one showing of the form, as that of a single text.
-            external_id=f"{PASTED_PREFIX}{once}:{number}" if once else "",
+            # Belongs to one rendering of the form, so that a double click makes the items once.
+            external_id=f"{PASTED_PREFIX}{form_key}:{number}" if form_key else "",
             url=page.url,
             title=page.title[: limits.TITLE_CHARACTERS],
             body=page.body,
-            engines=chosen["engines"],
-            variants=chosen["variants"],
+            engines=known["engines"],
+            variants=known["variants"],
             persona_id=decode("per", str(values.get("persona") or "")),
         )
         for number, page in enumerate(pages)
     ]
 
 
-def _priced(
+def _estimate_price(
     place: Place, contents: Sequence[raw_content.RawContent], defaults: WorkspaceDefaults
 ) -> tuple[int, list[str], bool]:
-    """The price of all together, why some formats are skipped, and whether anything is made."""
+    """Return the total price in credits, why some formats are skipped, and whether anything is made."""
     plans = [
-        generation_plan.estimate(place.workspace, defaults.push_source, one, defaults=defaults, now=utc_now())
-        for one in contents
-        if one.engines
+        generation_plan.estimate(
+            place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
+        )
+        for content in contents
+        if content.engines
     ]
     why_not = dict.fromkeys(str(reason) for plan in plans for reason in plan.why_not)
     return sum(plan.price for plan in plans), list(why_not), any(plan.engines for plan in plans)
 
 
-def _show(request: HttpRequest, place: Place, form: LinksForm, found: _Links) -> HttpResponse:
+def _render_form(request: HttpRequest, place: Place, form: LinksForm, read_links: _ReadLinks) -> HttpResponse:
+    """Render the second step with the price of its choices."""
     values = {name: form[name].value() or "" for name in form.fields}
-    price, why_not, has_plan = _priced(place, _contents(request, values, found.pages), _defaults(place))
+    price, why_not, has_plan = _estimate_price(
+        place, _raw_contents(request, values, read_links.pages), _load_defaults(place)
+    )
     is_create = form.is_bound and request.POST.get("links") == "yes" and not form.errors
     context = {
         **price_context(place, price, why_not, has_plan=has_plan),
         "form": form,
-        "pages": found.pages,
-        "unread": found.unread,
+        "pages": read_links.pages,
+        "unread": read_links.unread,
         "why_no_price": _("Choose a format to see the price."),
         "is_new_price": is_create and has_plan,
     }

@@ -1,4 +1,4 @@
-"""New: paste a link, a text or a file, see what it costs, have it made, and watch it come about."""
+"""Views of New: paste a link, a text or a file, see what it costs, have it made, and watch the items come."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
     from pipeline.generate.eligible_formats import GenerationPlan
 
-_LIVE_SECONDS: Final = 2
+_POLL_SECONDS: Final = 2
 _PRICE_PART: Final = "price"
 
 
 @dataclass
-class _Taken:
-    """What was pasted: the beginning of the second form, and what has to be said of it."""
+class _PastedContent:
+    """What was read: initial values of the second form, and `notes` to show above it."""
 
     initial: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -51,9 +51,14 @@ class _Taken:
 @body_limit(limits.UPLOAD_BODY_BYTES)
 @page("edit")
 def making(request: HttpRequest, place: Place) -> HttpResponse:
+    """Show both steps, and make the items.
+
+    The POST of the first step reads what was pasted and shows the second. The second one posts `make` for
+    a single content, or `links` for several, and asks for its price as a fragment when the choices change.
+    """
     if request.method == "POST" and is_poll_for(request, _PRICE_PART):
-        chosen = MakeForm(request.POST, workspace=place.workspace)
-        return render(request, "pages/new/price_part.html", _price_context(request, place, chosen))
+        price_form = MakeForm(request.POST, workspace=place.workspace)
+        return render(request, "pages/new/price_part.html", _price_context(request, place, price_form))
     if request.method == "POST" and "make" in request.POST:
         return _make(request, place)
     if request.method == "POST" and "links" in request.POST:
@@ -65,69 +70,76 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             if len(links) > 1:
                 return several_links.read(request, place, links)
-            taken = _take(place, form)
-            return _show(request, place, _fresh_form(place, taken), taken.notes)
+            pasted = _read_pasted(place, form)
+            return _render_form(request, place, _prefilled_form(place, pasted), pasted.notes)
     return render(request, "pages/new/page.html", {"form": form})
 
 
-def _take(place: Place, form: PasteForm) -> _Taken:
-    """The words that were pasted, or behind the link, or in the file."""
-    taken = _Taken()
-    what = form.cleaned_data["what"].strip()
-    links = several_links.links_in(what)
-    url = address_in(what) or (links[0] if len(links) == 1 else "")
+def _read_pasted(place: Place, form: PasteForm) -> _PastedContent:
+    """Read the text that was pasted, or that is behind the link or in the file.
+
+    Raises `Invalid` if it is longer than `WORDS_CHARACTERS`.
+    """
+    pasted = _PastedContent()
+    text = form.cleaned_data["what"].strip()
+    links = several_links.links_in(text)
+    url = address_in(text) or (links[0] if len(links) == 1 else "")
     if url:
-        taken.initial["url"] = url
+        pasted.initial["url"] = url
         if not form.cleaned_data["file"]:
-            _read_link(url, taken)
-    elif what:
-        taken.initial["body"] = what
+            _read_link(url, pasted)
+    elif text:
+        pasted.initial["body"] = text
     if form.cleaned_data["file"]:
-        _read_file(place, form.cleaned_data["file"], taken)
-    if len(taken.initial.get("body", "")) > WORDS_CHARACTERS:
+        _read_file(place, form.cleaned_data["file"], pasted)
+    if len(pasted.initial.get("body", "")) > WORDS_CHARACTERS:
         message = _("More than %(most)s characters. Shorten it or use POST /v1/raw.")
         field = "file" if form.cleaned_data["file"] else "what"
         raise Invalid.one(field, "too_long", message % {"most": f"{WORDS_CHARACTERS:,}"})
-    if not taken.initial.get("title"):
-        taken.initial["title"] = pasted_url.headline_of(taken.initial.get("body", ""))
-    return taken
+    if not pasted.initial.get("title"):
+        pasted.initial["title"] = pasted_url.headline_of(pasted.initial.get("body", ""))
+    return pasted
 
 
-def _read_link(url: str, taken: _Taken) -> None:
-    read = pasted_url.read_page(url, now=utc_now())
-    if read.entry is None:
-        taken.notes.append(read.message)
+def _read_link(url: str, pasted: _PastedContent) -> None:
+    """Read the page behind the link; if it can't be read, the reason becomes a note."""
+    result = pasted_url.read_page(url, now=utc_now())
+    if result.entry is None:
+        pasted.notes.append(result.message)
         return
-    taken.initial |= {"title": read.entry.title, "body": read.entry.body, "url": read.entry.url or url}
+    pasted.initial |= {"title": result.entry.title, "body": result.entry.body, "url": result.entry.url or url}
 
 
-def _read_file(place: Place, file: UploadedFile[Any], taken: _Taken) -> None:
-    given = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
-    taken.initial["is_file"] = True
-    words = uploads.read_text_file(given)
-    if words is None:
-        kept = uploads.store_upload(place.workspace, given, test=False, actor=place.user.email)
-        taken.initial["upload"] = encode("upl", kept.pk)
+def _read_file(place: Place, file: UploadedFile[Any], pasted: _PastedContent) -> None:
+    """Add the text of the file, or store the file as an upload if it is media."""
+    received = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
+    pasted.initial["is_file"] = True
+    text = uploads.read_text_file(received)
+    if text is None:
+        upload = uploads.store_upload(place.workspace, received, test=False, actor=place.user.email)
+        pasted.initial["upload"] = encode("upl", upload.pk)
         return
-    before = taken.initial.get("body", "")
-    taken.initial["body"] = f"{before}\n\n{words}".strip()
+    text_before = pasted.initial.get("body", "")
+    pasted.initial["body"] = f"{text_before}\n\n{text}".strip()
 
 
-def _fresh_form(place: Place, taken: _Taken) -> MakeForm:
+def _prefilled_form(place: Place, pasted: _PastedContent) -> MakeForm:
+    """Return the second form with the workspace's defaults and what was read."""
     defaults = WorkspaceDefaults.objects.of(place.workspace).get()
     initial = {"engines": defaults.engines, "persona": encode("per", defaults.persona_id), "variants": 1}
-    return MakeForm(workspace=place.workspace, initial={**initial, **taken.initial})
+    return MakeForm(workspace=place.workspace, initial={**initial, **pasted.initial})
 
 
 def _make(request: HttpRequest, place: Place) -> HttpResponse:
+    """Make the items if the price was agreed to; else show the form again."""
     form = MakeForm(request.POST, workspace=place.workspace)
     if not form.is_valid():
-        return _show(request, place, form)
+        return _render_form(request, place, form)
     values = form.cleaned_data
     workspace, now = place.workspace, utc_now()
     defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
     with report_errors(request, form):
-        content = _content(request, place, values)
+        content = _raw_content(request, place, values)
         plan = generation_plan.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
         if not plan.engines:
             form.add_error(
@@ -136,16 +148,17 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
         elif request.POST["make"] == "yes" and is_agreed(plan.price, values["price"]):
             pushed = store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
             return redirect(place.address("made", raw=pushed.raw_item.pk))
-    return _show(request, place, form)
+    return _render_form(request, place, form)
 
 
-def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
+def _raw_content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_content.RawContent:
+    """Return the content to make items of, with the choices of the form."""
     media = [{"upload": values["upload"]}] if values.get("upload") else []
-    once = request.POST.get("once", "")[:64]
+    form_key = request.POST.get("once", "")[:64]
     is_file = bool(values.get("upload") or values.get("is_file"))
     return raw_content.RawContent(
-        # Of one showing of the form: a double click makes one thing, the same words on another day another one.
-        external_id=f"{UPLOADED_PREFIX if is_file else PASTED_PREFIX}{once}" if once else "",
+        # Belongs to one rendering of the form: a double click makes one item, pasting the text again another.
+        external_id=f"{UPLOADED_PREFIX if is_file else PASTED_PREFIX}{form_key}" if form_key else "",
         url=values.get("url", ""),
         title=values.get("title", ""),
         body=values.get("body", ""),
@@ -156,23 +169,25 @@ def _content(request: HttpRequest, place: Place, values: dict[str, Any]) -> raw_
     )
 
 
-def _show(request: HttpRequest, place: Place, form: MakeForm, notes: list[str] | None = None) -> HttpResponse:
-    """The second form, with what its choices cost."""
+def _render_form(
+    request: HttpRequest, place: Place, form: MakeForm, notes: list[str] | None = None
+) -> HttpResponse:
+    """Render the second form with the price of its choices."""
     context = {
         **_price_context(request, place, form),
         "notes": notes or [],
-        "upload": _upload(place, str(form["upload"].value() or "")),
+        "upload": _find_upload(place, str(form["upload"].value() or "")),
     }
     is_create = form.is_bound and request.POST.get("make") == "yes" and not form.errors
-    # What came back with nothing to mend came back for its price alone.
+    # The form had no error, so it is shown again only because the price changed.
     context["is_new_price"] = is_create and context["has_plan"]
     return render(request, "pages/new/make.html", context)
 
 
 def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[str, Any]:
-    """What the choices of the second form cost as they are now, and which of them are skipped."""
+    """Return the context of the current choices of the second form: what they cost and what is skipped."""
     values = {name: form[name].value() or "" for name in form.fields}
-    plan = _plan(request, place, values)
+    plan = _estimate_plan(request, place, values)
     price, why_not = (plan.price, plan.why_not) if plan else (0, ())
     return {
         **price_context(place, price, why_not, has_plan=bool(plan and plan.engines)),
@@ -182,49 +197,52 @@ def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[s
 
 
 def _why_no_price(values: dict[str, Any]) -> str:
-    """Read only where nothing is made of what was chosen."""
-    why = why_no_text(values["title"], values["body"])
-    if why:
-        return why
+    """Return the reason why there is no price. It is shown only if nothing is made of the choices."""
+    reason = why_no_text(values["title"], values["body"])
+    if reason:
+        return reason
     if not values["engines"]:
         return _("Choose a format to see the price.")
     return _("None of these formats can be made of this text.")
 
 
-def _plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
+def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
+    """Return what would be made, or `None` if no format is chosen or there is no text."""
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
-    wanted = {**values, **known_choices(values), "upload": ""}
-    if not wanted["engines"] or not any(wanted.get(name) for name in ("title", "body")):
+    chosen_values = {**values, **known_choices(values), "upload": ""}
+    if not chosen_values["engines"] or not any(chosen_values.get(name) for name in ("title", "body")):
         return None
-    content = _content(request, place, wanted)
+    content = _raw_content(request, place, chosen_values)
     return generation_plan.estimate(
         place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
     )
 
 
-def _upload(place: Place, public_id: str) -> Upload | None:
+def _find_upload(place: Place, public_id: str) -> Upload | None:
+    """Return the upload with this public id, or `None`."""
     key = decode("upl", public_id)
     if key is None:
         return None
-    found: Upload | None = Upload.objects.of(place.workspace).filter(pk=key, test=False).first()
-    return found
+    upload: Upload | None = Upload.objects.of(place.workspace).filter(pk=key, test=False).first()
+    return upload
 
 
-# --- What comes of it ------------------------------------------------------------------------------------------------
+# --- The outcome -----------------------------------------------------------------------------------------------------
 
 
 @page("look", methods=("GET",))
 def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
-    row = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)
-    seen = outcome.of(place.workspace, row)
-    part = polling_fragment(
+    """Show what came of a raw item; the list of items polls until all are done."""
+    raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)
+    made_outcome = outcome.of(place.workspace, raw_item)
+    fragment = polling_fragment(
         request,
         "made",
         "pages/new/made_items.html",
-        {"raw": row, "seen": seen, "public_url": settings.PUBLIC_URL},
+        {"raw": raw_item, "seen": made_outcome, "public_url": settings.PUBLIC_URL},
         css_class="stack",
-        interval_seconds=0 if seen.is_done else _LIVE_SECONDS,
+        interval_seconds=0 if made_outcome.is_done else _POLL_SECONDS,
     )
-    if isinstance(part, HttpResponse):
-        return part
-    return render(request, "pages/new/made.html", {"raw": row, "live": part})
+    if isinstance(fragment, HttpResponse):
+        return fragment
+    return render(request, "pages/new/made.html", {"raw": raw_item, "live": fragment})

@@ -1,5 +1,6 @@
-"""What subscribers see: the form, the question whether it was they, the way out and back. None of it is
-indexed.
+"""Public views for subscribers: sign up, confirm, unsubscribe and come back.
+
+Search engines must not index any of them.
 """
 
 from __future__ import annotations
@@ -35,21 +36,26 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 ONE_CLICK = "List-Unsubscribe"
+"""The form field of a one-click unsubscribe (RFC 8058)."""
 
 
-def _public(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def _public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Return the view without caching or indexing, for GET, HEAD and POST only."""
+
     @never_cache
     @require_http_methods(["GET", "HEAD", "POST"])
     @wraps(view)
-    def answer(request: HttpRequest, **arguments: Any) -> HttpResponse:
+    def wrapper(request: HttpRequest, **arguments: Any) -> HttpResponse:
         response = view(request, **arguments)
         response["X-Robots-Tag"] = "noindex, nofollow"
         return response
 
-    return answer
+    return wrapper
 
 
 class SignUpForm(forms.Form):
+    """The address of somebody who subscribes."""
+
     email = forms.CharField(
         label=_("Your email address"),
         max_length=254,
@@ -57,31 +63,38 @@ class SignUpForm(forms.Form):
     )
 
     def clean_email(self) -> str:
+        """Return the normalized address."""
         email = subscribers.normalize_address(self.cleaned_data["email"])
         if email is None:
             raise forms.ValidationError(_("Enter a valid email address."))
         return email
 
 
-@_public
+@_public_page
 def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
-    """The same answer whether the address is on the list or not."""
+    """Show the form, and on POST mail a question for confirmation.
+
+    The answer is the same whether or not the address is
+    on the list, so that nobody can probe for subscribers.
+    """
     outlet = subscribers.list_of(secret)
     if outlet is None:
         raise Http404
     form = SignUpForm(request.POST if request.method == "POST" else None)
     state = "form"
-    if request.method == "POST" and _is_too_much(request, outlet):
+    if request.method == "POST" and _is_rate_limited(request, outlet):
         state = "too_much"
     elif request.method == "POST" and form.is_valid():
         subscribers.sign_up(outlet, form.cleaned_data["email"], now=utc_now())
         state = "asked"
-    context = {"name": _name(outlet), "form": form, "state": state, "outlet": outlet}
+    context = {"name": _newsletter_name(outlet), "form": form, "state": state, "outlet": outlet}
     status = {"too_much": 429, "form": 400 if form.is_bound else 200}.get(state, 200)
     return render(request, "pages/newsletters/subscribe.html", context, status=status)
 
 
-def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
+def _is_rate_limited(request: HttpRequest, outlet: Outlet) -> bool:
+    """Count the request, and return whether the client's network or the list had too many."""
+
     def by_client(_group: str, request: HttpRequest) -> str:
         return client_network(request)
 
@@ -89,59 +102,64 @@ def _is_too_much(request: HttpRequest, outlet: Outlet) -> bool:
         return str(outlet.pk)
 
     try:
-        counted = [
+        limits_exceeded = [
             is_ratelimited(request, group=f"pipeline.{name}", key=key, rate=rate, increment=True)
             for name, key, rate in (
                 ("subscribe", by_client, limits.SUBSCRIBE_CALLS),
                 ("subscribe_list", by_list, limits.SUBSCRIBE_CALLS_OF_LIST),
             )
         ]
-    # Without the cache nobody can be counted; an address is asked once an hour all the same.
+    # Without the cache nothing can be counted. Each address still gets at most one mail an hour.
     except (RedisError, OSError, OperationalError) as error:
         log.warning("subscribe_not_counted", error=str(error))
         return False
-    return any(counted)
+    return any(limits_exceeded)
 
 
-@_public
+@_public_page
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST confirms: a mail program that opens links in advance confirms nothing."""
-    found = subscribers.find_subscriber(token)
-    if found is None or found.status not in WANTED_SUBSCRIBERS:
+    """Ask on GET and confirm on POST, so that a mail program that prefetches links confirms nothing."""
+    subscriber = subscribers.find_subscriber(token)
+    if subscriber is None or subscriber.status not in WANTED_SUBSCRIBERS:
         return render(request, "pages/newsletters/over.html", status=404)
-    is_on = found.status == SubscriberStatus.ACTIVE
+    is_on = subscriber.status == SubscriberStatus.ACTIVE
     if request.method == "POST":
-        is_on = subscribers.confirm(found, now=utc_now())
-    context = {"name": _name(found.outlet), "subscriber": found, "is_on": is_on}
+        is_on = subscribers.confirm(subscriber, now=utc_now())
+    context = {"name": _newsletter_name(subscriber.outlet), "subscriber": subscriber, "is_on": is_on}
     return render(request, "pages/newsletters/confirm.html", context)
 
 
 @csrf_exempt
-@_public
+@_public_page
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button. POST does it, without cookies: a mailbox provider's one click (RFC 8058) has none."""
-    found = subscribers.find_subscriber(token)
-    if found is None:
+    """Show a button on GET and unsubscribe on POST.
+
+    POST works without cookies, because the one click of a mailbox provider (RFC 8058) has none.
+    """
+    subscriber = subscribers.find_subscriber(token)
+    if subscriber is None:
         return render(request, "pages/newsletters/over.html", status=404)
     if request.method == "POST":
         if ONE_CLICK in request.POST:
-            subscribers.unsubscribe(found, now=utc_now())
+            subscribers.unsubscribe(subscriber, now=utc_now())
             return HttpResponse("Unsubscribed.\n", content_type="text/plain; charset=utf-8")
-        _act(request, found)
+        _apply_action(request, subscriber)
     context = {
-        "name": _name(found.outlet),
-        "subscriber": found,
-        "is_on": found.status in WANTED_SUBSCRIBERS,
+        "name": _newsletter_name(subscriber.outlet),
+        "subscriber": subscriber,
+        "is_on": subscriber.status in WANTED_SUBSCRIBERS,
     }
     return render(request, "pages/newsletters/unsubscribe.html", context)
 
 
-def _act(request: HttpRequest, found: Subscriber) -> None:
+def _apply_action(request: HttpRequest, subscriber: Subscriber) -> None:
+    """Unsubscribe, or undo that, as the form requests."""
     if request.POST.get("act") == "unsubscribe":
-        subscribers.unsubscribe(found, now=utc_now())
+        subscribers.unsubscribe(subscriber, now=utc_now())
     elif request.POST.get("act") == "come_back":
-        subscribers.come_back(found, now=utc_now())
+        subscribers.come_back(subscriber, now=utc_now())
 
 
-def _name(outlet: Outlet) -> str:
+def _newsletter_name(outlet: Outlet) -> str:
+    """Return the sender's name of the newsletter, or else the name of its outlet."""
     return str(outlet.config.get("from_name") or outlet.name)

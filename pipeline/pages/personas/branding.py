@@ -1,4 +1,4 @@
-"""How a persona looks: its colours and portrait, beside what it would make of some words."""
+"""View of a persona's branding: colours, portrait and speaking voice, beside samples made with them."""
 
 from __future__ import annotations
 
@@ -38,91 +38,102 @@ SAMPLE: Final = _(
     "From Monday on, the harbour ferries run every ten minutes. The first boat leaves at six in the morning. "
     "Bicycles travel free of charge until the end of March."
 )
-_GROUND: Final = "#1f3a5f"
-_ACCENT: Final = "#d9663b"
+_DEFAULT_PRIMARY: Final = "#1f3a5f"
+_DEFAULT_ACCENT: Final = "#d9663b"
 
 
 @body_limit(limits.UPLOAD_IMAGE_BYTES + 64 * 1024)
 @page("edit")
 def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
-    row = find_persona(place, per)
+    """Show the branding and samples of it, and save it on POST.
+
+    A POST with `try` saves nothing: it makes the samples of the text that was entered.
+    """
+    persona = find_persona(place, per)
     is_trial = request.method == "POST" and "try" in request.POST
     trial = TryPersonaForm(request.POST) if is_trial else TryPersonaForm(initial={"words": SAMPLE})
-    form = LookForm(initial=_initial(row)) if is_trial else _look_form(request, row)
+    form = LookForm(initial=_initial_values(persona)) if is_trial else _branding_form(request, persona)
     if not is_trial and request.method == "POST" and form.is_valid():
-        changed = _save(request, place, row, form)
+        changed = _save_branding(request, place, persona, form)
         if changed is not None:
             return redirect(place.address("persona_look", per=per))
-    words = str(SAMPLE)
+    sample_text = str(SAMPLE)
     if is_trial:
-        words = trial.cleaned_data["words"] if trial.is_valid() else ""
+        sample_text = trial.cleaned_data["words"] if trial.is_valid() else ""
     context = {
-        **persona_head(place, row, "look"),
+        **persona_head(place, persona, "look"),
         "form": form,
         "trial": trial,
-        "samples": [_shown(one) for one in stage.make_samples(row, words)] if words else [],
-        "portrait": _portrait(place, row),
+        "samples": [_sample_context(sample) for sample in stage.make_samples(persona, sample_text)]
+        if sample_text
+        else [],
+        "portrait": _portrait_url(place, persona),
     }
     return render(request, "pages/personas/branding.html", context)
 
 
-def _look_form(request: HttpRequest, row: Persona) -> LookForm:
+def _branding_form(request: HttpRequest, persona: Persona) -> LookForm:
     files = {"files": request.FILES} if request.method == "POST" else {}
-    return form_recovery.form_for(request, LookForm, initial=_initial(row), **files)
+    return form_recovery.form_for(request, LookForm, initial=_initial_values(persona), **files)
 
 
-def _initial(row: Persona) -> dict[str, Any]:
+def _initial_values(persona: Persona) -> dict[str, Any]:
     return {
-        "own_colours": bool(row.brand.get("primary") or row.brand.get("accent")),
-        "primary": row.brand.get("primary", _GROUND),
-        "accent": row.brand.get("accent", _ACCENT),
-        "voice_rate": row.brand.get("voice_rate", ""),
-        "voice_pitch": row.brand.get("voice_pitch", ""),
-        "version": row.version,
+        "own_colours": bool(persona.brand.get("primary") or persona.brand.get("accent")),
+        "primary": persona.brand.get("primary", _DEFAULT_PRIMARY),
+        "accent": persona.brand.get("accent", _DEFAULT_ACCENT),
+        "voice_rate": persona.brand.get("voice_rate", ""),
+        "voice_pitch": persona.brand.get("voice_pitch", ""),
+        "version": persona.version,
     }
 
 
-def _save(request: HttpRequest, place: Place, row: Persona, form: LookForm) -> Persona | None:
-    given = form.cleaned_data
-    file: UploadedFile[Any] | None = given["portrait"]
-    chosen = stage.BrandChoices(
-        primary=given["primary"] if given["own_colours"] else "",
-        accent=given["accent"] if given["own_colours"] else "",
+def _save_branding(request: HttpRequest, place: Place, persona: Persona, form: LookForm) -> Persona | None:
+    """Save and return the persona; `None` if the form has errors, which are added to its fields.
+
+    If somebody else saved meanwhile, nothing is saved: the persona is returned unchanged, with a message.
+    """
+    values = form.cleaned_data
+    file: UploadedFile[Any] | None = values["portrait"]
+    brand_choices = stage.BrandChoices(
+        primary=values["primary"] if values["own_colours"] else "",
+        accent=values["accent"] if values["own_colours"] else "",
         portrait=uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
         if file
         else None,
-        without_portrait=given["without_portrait"],
-        voice_rate=given["voice_rate"],
-        voice_pitch=given["voice_pitch"],
+        without_portrait=values["without_portrait"],
+        voice_rate=values["voice_rate"],
+        voice_pitch=values["voice_pitch"],
     )
     try:
         changed = stage.change_brand(
-            row,
-            chosen,
+            persona,
+            brand_choices,
             workspace=place.workspace,
             by=place.user.email,
             now=utc_now(),
-            expected_version=given["version"],
+            expected_version=values["version"],
         )
     except Overtaken:
         messages.error(request, CHANGED_MEANWHILE)
-        return row
+        return persona
     except AppError as error:
         show_at_fields(form, error)
         return None
-    offer_way_back(request, place, changed, row.version)
+    offer_way_back(request, place, changed, persona.version)
     return changed
 
 
-def _portrait(place: Place, row: Persona) -> str:
-    """The portrait's address below this site's own; empty where there is none."""
-    key = decode("upl", str(row.brand.get("portrait") or ""))
+def _portrait_url(place: Place, persona: Persona) -> str:
+    """Return the portrait's path on this site; empty if the persona has none."""
+    key = decode("upl", str(persona.brand.get("portrait") or ""))
     if key is None:
         return ""
     secret = Upload.objects.of(place.workspace).filter(pk=key).values_list("secret", flat=True).first()
     return f"/media/{secret}/image" if secret else ""
 
 
-def _shown(one: stage.EngineSample) -> dict[str, Any]:
-    data = base64.b64encode(one.picture).decode() if one.picture else ""
-    return {"tried": one, "picture": f"data:image/png;base64,{data}" if data else ""}
+def _sample_context(sample: stage.EngineSample) -> dict[str, Any]:
+    """Return the sample with its picture as a data URL; empty if it has no picture."""
+    base64_data = base64.b64encode(sample.picture).decode() if sample.picture else ""
+    return {"tried": sample, "picture": f"data:image/png;base64,{base64_data}" if base64_data else ""}

@@ -1,6 +1,4 @@
-"""A persona drafted from a site or past posts: asked for, watched, and put into the editor's form to be
-saved.
-"""
+"""Views of persona drafts: request one from a site or past posts, watch it, save it in the editor's form."""
 
 from __future__ import annotations
 
@@ -33,32 +31,35 @@ if TYPE_CHECKING:
 
     from pipeline.models import Persona
 
-_LIVE_SECONDS: Final = 2
+_POLL_SECONDS: Final = 2
 _PART: Final = "draft"
 
 
 @page("edit")
 def persona_draft_ask(request: HttpRequest, place: Place) -> HttpResponse:
-    return _ask(request, place, None)
+    """Request a draft of a new persona."""
+    return _request_draft(request, place, None)
 
 
 @page("edit")
 def persona_draft_for(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
-    return _ask(request, place, find_persona(place, per))
+    """Request a draft of new sections for the persona."""
+    return _request_draft(request, place, find_persona(place, per))
 
 
-def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpResponse:
+def _request_draft(request: HttpRequest, place: Place, persona: Persona | None) -> HttpResponse:
+    """Show the form, and request the draft on its first POST; a double click requests one."""
     form = form_recovery.form_for(request, DraftForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("personas"))
-        given = form.cleaned_data
+        values = form.cleaned_data
         with report_errors(request, form):
             draft = drafts.request(
                 place.workspace,
                 persona=persona,
-                url=given["url"],
-                posts=given["posts"],
+                url=values["url"],
+                posts=values["posts"],
                 by=place.user.email,
                 now=utc_now(),
             )
@@ -68,10 +69,14 @@ def _ask(request: HttpRequest, place: Place, persona: Persona | None) -> HttpRes
 
 @page("edit")
 def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
-    draft = _find(place, pdr)
+    """Show the state of the draft, which polls until it ends, and then the editor's form with it.
+
+    A poll after its end makes the browser reload the page.
+    """
+    draft = _find_draft(place, pdr)
     is_open = draft.status in OPEN_DRAFTS
     if not is_open and is_poll_for(request, _PART):
-        # What is there now is more than the part that looks again: the form, or the way on.
+        # The draft has ended: the form or the retry button is outside of the fragment that polls.
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
     if draft.status == PersonaDraftStatus.DONE and draft.sections is not None:
@@ -79,40 +84,47 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
             request, PersonaForm, initial=values_of_draft(draft.sections, draft.persona)
         )
         if request.method == "POST" and form.is_valid():
-            saved = _save(request, place, draft, form)
-            if saved is not None:
-                return saved
+            save_response = _save_draft(request, place, draft, form)
+            if save_response is not None:
+                return save_response
     context = {"draft": draft, "persona": draft.persona, "form": form}
-    part = polling_fragment(
+    fragment = polling_fragment(
         request,
         _PART,
         "pages/personas/draft_state.html",
         context,
-        interval_seconds=_LIVE_SECONDS if is_open else 0,
+        interval_seconds=_POLL_SECONDS if is_open else 0,
     )
-    if isinstance(part, HttpResponse):
-        return part
-    again = (
+    if isinstance(fragment, HttpResponse):
+        return fragment
+    ask_again_url = (
         place.address("persona_draft_for", per=draft.persona_id)
         if draft.persona_id
         else place.address("persona_draft_ask")
     )
-    return render(request, "pages/personas/draft.html", {**context, "live": part, "ask_again": again})
+    return render(
+        request, "pages/personas/draft.html", {**context, "live": fragment, "ask_again": ask_again_url}
+    )
 
 
-def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: PersonaForm) -> HttpResponse | None:
-    """The persona that the form makes, or its next version; None where the form has to be shown again."""
-    row, now, by = draft.persona, utc_now(), place.user.email
-    if row is None and not form_recovery.is_first_sending(request):
+def _save_draft(
+    request: HttpRequest, place: Place, draft: PersonaDraft, form: PersonaForm
+) -> HttpResponse | None:
+    """Save the form as a new persona, or as the next version of the draft's persona, and redirect to it.
+
+    Returns `None` if the form has errors and has to be shown again.
+    """
+    persona, now, by = draft.persona, utc_now(), place.user.email
+    if persona is None and not form_recovery.is_first_sending(request):
         return redirect(place.address("personas"))
     try:
-        if row is None:
+        if persona is None:
             saved = stage.create(place.workspace, form.values(), by=by, now=now)
             messages.success(request, _("%(name)s created.") % {"name": saved.name})
         else:
             expected = form.cleaned_data["version"]
-            saved = stage.change(row, form.values(), by=by, now=now, expected_version=expected)
-            offer_way_back(request, place, saved, row.version)
+            saved = stage.change(persona, form.values(), by=by, now=now, expected_version=expected)
+            offer_way_back(request, place, saved, persona.version)
     except Overtaken:
         form_recovery.allow_sending_again(request)
         messages.error(request, CHANGED_MEANWHILE)
@@ -126,15 +138,17 @@ def _save(request: HttpRequest, place: Place, draft: PersonaDraft, form: Persona
 
 @page("edit", methods=("POST",))
 def persona_draft_retry(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
-    draft = _find(place, pdr)
+    """Run a failed draft again."""
+    draft = _find_draft(place, pdr)
     with report_errors(request):
         drafts.retry(draft, now=utc_now())
     return redirect(place.address("persona_draft", pdr=pdr))
 
 
-def _find(place: Place, pdr: UUID) -> PersonaDraft:
+def _find_draft(place: Place, pdr: UUID) -> PersonaDraft:
+    """Return the draft. Raises `Http404` if there is none, or if its persona was deleted."""
     rows = PersonaDraft.objects.of(place.workspace).select_related("persona")
-    found: PersonaDraft | None = rows.filter(pk=pdr).first()
-    if found is None or (found.persona is not None and found.persona.deleted_at is not None):
+    draft: PersonaDraft | None = rows.filter(pk=pdr).first()
+    if draft is None or (draft.persona is not None and draft.persona.deleted_at is not None):
         raise Http404
-    return found
+    return draft

@@ -1,4 +1,4 @@
-"""One persona: its five sections, and its versions with a way back to each."""
+"""Views of one persona: the editor of its sections, and its versions, each of which can be restored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import Persona, PersonaVersion
 
-_TOLD: Final = {
+_FIELD_LABELS: Final = {
     "name": gettext_lazy("name"),
     "handle": gettext_lazy("handle"),
     "language": gettext_lazy("language"),
@@ -44,11 +44,12 @@ _TOLD: Final = {
 
 @page("edit")
 def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """Show the editor, and save the persona as its next version on POST."""
     row = find_persona(place, per)
     form = form_recovery.form_for(request, PersonaForm, initial=values_of(row))
     if request.method == "POST" and form.is_valid():
         try:
-            changed = stage.change(
+            saved = stage.change(
                 row,
                 form.values(),
                 by=place.user.email,
@@ -61,43 +62,51 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         except AppError as error:
             show_at_fields(form, error)
         else:
-            offer_way_back(request, place, changed, row.version)
+            offer_way_back(request, place, saved, row.version)
             return redirect(place.address("persona", per=per))
     return render(request, "pages/personas/detail.html", {**persona_head(place, row, "editor"), "form": form})
 
 
 def offer_way_back(request: HttpRequest, place: Place, row: Persona, before: int) -> None:
+    """Say which version was saved, with an undo to version `before`; nothing if no version was made."""
     if row.version == before:
         return
-    said = _("Saved as version %(number)d. Applies to new items.") % {"number": row.version}
+    message = _("Saved as version %(number)d. Applies to new items.") % {"number": row.version}
     fields = {"number": str(before), "version": str(row.version)}
-    offer_undo(request, said, place.address("persona_back", per=row.pk), fields)
+    offer_undo(request, message, place.address("persona_back", per=row.pk), fields)
 
 
 @page("edit", methods=("GET",))
 def persona_versions(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """List the versions, the newest first, with what each one changed."""
     row = find_persona(place, per)
-    kept = stage.versions(row)
+    versions = stage.versions(row)
     rows = [
-        {"version": one, "changed": _changed(one, kept[index + 1 :]), "is_newest": index == 0}
-        for index, one in enumerate(kept)
+        {
+            "version": version,
+            "changed": _changed_fields(version, versions[index + 1 :]),
+            "is_newest": index == 0,
+        }
+        for index, version in enumerate(versions)
     ]
     return render(
         request, "pages/personas/versions.html", {**persona_head(place, row, "versions"), "rows": rows}
     )
 
 
-def _changed(version: PersonaVersion, older: list[PersonaVersion]) -> str:
+def _changed_fields(version: PersonaVersion, older: list[PersonaVersion]) -> str:
+    """Return the labels of the fields that differ from the version before; empty for the first version."""
     if not older:
         return ""
     before = older[0].content
     return ", ".join(
-        str(_TOLD[name]) for name in VERSIONED_FIELDS if version.content.get(name) != before.get(name)
+        str(_FIELD_LABELS[name]) for name in VERSIONED_FIELDS if version.content.get(name) != before.get(name)
     )
 
 
 @page("edit", methods=("POST",))
 def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """Restore a version as the newest one. Nothing happens if the numbers are malformed."""
     row = find_persona(place, per)
     number, version = (request.POST.get(name, "") for name in ("number", "version"))
     if number.isdecimal() and version.isdecimal():

@@ -1,4 +1,4 @@
-"""The persona's editor: five sections, its approved lines, its name and links; and the brand kit."""
+"""Forms of personas: create, edit, request a draft, change the brand kit, and try it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
 
     from pipeline.models import Persona
 
-_BETWEEN_POSTS: Final = re.compile(r"^\s*-{3,}\s*$", re.MULTILINE)
-_WITH_TEXT: Final = ("starts_with", "ends_with")
-_WITH_MOST: Final = ("max_words", "max_hashtags", "max_emoji")
-STRUCTURE_FIELDS: Final = ("ends_with_question", *_WITH_TEXT, *_WITH_MOST)
+_POST_SEPARATOR: Final = re.compile(r"^\s*-{3,}\s*$", re.MULTILINE)
+_TEXT_STRUCTURES: Final = ("starts_with", "ends_with")
+_MAXIMUM_STRUCTURES: Final = ("max_words", "max_hashtags", "max_emoji")
+STRUCTURE_FIELDS: Final = ("ends_with_question", *_TEXT_STRUCTURES, *_MAXIMUM_STRUCTURES)
 """Fields of the editor that hold one required structure each."""
 
 
-def _area(label: Any, help_text: Any, rows: int, most: int = 20_000) -> forms.CharField:
+def _text_area(label: Any, help_text: Any, rows: int, max_characters: int = 20_000) -> forms.CharField:
     return forms.CharField(
         label=label,
         help_text=help_text,
         required=False,
-        max_length=most,
+        max_length=max_characters,
         widget=forms.Textarea(attrs={"rows": rows}),
     )
 
 
-def _most(label: Any) -> forms.IntegerField:
+def _maximum_field(label: Any) -> forms.IntegerField:
     return forms.IntegerField(label=label, required=False, min_value=0, max_value=1000)
 
 
 class NewPersonaForm(forms.Form):
+    """The least that a new persona needs."""
+
     name = forms.CharField(
         label=_("Name"),
         max_length=core_limits.NAME_CHARACTERS,
@@ -50,6 +52,8 @@ class NewPersonaForm(forms.Form):
 
 
 class PersonaForm(forms.Form):
+    """The editor: name and links, the five numbered sections, and the approved lines."""
+
     name = forms.CharField(
         label=_("Name"), max_length=core_limits.NAME_CHARACTERS, help_text=_("Shown on images")
     )
@@ -57,53 +61,58 @@ class PersonaForm(forms.Form):
         label=_("Handle"), max_length=60, required=False, help_text=_("For example @newsroom")
     )
     language = forms.CharField(label=_("Language"), max_length=35, help_text=_("For example en or pt-BR"))
-    links = _area(_("Links"), _("One per line. Posts link only to these."), 2)
-    who_you_are = _area(_("1. Identity"), _("Facts about you, and your audience"), 5)
-    voice = _area(_("2. Voice"), _("For example calm, short, informal"), 4)
-    banned_words = _area(_("3. Banned words"), _("One per line"), 4)
+    links = _text_area(_("Links"), _("One per line. Posts link only to these."), 2)
+    who_you_are = _text_area(_("1. Identity"), _("Facts about you, and your audience"), 5)
+    voice = _text_area(_("2. Voice"), _("For example calm, short, informal"), 4)
+    banned_words = _text_area(_("3. Banned words"), _("One per line"), 4)
     ends_with_question = forms.BooleanField(label=_("Every post ends with a question"), required=False)
     starts_with = forms.CharField(label=_("Starts with"), max_length=200, required=False)
     ends_with = forms.CharField(label=_("Ends with"), max_length=200, required=False)
-    max_words = _most(_("Maximum words"))
-    max_hashtags = _most(_("Maximum hashtags"))
-    max_emoji = _most(_("Maximum emoji"))
-    other = _area(_("Other rules"), _("One per line. Guides the AI; not checked."), 2)
-    reference_posts = _area(
+    max_words = _maximum_field(_("Maximum words"))
+    max_hashtags = _maximum_field(_("Maximum hashtags"))
+    max_emoji = _maximum_field(_("Maximum emoji"))
+    other = _text_area(_("Other rules"), _("One per line. Guides the AI; not checked."), 2)
+    reference_posts = _text_area(
         _("5. Reference posts"),
         _("Style examples, separated by ---"),
         8,
     )
-    approved_lines = _area(_("Approved lines"), _("Sentences to publish word for word, one per line"), 4)
+    approved_lines = _text_area(_("Approved lines"), _("Sentences to publish word for word, one per line"), 4)
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def values(self) -> dict[str, Any]:
-        """As the stage takes them."""
-        given = self.cleaned_data
+        """Return the values as `pipeline.personas.crud` takes them."""
+        cleaned = self.cleaned_data
         return {
-            **{name: given[name] for name in ("name", "handle", "language", "who_you_are", "voice")},
-            **{name: given[name].splitlines() for name in ("links", "banned_words", "approved_lines")},
-            "reference_posts": _BETWEEN_POSTS.split(given["reference_posts"].replace("\r\n", "\n")),
-            "required_structures": self._structures(given),
+            **{name: cleaned[name] for name in ("name", "handle", "language", "who_you_are", "voice")},
+            **{name: cleaned[name].splitlines() for name in ("links", "banned_words", "approved_lines")},
+            "reference_posts": _POST_SEPARATOR.split(cleaned["reference_posts"].replace("\r\n", "\n")),
+            "required_structures": self._structures_of_form(cleaned),
         }
 
     def field_of(self, path: str) -> str:
-        """The field of a fault; one of a structure is at that structure's own."""
+        """Return the form's field for the path of an error; a structure has a field of its own."""
         name, _bracket, rest = path.partition(".")[0].partition("[")
         if name == "required_structures" and rest:
             return str(self.values()[name][int(rest.partition("]")[0])]["kind"])
         return name
 
-    def _structures(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        if given["ends_with_question"]:
-            found.append({"kind": "ends_with_question"})
-        found += [{"kind": kind, "text": given[kind]} for kind in _WITH_TEXT if given[kind]]
-        found += [{"kind": kind, "most": given[kind]} for kind in _WITH_MOST if given[kind] is not None]
-        lines = (line.strip() for line in given["other"].splitlines())
-        return found + [{"kind": "other", "text": line} for line in lines if line]
+    def _structures_of_form(self, cleaned: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the required structures that the form has, each as its kind with its text or maximum."""
+        structures: list[dict[str, Any]] = []
+        if cleaned["ends_with_question"]:
+            structures.append({"kind": "ends_with_question"})
+        structures += [{"kind": kind, "text": cleaned[kind]} for kind in _TEXT_STRUCTURES if cleaned[kind]]
+        structures += [
+            {"kind": kind, "most": cleaned[kind]} for kind in _MAXIMUM_STRUCTURES if cleaned[kind] is not None
+        ]
+        lines = (line.strip() for line in cleaned["other"].splitlines())
+        return structures + [{"kind": "other", "text": line} for line in lines if line]
 
 
 class DraftForm(forms.Form):
+    """What a draft is made from: a page or feed, past posts, or both."""
+
     url = forms.CharField(
         label=_("A page or a feed"),
         required=False,
@@ -111,7 +120,7 @@ class DraftForm(forms.Form):
         widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://example.org/"}),
         help_text=_("Your site or feed. robots.txt is respected."),
     )
-    posts = _area(
+    posts = _text_area(
         _("Past posts"),
         _("Separated by blank lines, or by --- if posts contain blank lines"),
         8,
@@ -120,8 +129,8 @@ class DraftForm(forms.Form):
 
 
 def values_of(persona: Persona) -> dict[str, Any]:
-    """What the editor begins with."""
-    by_kind = _structures_of(persona.required_structures)
+    """Return the editor's initial values for a persona."""
+    by_kind = _structure_values(persona.required_structures)
     return {
         **{name: getattr(persona, name) for name in ("name", "handle", "language", "who_you_are", "voice")},
         **{name: "\n".join(getattr(persona, name)) for name in ("links", "banned_words", "approved_lines")},
@@ -132,39 +141,45 @@ def values_of(persona: Persona) -> dict[str, Any]:
 
 
 def values_of_draft(sections: Mapping[str, Any], persona: Persona | None) -> dict[str, Any]:
-    """What the editor begins with after a draft: its sections that say something, above what the persona has."""
-    found: dict[str, Any] = {"language": "en", "version": 1} if persona is None else values_of(persona)
+    """Return the editor's initial values for a draft.
+
+    Sections that the draft leaves empty keep what the persona has.
+    """
+    values: dict[str, Any] = {"language": "en", "version": 1} if persona is None else values_of(persona)
     texts = ("who_you_are", "voice") if persona is not None else ("name", "language", "who_you_are", "voice")
-    found |= {name: sections[name] for name in texts if sections[name]}
+    values |= {name: sections[name] for name in texts if sections[name]}
     if sections["banned_words"]:
-        found["banned_words"] = "\n".join(sections["banned_words"])
+        values["banned_words"] = "\n".join(sections["banned_words"])
     if sections["reference_posts"]:
-        found["reference_posts"] = "\n---\n".join(sections["reference_posts"])
+        values["reference_posts"] = "\n---\n".join(sections["reference_posts"])
     if sections["required_structures"]:
-        found |= {**dict.fromkeys(STRUCTURE_FIELDS), **_structures_of(sections["required_structures"])}
-    return found
+        values |= {**dict.fromkeys(STRUCTURE_FIELDS), **_structure_values(sections["required_structures"])}
+    return values
 
 
-def _structures_of(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _structure_values(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return required structures by the editor's field; `True` for one without text or maximum."""
     by_kind: dict[str, Any] = {"other": []}
-    for one in structures:
-        if one["kind"] == "other":
-            by_kind["other"].append(one["text"])
+    for structure in structures:
+        if structure["kind"] == "other":
+            by_kind["other"].append(structure["text"])
         else:
-            by_kind[one["kind"]] = one.get("text", one.get("most", True))
+            by_kind[structure["kind"]] = structure.get("text", structure.get("most", True))
     return {**by_kind, "other": "\n".join(by_kind["other"])}
 
 
-def _colour(label: Any) -> forms.CharField:
+def _colour_field(label: Any) -> forms.CharField:
     return forms.CharField(
         label=label, required=False, max_length=7, widget=forms.TextInput(attrs={"type": "color"})
     )
 
 
 class LookForm(forms.Form):
+    """The brand kit: colours, portrait, and rate and pitch of the voice."""
+
     own_colours = forms.BooleanField(label=_("Use own colours"), required=False)
-    primary = _colour(_("Background"))
-    accent = _colour(_("Accent"))
+    primary = _colour_field(_("Background"))
+    accent = _colour_field(_("Accent"))
     portrait = forms.FileField(
         label=_("Portrait"),
         required=False,
@@ -189,11 +204,14 @@ class LookForm(forms.Form):
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def field_of(self, path: str) -> str:
+        """Return the form's field for the path of an error."""
         name = path.removeprefix("brand.")
         return "portrait" if name == "file" else name
 
 
 class TryPersonaForm(forms.Form):
+    """The text that samples of the branding are made of."""
+
     words = forms.CharField(
         label=_("Sample text"),
         max_length=5000,

@@ -1,4 +1,4 @@
-"""The personas of a workspace: the list, a new one, deleting one and taking that back."""
+"""Views of the personas of a workspace: list, create, delete and restore."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 @page("look", methods=("GET",))
 def personas(request: HttpRequest, place: Place) -> HttpResponse:
-    rows = Persona.objects.of(place.workspace).filter(deleted_at=None).order_by("name", "id")
+    """List the personas by name, and mark the default one."""
+    active_personas = Persona.objects.of(place.workspace).filter(deleted_at=None).order_by("name", "id")
     defaults = WorkspaceDefaults.objects.of(place.workspace).first()
     context = {
-        "rows": list(rows),
+        "rows": list(active_personas),
         "default": defaults.persona_id if defaults else None,
     }
     return render(request, "pages/personas/list.html", context)
@@ -36,30 +37,33 @@ def personas(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("edit")
 def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
+    """Create a persona and go to its editor; a double click creates one."""
     form = form_recovery.form_for(request, NewPersonaForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("personas"))
         with report_errors(request, form):
-            made = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
-            messages.success(request, _("%(name)s created. Describe its identity.") % {"name": made.name})
-            return redirect(place.address("persona", per=made.pk))
+            created = stage.create(place.workspace, form.cleaned_data, by=place.user.email, now=utc_now())
+            messages.success(request, _("%(name)s created. Describe its identity.") % {"name": created.name})
+            return redirect(place.address("persona", per=created.pk))
     return render(request, "pages/personas/create.html", {"form": form})
 
 
 @page("edit", methods=("POST",))
 def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """Delete a persona and offer to undo that."""
     persona = find_persona(place, per)
     with report_errors(request):
         stage.delete(persona, by=place.user.email, now=utc_now())
-        said = _("%(name)s deleted. Existing items stay.") % {"name": persona.name}
-        offer_undo(request, said, place.address("persona_restore", per=per))
+        message = _("%(name)s deleted. Existing items stay.") % {"name": persona.name}
+        offer_undo(request, message, place.address("persona_restore", per=per))
         return redirect(place.address("personas"))
     return redirect(place.address("persona", per=per))
 
 
 @page("edit", methods=("POST",))
 def persona_restore(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """Restore a deleted persona."""
     persona = find_persona(place, per, deleted=True)
     with report_errors(request):
         stage.restore(persona, by=place.user.email, now=utc_now())

@@ -1,4 +1,4 @@
-"""What the personas' pages share: one of the workspace's own, its name in the head, and what is said to whoever was overtaken."""
+"""Shared parts of the personas' pages: finding a persona, the head of its tabs, the message for a conflict."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ if TYPE_CHECKING:
     from accounts.pages.page_access import Place
 
 CHANGED_MEANWHILE: Final = gettext_lazy("Changed since you opened it. Reload and try again.")
+"""Shown to a person whose form was based on an older version than the stored one."""
 
 
 def find_persona(place: Place, per: UUID, *, deleted: bool = False) -> Persona:
+    """Return the workspace's persona, or raise `Http404`.
+
+    With `deleted=True`, a deleted persona is returned too.
+    """
     rows = Persona.objects.of(place.workspace).filter(pk=per)
     return get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
 
 
 def persona_head(place: Place, persona: Persona, tab: str) -> dict[str, Any]:
-    """What each tab of a persona shows above its own."""
+    """Return the context of the head that all tabs of a persona share; `tab` is the open one."""
     is_default = WorkspaceDefaults.objects.of(place.workspace).filter(persona=persona).exists()
     return {"persona": persona, "tab": tab, "is_default": is_default}

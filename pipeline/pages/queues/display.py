@@ -1,4 +1,4 @@
-"""What people read about queues and the hold: the week in a sentence, and what becomes of what is scheduled."""
+"""Formats queues and the hold for display: a week's slots as a sentence, and what a release does."""
 
 from __future__ import annotations
 
@@ -20,85 +20,93 @@ if TYPE_CHECKING:
     from pipeline.models import Publication, PublishQueue, Series
     from pipeline.publish.workspace_hold import ComingPublication
 
-_DAYS: Final = tuple(lane_cadence.DAYS)
+_DAY_NAMES: Final = tuple(lane_cadence.DAYS)
 
 
 def week_of(queue: PublishQueue | Series) -> str:
-    """Such as "Monday to Friday at 09:00, 17:00; Saturday at 10:00"; empty where it has no slots."""
-    days: defaultdict[int, list[str]] = defaultdict(list)
+    """Return the slots of a week, such as "Monday to Friday at 09:00, 17:00; Saturday at 10:00".
+
+    Days with the same times are grouped. Empty if there are no slots.
+    """
+    times_by_weekday: defaultdict[int, list[str]] = defaultdict(list)
     for slot in queue.slots:
-        days[slot["weekday"]].append(slot["time"])
-    alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for weekday, times in days.items():
-        alike[tuple(times)].append(weekday)
-    told = [
+        times_by_weekday[slot["weekday"]].append(slot["time"])
+    weekdays_by_times: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for weekday, times in times_by_weekday.items():
+        weekdays_by_times[tuple(times)].append(weekday)
+    sentences = [
         lane_cadence.describe(
-            {"cadence": {"slots": lane_cadence.Grid(tuple(_DAYS[day] for day in some), times).slots}}
+            {"cadence": {"slots": lane_cadence.Grid(tuple(_DAY_NAMES[day] for day in weekdays), times).slots}}
         )
-        for times, some in alike.items()
+        for times, weekdays in weekdays_by_times.items()
     ]
-    return capfirst("; ".join(told))
+    return capfirst("; ".join(sentences))
 
 
 def then_of(coming: ComingPublication) -> dict[str, Any]:
-    """What letting go now does with it."""
+    """Return a publication's row with what releasing the hold now does with it."""
     tone, _icon, label = labels.AT_RELEASE[coming.what]
-    row = coming.publication
+    publication = coming.publication
     return {
-        **_item_of(row),
+        **_item_context(publication),
         "tone": tone,
         "label": label,
-        "at": row.next_attempt_at or row.due_at if coming.what == "waits" else None,
-        "why": _why(row) if coming.what == "held" else "",
+        "at": publication.next_attempt_at or publication.due_at if coming.what == "waits" else None,
+        "why": _blocked_reason(publication) if coming.what == "held" else "",
     }
 
 
 def later_of(coming: ComingPublication) -> dict[str, Any]:
-    """What letting go some time later will do with it; that depends on how late it is by then."""
-    row = coming.publication
-    why = _why(row) if coming.what == "held" else ""
-    return {**_item_of(row), "label": why or _if_late(row)}
+    """Return a publication's row with what releasing the hold later will do with it.
+
+    That depends on how late the publication is by then.
+    """
+    publication = coming.publication
+    reason = _blocked_reason(publication) if coming.what == "held" else ""
+    return {**_item_context(publication), "label": reason or _late_label(publication)}
 
 
 def counts_of(coming: Sequence[ComingPublication]) -> list[tuple[str, _StrOrPromise, int]]:
-    """Tone, words and number of each thing that letting go does."""
-    found = [one.what for one in coming]
+    """Return tone, label and number of publications for each thing that a release does."""
+    outcomes = [publication.what for publication in coming]
     return [
-        (tone, label, found.count(what))
-        for what, (tone, _icon, label) in labels.AT_RELEASE.items()
-        if what in found
+        (tone, label, outcomes.count(outcome))
+        for outcome, (tone, _icon, label) in labels.AT_RELEASE.items()
+        if outcome in outcomes
     ]
 
 
-def _item_of(row: Publication) -> dict[str, Any]:
+def _item_context(publication: Publication) -> dict[str, Any]:
     return {
-        "title": row.item.title or row.item.excerpt,
-        "item": row.item_id,
-        "outlet": row.outlet,
-        "due_at": row.due_at,
+        "title": publication.item.title or publication.item.excerpt,
+        "item": publication.item_id,
+        "outlet": publication.outlet,
+        "due_at": publication.due_at,
     }
 
 
-def _why(row: Publication) -> str:
-    if row.item.held:
-        return str(labels.HOLDS_AT_RELEASE.get(row.item.held, _("On hold. Approve to publish.")))
-    if row.queue is not None and row.queue.is_paused:
-        return _("Queue %(queue)s is paused.") % {"queue": row.queue.name}
+def _blocked_reason(publication: Publication) -> str:
+    """Return why a release doesn't publish it: the item's hold, a paused queue, or that it is too late."""
+    if publication.item.held:
+        return str(labels.HOLDS_AT_RELEASE.get(publication.item.held, _("On hold. Approve to publish.")))
+    if publication.queue is not None and publication.queue.is_paused:
+        return _("Queue %(queue)s is paused.") % {"queue": publication.queue.name}
     return _("Too late to publish. Reschedule or unschedule it.")
 
 
-def _if_late(row: Publication) -> str:
-    most = row.max_lateness_minutes
-    if row.late_policy == "publish" or most is None:
+def _late_label(publication: Publication) -> str:
+    """Return what the late policy does if the publication is overdue by then; limits are in minutes."""
+    max_minutes = publication.max_lateness_minutes
+    if publication.late_policy == "publish" or max_minutes is None:
         return _("On time, or now if overdue")
-    if row.late_policy == "next_slot":
+    if publication.late_policy == "next_slot":
         return ngettext(
             "On time, or next slot after %(count)d min",
             "On time, or next slot after %(count)d min",
-            most,
-        ) % {"count": most}
+            max_minutes,
+        ) % {"count": max_minutes}
     return ngettext(
         "On time, or not at all after %(count)d min",
         "On time, or not at all after %(count)d min",
-        most,
-    ) % {"count": most}
+        max_minutes,
+    ) % {"count": max_minutes}

@@ -1,4 +1,4 @@
-"""A queue made and changed by page; its next slots are shown before it is saved."""
+"""Views that create and edit a queue; its next slots are previewed before it is saved."""
 
 from __future__ import annotations
 
@@ -28,70 +28,78 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
 
 SLOTS_SHOWN: Final = 10
+"""Slots of the preview."""
 
 
 @page("edit")
 def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
+    """Create a queue; a POST without `save` only previews its slots."""
     initial = fresh_values(place.workspace)
     form = form_recovery.form_for(request, QueueForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("queues_page"))
         with report_errors(request, form):
-            made = queues.create(place.workspace, form.values(), by=place.user.email)
-            messages.success(request, _("%(name)s saved.") % {"name": made.name})
+            created = queues.create(place.workspace, form.values(), by=place.user.email)
+            messages.success(request, _("%(name)s saved.") % {"name": created.name})
             return redirect(place.address("queues_page"))
-    fresh = PublishQueue(workspace=place.workspace)
-    context = {"form": form, **_outlook(place, form, fresh, [])}
+    new_queue = PublishQueue(workspace=place.workspace)
+    context = {"form": form, **_slot_preview(place, form, new_queue, [])}
     return render(request, "pages/queues/detail.html", context)
 
 
 @page("edit")
 def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
-    row, outlets = find_queue(place, que), outlets_of(place)
+    """Edit a queue; a POST without `save` only previews its slots. Scheduled posts keep their times."""
+    queue, outlets = find_queue(place, que), outlets_of(place)
     form = form_recovery.form_for(
-        request, QueueForm, workspace=place.workspace, queue=row, initial=values_of(row, outlets)
+        request, QueueForm, workspace=place.workspace, queue=queue, initial=values_of(queue, outlets)
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         with report_errors(
             request, form, on_overtaken=lambda: form.take_newest(find_queue(place, que).version)
         ):
             expected = form.cleaned_data["version"]
-            queues.change(row, form.values(), by=place.user.email, expected_version=expected)
-            said = _("Saved. Scheduled posts keep their time.")
-            messages.success(request, said)
+            queues.change(queue, form.values(), by=place.user.email, expected_version=expected)
+            message = _("Saved. Scheduled posts keep their time.")
+            messages.success(request, message)
             return redirect(place.address("queues_page"))
-    users = users_of(row, outlets)
+    users = users_of(queue, outlets)
     context = {
         "form": form,
-        "queue": row,
+        "queue": queue,
         "users": users,
-        **_outlook(place, form, row, users),
+        **_slot_preview(place, form, queue, users),
     }
     return render(request, "pages/queues/detail.html", context)
 
 
-def _outlook(place: Place, form: QueueForm, row: PublishQueue, users: Sequence[Outlet]) -> dict[str, Any]:
-    """The next slots of a queue that is set as the form says, and how many posts each has; nothing of an unsound one."""
+def _slot_preview(
+    place: Place, form: QueueForm, queue: PublishQueue, users: Sequence[Outlet]
+) -> dict[str, Any]:
+    """Return the next slots that the queue would have by the form, with the number of posts in each.
+
+    Empty if the times of the form have errors.
+    """
     if not form.is_bound:
         form = QueueForm(
-            {name: form[name].value() or "" for name in form.fields}, workspace=place.workspace, queue=row
+            {name: form[name].value() or "" for name in form.fields}, workspace=place.workspace, queue=queue
         )
     if not form.has_times:
         return {}
     for name in ("timezone", "slots", "blackouts", "on_gap", "on_overlap"):
-        # On the row in memory alone.
-        setattr(row, name, form.cleaned_data[name])
-    slots = islice(publish.moments_of(row, after=utc_now()), SLOTS_SHOWN)
+        # Never saved: the row only carries the form's values to compute the slots.
+        setattr(queue, name, form.cleaned_data[name])
+    slots = islice(publish.moments_of(queue, after=utc_now()), SLOTS_SHOWN)
     moments = [slot.moment for slot in slots]
-    taken = list(
+    due_times = list(
         Publication.objects.of(place.workspace)
         .scheduled()
         .filter(test=False, due_at__in=moments, outlet__in=users)
         .values_list("due_at", flat=True)
     )
     return {
-        "zone": row.timezone,
-        "next": [(moment, taken.count(moment)) for moment in moments],
+        "zone": queue.timezone,
+        "next": [(moment, due_times.count(moment)) for moment in moments],
         "seen": True,
     }

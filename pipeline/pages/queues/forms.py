@@ -1,4 +1,4 @@
-"""The form of a queue, with a field of times for each day of the week; and that of the hold."""
+"""Forms of a queue, with a field of times for each day of the week, and of the hold."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-_DAY: Final = "day_"
+_DAY_PREFIX: Final = "day_"
 _DAY_CHARACTERS: Final = 2000
 _BLACKOUT_CHARACTERS: Final = 10_000
 
 
 class QueueForm(forms.Form):
-    """`queue` is the one that is there; the default one isn't given to outlets, so it has no field for them."""
+    """The form of a queue; `queue` is the one that is edited, `None` for a new one.
+
+    The default queue has no field for outlets: outlets without a queue of their own use it.
+    """
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=queues.NAME_CHARACTERS)
     timezone = forms.ChoiceField(
@@ -73,7 +76,7 @@ class QueueForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
-    """Of the queue that was read; what was changed meanwhile isn't written over unseen."""
+    """Version of the queue that was shown, so that nobody overwrites a change they haven't seen."""
 
     def __init__(
         self, *args: Any, workspace: Workspace, queue: PublishQueue | None = None, **kwargs: Any
@@ -81,10 +84,12 @@ class QueueForm(forms.Form):
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         zone = queue.timezone if queue else workspace.timezone
-        known = timezones.timezone_choices()
-        fields["timezone"].choices = known if zone in dict(known) else [(zone, zone), *known]
+        timezone_choices = timezones.timezone_choices()
+        fields["timezone"].choices = (
+            timezone_choices if zone in dict(timezone_choices) else [(zone, zone), *timezone_choices]
+        )
         for weekday, label in WEEKDAYS.items():
-            fields[f"{_DAY}{weekday}"] = forms.CharField(
+            fields[f"{_DAY_PREFIX}{weekday}"] = forms.CharField(
                 label=label,
                 required=False,
                 max_length=_DAY_CHARACTERS,
@@ -93,20 +98,24 @@ class QueueForm(forms.Form):
         if queue is not None and queue.is_default:
             del fields["outlets"]
         else:
-            fields["outlets"].choices = _outlets(workspace, queue)
+            fields["outlets"].choices = _outlet_choices(workspace, queue)
 
     @property
     def days(self) -> Iterator[BoundField]:
-        return (self[f"{_DAY}{weekday}"] for weekday in WEEKDAYS)
+        """Return the fields of the days of the week, Monday first."""
+        return (self[f"{_DAY_PREFIX}{weekday}"] for weekday in WEEKDAYS)
 
     @property
     def has_times(self) -> bool:
-        """Whether it says soundly when its slots are, whatever else is wrong with it."""
+        """Return whether the fields that make the slots are valid, whatever else is wrong."""
         times = {"timezone", "blackouts", "on_gap", "on_overlap", *(day.name for day in self.days)}
         return self.is_bound and not times & set(self.errors)
 
     def clean_timezone(self) -> str:
-        """One that was dropped from the tables since it was chosen is offered, but not taken."""
+        """Refuse a time zone that no longer exists.
+
+        It is among the choices only because the queue has it.
+        """
         name: str = self.cleaned_data["timezone"]
         try:
             zone_named(name)
@@ -116,51 +125,61 @@ class QueueForm(forms.Form):
         return name
 
     def clean_blackouts(self) -> list[dict[str, str]]:
-        found = read_blackouts(self.cleaned_data["blackouts"])
-        if found is None:
+        """Return the blackouts as the queue stores them."""
+        blackouts = read_blackouts(self.cleaned_data["blackouts"])
+        if blackouts is None:
             message = _("Enter each line as 2027-12-24 to 2027-12-26 Holidays.")
             raise forms.ValidationError(message)
-        return found
+        return blackouts
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
+        """Collect the times of all days in `slots`.
+
+        The first day that exceeds the week's limit gets the error.
+        """
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         slots: list[dict[str, Any]] = []
         for weekday in WEEKDAYS:
-            name = f"{_DAY}{weekday}"
-            times = lane_cadence.read_times(given.get(name) or "")
+            name = f"{_DAY_PREFIX}{weekday}"
+            times = lane_cadence.read_times(cleaned.get(name) or "")
             if times is None:
                 self.add_error(name, _("Enter times such as 09:00, 17:30."))
                 continue
             had_room = len(slots) <= queues.SLOTS_MOST
-            slots += [{"weekday": weekday, "time": at} for at in times]
+            slots += [{"weekday": weekday, "time": slot_time} for slot_time in times]
             if had_room and len(slots) > queues.SLOTS_MOST:
                 message = _("At most %(most)d slots per week.")
                 self.add_error(name, message % {"most": queues.SLOTS_MOST})
-        given["slots"] = slots
-        return given
+        cleaned["slots"] = slots
+        return cleaned
 
     def values(self) -> dict[str, Any]:
-        """As the stage takes them."""
-        given = self.cleaned_data
-        found = {
-            name: given[name] for name in ("name", "timezone", "slots", "blackouts", "on_gap", "on_overlap")
+        """Return the values as `pipeline.schedule.queues` takes them."""
+        cleaned = self.cleaned_data
+        values = {
+            name: cleaned[name] for name in ("name", "timezone", "slots", "blackouts", "on_gap", "on_overlap")
         }
         if "outlets" in self.fields:
-            found["outlets"] = [decode("out", one) for one in given["outlets"]]
-        return found
+            values["outlets"] = [decode("out", public_id) for public_id in cleaned["outlets"]]
+        return values
 
     def take_newest(self, version: int) -> None:
-        """Somebody else saved meanwhile: what was typed stays, and saving it again writes over what they did."""
+        """Take the stored version, after somebody else saved meanwhile, and say so.
+
+        What was typed stays, so that saving again overwrites the other change.
+        """
         self.data = {name: self[name].data for name in self.fields} | {"version": str(version)}
         message = _("Edited since you opened it. Save again to overwrite, or cancel to see it.")
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:
-        """The field of a fault; one of the slots is at the week's first day."""
-        return f"{_DAY}0" if path == "slots" else path
+        """Return the form's field for the path of an error; errors of the slots are shown at Monday."""
+        return f"{_DAY_PREFIX}0" if path == "slots" else path
 
 
 class HoldForm(forms.Form):
+    """The reason for pausing all publishing."""
+
     reason = forms.CharField(
         label=gettext_lazy("Why"),
         max_length=workspace_hold.REASON_CHARACTERS,
@@ -170,75 +189,89 @@ class HoldForm(forms.Form):
 
 
 def fresh_values(workspace: Workspace) -> dict[str, Any]:
-    """What the form of a new queue begins with."""
+    """Return the initial values of the form of a new queue."""
     return {"timezone": workspace.timezone, **by_day(queue_slots.DEFAULT_SLOTS)}
 
 
 def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:
-    """What the form of a queue that is there begins with."""
+    """Return the initial values of the form of an existing queue."""
     return {
         **{name: getattr(queue, name) for name in ("name", "timezone", "on_gap", "on_overlap", "version")},
         **by_day(queue.slots),
         "blackouts": write_blackouts(queue.blackouts),
-        "outlets": [encode("out", one.pk) for one in outlets if one.queue_id == queue.pk],
+        "outlets": [encode("out", outlet.pk) for outlet in outlets if outlet.queue_id == queue.pk],
     }
 
 
 def by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    """Return the times of slots by the name of their day's field, separated by commas."""
+    times_by_field: defaultdict[str, list[str]] = defaultdict(list)
     for slot in slots:
-        found[f"{_DAY}{slot['weekday']}"].append(slot["time"])
-    return {name: ", ".join(times) for name, times in found.items()}
+        times_by_field[f"{_DAY_PREFIX}{slot['weekday']}"].append(slot["time"])
+    return {name: ", ".join(times) for name, times in times_by_field.items()}
 
 
-def _outlets(workspace: Workspace, queue: PublishQueue | None) -> list[tuple[str, str]]:
+def _outlet_choices(workspace: Workspace, queue: PublishQueue | None) -> list[tuple[str, str]]:
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).select_related("queue").order_by("id")
-    return [(encode("out", one.pk), _outlet(one, queue)) for one in rows.defer("credentials")]
+    return [(encode("out", outlet.pk), _outlet_label(outlet, queue)) for outlet in rows.defer("credentials")]
 
 
-def _outlet(outlet: Outlet, queue: PublishQueue | None) -> str:
-    """With the queue that it would leave."""
-    about = str(platform_of(outlet.platform).label)
+def _outlet_label(outlet: Outlet, queue: PublishQueue | None) -> str:
+    """Return name and platform of an outlet, and the queue that it would leave."""
+    details = str(platform_of(outlet.platform).label)
     if outlet.queue is not None and outlet.queue != queue and not outlet.queue.is_default:
-        now = _("now in %(queue)s") % {"queue": outlet.queue.name}
-        about = f"{about} · {now}"
-    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, about)
+        current_queue = _("now in %(queue)s") % {"queue": outlet.queue.name}
+        details = f"{details} · {current_queue}"
+    return format_html('<span>{}<br><span class="soft small">{}</span></span>', outlet.name, details)
 
 
-_DATE: Final = r"(\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2}))?"
-_LINE: Final = re.compile(rf"{_DATE}(?: to {_DATE})?(?: (.*))?", re.ASCII)
+_DATE_PATTERN: Final = r"(\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2}))?"
+_BLACKOUT_LINE: Final = re.compile(rf"{_DATE_PATTERN}(?: to {_DATE_PATTERN})?(?: (.*))?", re.ASCII)
 
 
 def read_blackouts(text: str) -> list[dict[str, str]] | None:
-    """As the stage takes them; a day without a time is meant whole, the last one too. None where a line is no stretch."""
-    found = []
+    """Return the blackouts of a text as the queue stores them; `None` if a line isn't a span of time.
+
+    Dates without a time count as whole days, the last one too.
+    """
+    blackouts = []
     for line in filter(None, (line.strip() for line in text.splitlines())):
-        match = _LINE.fullmatch(re.sub(r"\s+", " ", line))
+        match = _BLACKOUT_LINE.fullmatch(re.sub(r"\s+", " ", line))
         if match is None:
             return None
-        first, begins, last, ends, reason = match.groups()
+        first_date, start_time, last_date, end_time, reason = match.groups()
         try:
-            start = datetime.combine(date.fromisoformat(first), time.fromisoformat(begins or "00:00"))
-            end = datetime.combine(date.fromisoformat(last or first), time.fromisoformat(ends or "00:00"))
-            # A time alone closes the rest of its day.
-            until = end if ends else end + timedelta(days=1)
+            start = datetime.combine(
+                date.fromisoformat(first_date), time.fromisoformat(start_time or "00:00")
+            )
+            end = datetime.combine(
+                date.fromisoformat(last_date or first_date), time.fromisoformat(end_time or "00:00")
+            )
+            # Without an end time the day counts whole, up to the next midnight.
+            until = end if end_time else end + timedelta(days=1)
         except (ValueError, OverflowError):
             return None
-        found.append({"from": _local_text(start), "until": _local_text(until), "reason": reason or ""})
-    return found
+        blackouts.append(
+            {"from": _to_local_text(start), "until": _to_local_text(until), "reason": reason or ""}
+        )
+    return blackouts
 
 
 def write_blackouts(blackouts: Sequence[Mapping[str, str]]) -> str:
-    """As `read_blackouts` reads it again."""
-    return "\n".join(_blackout_line(one) for one in blackouts)
+    """Return the text that `read_blackouts` reads as these blackouts."""
+    return "\n".join(_format_blackout(blackout) for blackout in blackouts)
 
 
-def _blackout_line(one: Mapping[str, str]) -> str:
-    start, until = (datetime.fromisoformat(one[name]) for name in ("from", "until"))
+def _format_blackout(blackout: Mapping[str, str]) -> str:
+    """Return the line of one blackout; times are left out at midnight."""
+    start, until = (datetime.fromisoformat(blackout[name]) for name in ("from", "until"))
     first = f"{start:%Y-%m-%d}" if start.time() == time.min else f"{start:%Y-%m-%d %H:%M}"
     last = f"{until - timedelta(days=1):%Y-%m-%d}" if until.time() == time.min else f"{until:%Y-%m-%d %H:%M}"
-    return " ".join(filter(None, (first if first == last else f"{first} to {last}", one.get("reason", ""))))
+    return " ".join(
+        filter(None, (first if first == last else f"{first} to {last}", blackout.get("reason", "")))
+    )
 
 
-def _local_text(moment: datetime) -> str:
+def _to_local_text(moment: datetime) -> str:
+    """Return the local time in ISO format, to the minute."""
     return moment.isoformat(timespec="minutes")

@@ -1,4 +1,4 @@
-"""The queues of a workspace, and what is done with one by a click: begin, pause, go on, delete."""
+"""Views of the queues of a workspace: list, create the default one, pause, resume and delete."""
 
 from __future__ import annotations
 
@@ -28,32 +28,40 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 SLOTS_SHOWN: Final = 3
+"""Next slots in the list, for each queue."""
 
 
 def find_queue(place: Place, que: UUID) -> PublishQueue:
+    """Return the queue. Raises `Http404` if the workspace has none with that id."""
     return get_object_or_404(PublishQueue.objects.of(place.workspace).select_related("workspace"), pk=que)
 
 
 def outlets_of(place: Place) -> list[Outlet]:
+    """Return the workspace's outlets, the oldest first, without their credentials."""
     rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
     return list(rows.order_by("id"))
 
 
 def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
-    """Those of a workspace's outlets that use it; the default one is used by all that name no other."""
-    return [one for one in outlets if one.queue_id == queue.pk or (queue.is_default and one.queue_id is None)]
+    """Return the outlets that use the queue; the default one is used by all without a queue of their own."""
+    return [
+        outlet
+        for outlet in outlets
+        if outlet.queue_id == queue.pk or (queue.is_default and outlet.queue_id is None)
+    ]
 
 
 @page("look", methods=("GET",))
 def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the queues with their next slots, and the hold with what releasing it now would do."""
     now, outlets = utc_now(), outlets_of(place)
-    there = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
+    rows = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
     hold = workspace_hold.read_hold(place.workspace)
     coming, has_more = (
         workspace_hold.coming_publications(place.workspace, test=False, now=now) if hold else ([], False)
     )
     context = {
-        "rows": [_shown(one, outlets, now) for one in there],
+        "rows": [_queue_row(queue, outlets, now) for queue in rows],
         "hold": hold,
         "counts": display.counts_of(coming),
         "has_more": has_more,
@@ -61,17 +69,17 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/queues/list.html", context)
 
 
-def _shown(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
+def _queue_row(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
     return {
         "queue": queue,
         "week": display.week_of(queue),
-        "next": _next(queue, now),
+        "next": _next_slots(queue, now),
         "outlets": users_of(queue, outlets),
     }
 
 
-def _next(queue: PublishQueue, now: datetime) -> list[datetime]:
-    """None where it is paused, and where its time zone was dropped from the tables."""
+def _next_slots(queue: PublishQueue, now: datetime) -> list[datetime]:
+    """Return the next slots; empty if the queue is paused or its time zone no longer exists."""
     if queue.is_paused:
         return []
     try:
@@ -82,42 +90,46 @@ def _next(queue: PublishQueue, now: datetime) -> list[datetime]:
 
 @page("edit", methods=("POST",))
 def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
-    """Makes the default queue of a workspace that has none yet."""
-    made = publish.default_queue(place.workspace)
-    messages.success(request, _("%(name)s created.") % {"name": made.name})
-    return redirect(place.address("queue_edit", que=made.pk))
+    """Create the default queue of a workspace that has no queue yet."""
+    queue = publish.default_queue(place.workspace)
+    messages.success(request, _("%(name)s created.") % {"name": queue.name})
+    return redirect(place.address("queue_edit", que=queue.pk))
 
 
 @page("edit", methods=("POST",))
 def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
-    """Pauses, and goes on with `on=yes`."""
-    row, is_on = find_queue(place, que), request.POST.get("on") == "yes"
+    """Pause the queue, or resume it with `on=yes`."""
+    queue, is_on = find_queue(place, que), request.POST.get("on") == "yes"
     with report_errors(request):
-        queues.change(row, {"is_paused": not is_on}, by=place.user.email)
+        queues.change(queue, {"is_paused": not is_on}, by=place.user.email)
         if is_on:
-            said = _("%(name)s resumed.")
-            messages.success(request, said % {"name": row.name})
+            message = _("%(name)s resumed.")
+            messages.success(request, message % {"name": queue.name})
         else:
-            said = _("%(name)s paused. Scheduled posts wait.") % {"name": row.name}
-            offer_undo(request, said, place.address("queue_pause", que=que), {"on": "yes"})
+            message = _("%(name)s paused. Scheduled posts wait.") % {"name": queue.name}
+            offer_undo(request, message, place.address("queue_pause", que=que), {"on": "yes"})
     return redirect(place.address("queues_page"))
 
 
 @page("edit")
 def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
-    """Asks first, and says what becomes of what was promised by it: nothing tells afterwards which that was."""
-    row = find_queue(place, que)
+    """Delete the queue on POST; before that, show how many posts it has scheduled.
+
+    It is shown first, because afterwards nothing tells which
+    posts these were. The default queue can't be deleted.
+    """
+    queue = find_queue(place, que)
     if request.method == "POST":
         with report_errors(request):
-            queues.delete(row, by=place.user.email)
-            messages.success(request, _("%(name)s deleted.") % {"name": row.name})
+            queues.delete(queue, by=place.user.email)
+            messages.success(request, _("%(name)s deleted.") % {"name": queue.name})
         return redirect(place.address("queues_page"))
-    if row.is_default:
+    if queue.is_default:
         raise Http404
-    promised = Publication.objects.of(place.workspace).scheduled().filter(test=False, queue=row)
+    scheduled = Publication.objects.of(place.workspace).scheduled().filter(test=False, queue=queue)
     context = {
-        "queue": row,
-        "promised": promised.count(),
-        "users": users_of(row, outlets_of(place)),
+        "queue": queue,
+        "promised": scheduled.count(),
+        "users": users_of(queue, outlets_of(place)),
     }
     return render(request, "pages/queues/delete.html", context)

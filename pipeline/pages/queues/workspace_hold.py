@@ -1,4 +1,7 @@
-"""Hold all of a workspace's publishing, and let it go on: what that does with each publication is shown before."""
+"""Views that pause and resume all publishing of a workspace.
+
+Both show first what will happen to each publication.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 @page("edit")
 def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
-    """Holds; where it is held already, says another reason."""
+    """Pause all publishing; if it is paused already, change the reason."""
     hold = workspace_hold.read_hold(place.workspace)
     initial = {"reason": hold.reason if hold else ""}
     form = form_recovery.form_for(request, HoldForm, initial=initial)
@@ -32,14 +35,14 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
             workspace_hold.hold_workspace(
                 place.workspace, reason=form.cleaned_data["reason"], by=place.user.email
             )
-            said = _("Publishing paused. Posts already being sent will finish.")
-            messages.success(request, said)
+            message = _("Publishing paused. Posts already being sent will finish.")
+            messages.success(request, message)
             return redirect(place.address("queues_page"))
     coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=utc_now())
     context = {
         "form": form,
         "hold": hold,
-        "rows": [display.later_of(one) for one in coming],
+        "rows": [display.later_of(publication) for publication in coming],
         "has_more": has_more,
     }
     return render(request, "pages/queues/hold.html", context)
@@ -47,6 +50,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
 
 @page("edit")
 def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
+    """Resume publishing; if it is on already, say so."""
     hold, now = workspace_hold.read_hold(place.workspace), utc_now()
     if request.method == "POST":
         try:
@@ -54,8 +58,8 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
         except NotFound:
             hold = None
         else:
-            said = _("Publishing resumed.")
-            messages.success(request, said)
+            message = _("Publishing resumed.")
+            messages.success(request, message)
             return redirect(place.address("queues_page"))
     if hold is None:
         messages.info(request, _("Publishing is already on."))
@@ -63,7 +67,7 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=now)
     context = {
         "hold": hold,
-        "rows": [display.then_of(one) for one in coming],
+        "rows": [display.then_of(publication) for publication in coming],
         "counts": display.counts_of(coming),
         "has_more": has_more,
     }

@@ -1,1 +1,1 @@
-"""Pages of series: digests that are made by themselves, at times of the week."""
+"""Pages of series, which make digests at set times of the week."""

@@ -1,4 +1,4 @@
-"""The form of a series: when its digests are made, of what, and where they go."""
+"""Form of a series: when its digests are made, of what, and where they go."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from pipeline.models import Series
 
 SOURCES_OFFERED = 200
-_LISTS: Final = ("sources", "outlets")
+"""How many sources the form lists at most."""
+_LIST_FIELDS: Final = ("sources", "outlets")
 
 
 class SeriesForm(QueueForm):
-    """The times of a week as a queue has them, and what a digest is made of."""
+    """Extends the form of a queue, for the times of a week, by what a digest is made of."""
 
     window_days = forms.IntegerField(
         label=gettext_lazy("Days to look back"),
@@ -59,36 +60,40 @@ class SeriesForm(QueueForm):
         super().__init__(*args, workspace=workspace, **kwargs)
         fields: Any = self.fields
         zone = series.timezone if series else workspace.timezone
-        known = fields["timezone"].choices
-        fields["timezone"].choices = known if zone in dict(known) else [(zone, zone), *known]
+        timezone_choices = fields["timezone"].choices
+        fields["timezone"].choices = (
+            timezone_choices if zone in dict(timezone_choices) else [(zone, zone), *timezone_choices]
+        )
         fields["outlets"].label = _("Outlets")
         fields["outlets"].help_text = _("Leave empty for the default")
-        kept = series.outlets if series else ()
+        selected = series.outlets if series else ()
         fields["outlets"].choices = [
             *(offered := choices.outlets(workspace)),
-            *_others(kept, offered, Outlet.objects.of(workspace), "out", _("Another outlet")),
+            *_missing_choices(selected, offered, Outlet.objects.of(workspace), "out", _("Another outlet")),
         ]
         rows = Source.objects.of(workspace).filter(deleted_at=None, test=False).order_by("id")
-        named = rows.values_list("id", "name")[:SOURCES_OFFERED]
-        kept = series.sources if series else ()
+        source_names = rows.values_list("id", "name")[:SOURCES_OFFERED]
+        selected = series.sources if series else ()
         fields["sources"].choices = [
-            *(offered := [(encode("src", key), name) for key, name in named]),
-            *_others(kept, offered, Source.objects.of(workspace), "src", _("Another source")),
+            *(offered := [(encode("src", key), name) for key, name in source_names]),
+            *_missing_choices(selected, offered, Source.objects.of(workspace), "src", _("Another source")),
         ]
         fields["persona"].choices = [("", _("Default")), *choices.personas(workspace)]
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean()
-        if not given["slots"] and not any(day.name in self.errors for day in self.days):
+        """Require a time, and a maximum of stories that is at least the minimum."""
+        cleaned = super().clean()
+        if not cleaned["slots"] and not any(day.name in self.errors for day in self.days):
             self.add_error("day_0", _("Enter a time."))
-        least, most = given.get("items_least"), given.get("items_most")
-        if least and most and least > most:
+        min_stories, max_stories = cleaned.get("items_least"), cleaned.get("items_most")
+        if min_stories and max_stories and min_stories > max_stories:
             self.add_error("items_most", _("Enter at least the minimum."))
-        return given
+        return cleaned
 
     def values(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        named = (
+        """Return the values as `pipeline.schedule.series` takes them."""
+        cleaned = self.cleaned_data
+        field_names = (
             "name",
             "timezone",
             "slots",
@@ -98,48 +103,63 @@ class SeriesForm(QueueForm):
             "items_least",
             "items_most",
         )
-        persona = decode("per", given["persona"]) if given["persona"] else None
-        lists = {name: given[name] for name in _LISTS}
-        return {name: given[name] for name in named} | lists | {"persona_id": persona}
+        persona = decode("per", cleaned["persona"]) if cleaned["persona"] else None
+        lists = {name: cleaned[name] for name in _LIST_FIELDS}
+        return {name: cleaned[name] for name in field_names} | lists | {"persona_id": persona}
 
     def changes(self, row: Series) -> dict[str, Any]:
-        """What it says otherwise than the series: what that names and is gone meanwhile stays, and isn't judged anew."""
+        """Return only the values that differ from those of the series.
+
+        Sources and outlets that were deleted meanwhile stay
+        with the series: unchanged lists aren't validated again.
+        """
         return {
             name: value
             for name, value in self.values().items()
-            if (set(value) != set(getattr(row, name)) if name in _LISTS else value != getattr(row, name))
+            if (
+                set(value) != set(getattr(row, name)) if name in _LIST_FIELDS else value != getattr(row, name)
+            )
         }
 
     def take_newest(self, version: int) -> None:
+        """As for a queue, with a message for a series."""
         super().take_newest(version)
         del self.errors["__all__"]
         message = _("Edited since you opened it. Save again to overwrite, or cancel to see it.")
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:
+        """Return the form's field for the path of an error."""
         return super().field_of(path.partition("[")[0])
 
 
-def _others(
-    kept: Sequence[str], offered: choices.Choices, rows: QuerySet[Any], prefix: str, unknown: str
+def _missing_choices(
+    selected: Sequence[str], offered: choices.Choices, rows: QuerySet[Any], prefix: str, unknown: str
 ) -> choices.Choices:
-    """What a series names beside what is offered: saving its form must not drop it unseen, or it would take all."""
-    missing = [one for one in kept if one not in dict(offered)]
+    """Return choices for what the series names and the form doesn't offer, such as deleted sources.
+
+    Without them, saving the form would drop these unseen; and an empty list means all.
+    """
+    missing = [public_id for public_id in selected if public_id not in dict(offered)]
     if not missing:
         return []
-    there = rows.filter(pk__in=[key for one in missing if (key := decode(prefix, one))])
+    existing = rows.filter(pk__in=[key for public_id in missing if (key := decode(prefix, public_id))])
     names = {
         encode(prefix, key): name if deleted_at is None else _("%(name)s (deleted)") % {"name": name}
-        for key, name, deleted_at in there.values_list("id", "name", "deleted_at")
+        for key, name, deleted_at in existing.values_list("id", "name", "deleted_at")
     }
-    return [(one, names.get(one) or unknown) for one in missing]
+    return [(public_id, names.get(public_id) or unknown) for public_id in missing]
 
 
 def values_of(series: Series) -> dict[str, Any]:
-    """What the form of a series that is there begins with."""
-    named = (
+    """Return the initial values of the form of an existing series."""
+    field_names = (
         *("name", "timezone", "on_gap", "on_overlap", "version"),
         *("window_days", "items_least", "items_most", "sources", "outlets"),
     )
     persona = encode("per", series.persona_id) if series.persona_id else ""
-    return {**{name: getattr(series, name) for name in named}, **by_day(series.slots), "persona": persona}
+    return {
+        **{name: getattr(series, name) for name in field_names},
+        **by_day(series.slots),
+        "persona": persona,
+    }

@@ -1,4 +1,4 @@
-"""The series of a workspace: the list, one with its next times, and making, changing, pausing and ending one."""
+"""Views of the series of a workspace: list, show, create, edit, pause, delete and restore."""
 
 from __future__ import annotations
 
@@ -32,61 +32,69 @@ if TYPE_CHECKING:
     from pipeline.models import SeriesIssue
 
 SLOTS_SHOWN: Final = 5
+"""Next times that are shown of a series."""
 
 
 def find_series(place: Place, ser: UUID) -> Series:
+    """Return the series. Raises `Http404` if the workspace has none with that id, or it was deleted."""
     rows = Series.objects.of(place.workspace).filter(test=False, deleted_at=None)
     return get_object_or_404(rows.select_related("workspace", "persona"), pk=ser)
 
 
 @page("look", methods=("GET",))
 def series_page(request: HttpRequest, place: Place) -> HttpResponse:
+    """List the series by name, and the items that are posted repeatedly."""
     now = utc_now()
-    there = Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
-    rows = [_row(one, now) for one in there]
+    series_of_workspace = (
+        Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
+    )
+    rows = [_series_row(row, now) for row in series_of_workspace]
     context = {"rows": rows, "returns": returns.list_recurrences(place)}
     return render(request, "pages/series/list.html", context)
 
 
-def _row(row: Series, now: datetime) -> dict[str, Any]:
-    last = row.issues.order_by("-id").first()
+def _series_row(shown_series: Series, now: datetime) -> dict[str, Any]:
+    """Return a row of the list: the series with its week, its next time and its last issue."""
+    last_issue = shown_series.issues.order_by("-id").first()
     return {
-        "series": row,
-        "week": week_of(row),
-        "next": next_times(row, now)[:1],
-        "last": last,
-        "decision": labels.SERIES_ISSUES[last.decision] if last is not None else None,
+        "series": shown_series,
+        "week": week_of(shown_series),
+        "next": next_times(shown_series, now)[:1],
+        "last": last_issue,
+        "decision": labels.SERIES_ISSUES[last_issue.decision] if last_issue is not None else None,
     }
 
 
 @page("look", methods=("GET",))
 def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    """Show a series: its next times, what a digest made now would have, and its last issues."""
     row, now = find_series(place, ser), utc_now()
-    choice = series.select_items(row, now=now)
+    selection = series.select_items(row, now=now)
     context = {
         "series": row,
         "week": week_of(row),
         "next": next_times(row, now),
-        "choice": choice,
-        "is_enough": len(choice.raw_items) >= row.items_least,
-        "issues": _issues(place, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
+        "choice": selection,
+        "is_enough": len(selection.raw_items) >= row.items_least,
+        "issues": _issue_rows(place, list(row.issues.order_by("-id")[: limits.SERIES_SHOWN])),
     }
     return render(request, "pages/series/one.html", context)
 
 
 def next_times(row: Series, now: datetime) -> list[datetime]:
-    """None where it is paused, and where its time zone was dropped from the tables."""
+    """Return the next times; empty if the series is paused or its time zone no longer exists."""
     try:
         return [slot.moment for slot in series.next_slots(row, after=now, most=SLOTS_SHOWN)]
     except UnknownZone:
         return []
 
 
-def _issues(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any]]:
-    runs = [row.generation_id for row in rows if row.generation_id is not None]
-    made = GeneratedItem.objects.of(place.workspace).filter(generation_id__in=runs, deleted_at=None)
+def _issue_rows(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any]]:
+    """Return issues with the decision on each and its digest, `None` if no digest was made."""
+    run_ids = [row.generation_id for row in rows if row.generation_id is not None]
+    items = GeneratedItem.objects.of(place.workspace).filter(generation_id__in=run_ids, deleted_at=None)
     digests: dict[UUID | None, GeneratedItem] = {
-        one.generation_id: one for one in made.order_by("-variant_index")
+        item.generation_id: item for item in items.order_by("-variant_index")
     }
     return [
         {"issue": row, "decision": labels.SERIES_ISSUES[row.decision], "item": digests.get(row.generation_id)}
@@ -96,6 +104,7 @@ def _issues(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any]]:
 
 @page("edit")
 def series_add(request: HttpRequest, place: Place) -> HttpResponse:
+    """Create a series; a double click creates one."""
     initial = {"timezone": place.workspace.timezone, "day_4": "09:00"}
     form = form_recovery.form_for(request, SeriesForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
@@ -103,14 +112,15 @@ def series_add(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(place.address("series_page"))
         with report_errors(request, form):
             by = place.user.email
-            made = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
-            messages.success(request, _("%(name)s saved.") % {"name": made.name})
-            return redirect(place.address("series_one", ser=made.pk))
+            created = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
+            messages.success(request, _("%(name)s saved.") % {"name": created.name})
+            return redirect(place.address("series_one", ser=created.pk))
     return render(request, "pages/series/edit.html", {"form": form})
 
 
 @page("edit")
 def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    """Edit a series; only what was changed is saved."""
     row = find_series(place, ser)
     form = form_recovery.form_for(
         request, SeriesForm, workspace=place.workspace, series=row, initial=values_of(row)
@@ -133,7 +143,7 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    """Pauses, and goes on with `on=yes`."""
+    """Pause the series, or resume it with `on=yes`."""
     row, is_on = find_series(place, ser), request.POST.get("on") == "yes"
     with report_errors(request):
         changed = series.change(
@@ -146,15 +156,15 @@ def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         if is_on:
             messages.success(request, _("%(name)s resumed.") % {"name": row.name})
         else:
-            said = _("%(name)s paused.") % {"name": row.name}
+            message = _("%(name)s paused.") % {"name": row.name}
             fields = {"on": "yes", "version": str(changed.version)}
-            offer_undo(request, said, place.address("series_pause", ser=ser), fields)
+            offer_undo(request, message, place.address("series_pause", ser=ser), fields)
     return redirect(place.address("series_one", ser=ser))
 
 
 @page("edit", methods=("POST",))
 def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    """Makes a digest beside those of its times; a double click makes one."""
+    """Make a digest now, beside those at its times; a double click makes one."""
     row = find_series(place, ser)
     if not form_recovery.is_first_sending(request):
         return redirect(place.address("series_one", ser=ser))
@@ -166,20 +176,22 @@ def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 
 @page("edit", methods=("POST",))
 def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    """Delete a series and offer to undo that; its items stay."""
     row = find_series(place, ser)
     with report_errors(request):
         series.delete(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
-        said = _("%(name)s deleted. Existing items stay.") % {"name": row.name}
-        offer_undo(request, said, place.address("series_restore", ser=ser))
+        message = _("%(name)s deleted. Existing items stay.") % {"name": row.name}
+        offer_undo(request, message, place.address("series_restore", ser=ser))
         return redirect(place.address("series_page"))
     return redirect(place.address("series_one", ser=ser))
 
 
 @page("edit", methods=("POST",))
 def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
+    """Restore a deleted series, if that is still possible."""
     row = Series.objects.of(place.workspace).filter(test=False, pk=ser).first()
     if row is None or row.deleted_at is None:
-        # Taken back already, or never there: its page says which.
+        # Restored already, or it never existed: its own page shows which.
         return redirect(place.address("series_one", ser=ser))
     with report_errors(request):
         try:

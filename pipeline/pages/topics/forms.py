@@ -1,4 +1,4 @@
-"""A topic of the pool, as people write it down."""
+"""Form of a topic in the pool."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from pipeline import limits
 if TYPE_CHECKING:
     from pipeline.models import Persona, Topic
 
-_EVIDENCE: Final = re.compile(r"(https?://\S+)(?:\s+(.+))?", re.IGNORECASE)
+_EVIDENCE_LINE: Final = re.compile(r"(https?://\S+)(?:\s+(.+))?", re.IGNORECASE)
 
 
 class TopicForm(forms.Form):
+    """A topic: its subject, facts and evidence, and when it may be used."""
+
     title = forms.CharField(
         label=_("Topic"),
         max_length=limits.TOPIC_TITLE_CHARACTERS,
@@ -79,34 +81,40 @@ class TopicForm(forms.Form):
     )
     everybody = forms.BooleanField(label=_("Available to all personas"), required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    """What was shown; a new topic has none."""
+    """Version of the topic that was shown; a new topic has none."""
 
     def field_of(self, path: str) -> str:
+        """Return the form's field for the path of an error."""
         return first_part(path.replace("season.", "season_"))
 
     def changes(self, persona: Persona, topic: Topic) -> dict[str, Any]:
-        """As the stage takes them; evidence whose line stayed as it was shown is left as it is."""
-        kept = dict(zip(_evidence_lines(topic), topic.evidence, strict=True))
+        """Return the values as `pipeline.personas.topics` takes them.
+
+        Evidence whose line wasn't edited stays as it is stored.
+        """
+        unchanged = dict(zip(_evidence_lines(topic), topic.evidence, strict=True))
         lines = [" ".join(line.split()) for line in self.cleaned_data["evidence"].splitlines()]
-        evidence = [kept.get(line) or _evidence(line) for line in lines if line]
+        evidence = [unchanged.get(line) or _parse_evidence(line) for line in lines if line]
         return {**self.values(persona), "evidence": evidence}
 
     def values(self, persona: Persona) -> dict[str, Any]:
-        """As the stage takes them."""
-        given = self.cleaned_data
-        season = {"from": given["season_from"], "to": given["season_to"]}
+        """Return the values as `pipeline.personas.topics` takes them."""
+        cleaned = self.cleaned_data
+        season = {"from": cleaned["season_from"], "to": cleaned["season_to"]}
         return {
-            **{name: given[name] for name in ("title", "notes", "weight", "cooldown_days", "max_per_month")},
-            "angles": given["angles"].splitlines(),
-            "evidence": [_evidence(line) for line in given["evidence"].splitlines() if line.strip()],
+            **{
+                name: cleaned[name] for name in ("title", "notes", "weight", "cooldown_days", "max_per_month")
+            },
+            "angles": cleaned["angles"].splitlines(),
+            "evidence": [_parse_evidence(line) for line in cleaned["evidence"].splitlines() if line.strip()],
             "season": season if any(season.values()) else None,
-            "persona_id": None if given["everybody"] else persona.pk,
+            "persona_id": None if cleaned["everybody"] else persona.pk,
         }
 
 
 def values_of(topic: Topic) -> dict[str, Any]:
-    """What the form of a topic begins with."""
-    names = (
+    """Return the initial values of the form of a topic."""
+    field_names = (
         "title",
         "notes",
         "weight",
@@ -117,19 +125,20 @@ def values_of(topic: Topic) -> dict[str, Any]:
         "version",
     )
     return {
-        **{name: getattr(topic, name) for name in names},
+        **{name: getattr(topic, name) for name in field_names},
         "angles": "\n".join(topic.angles),
         "evidence": "\n".join(_evidence_lines(topic)),
         "everybody": topic.persona_id is None,
     }
 
 
-def _evidence(line: str) -> dict[str, str]:
+def _parse_evidence(line: str) -> dict[str, str]:
+    """Return URL and text of a line; a line without a URL is text alone."""
     line = line.strip()
-    found = _EVIDENCE.fullmatch(line)
-    return {"url": found[1], "text": found[2] or ""} if found else {"url": "", "text": line}
+    match = _EVIDENCE_LINE.fullmatch(line)
+    return {"url": match[1], "text": match[2] or ""} if match else {"url": "", "text": line}
 
 
 def _evidence_lines(topic: Topic) -> list[str]:
-    """Each on one line, whatever breaks its text has."""
-    return [" ".join(f"{one['url']} {one['text']}".split()) for one in topic.evidence]
+    """Return each piece of evidence as one line; line breaks of its text become spaces."""
+    return [" ".join(f"{evidence['url']} {evidence['text']}".split()) for evidence in topic.evidence]

@@ -1,4 +1,4 @@
-"""The topic pool, as one persona sees it: add, change, pause, delete and take that back."""
+"""Views of the topic pool of one persona: list, add, edit, pause, delete and restore."""
 
 from __future__ import annotations
 
@@ -31,31 +31,39 @@ if TYPE_CHECKING:
     from pipeline.models import Persona
 
 
-def _of(place: Place, persona: Persona) -> Any:
-    """Those that it may speak of: its own, and everybody's; a source's own list belongs to the source."""
-    mine = Q(persona=persona) | Q(persona=None)
-    return Topic.objects.of(place.workspace).filter(mine, test=False, source=None)
+def _topics_of(place: Place, persona: Persona) -> Any:
+    """Return the topics that the persona may use: its own and those for all personas.
+
+    The list of a source belongs to that source and is left out.
+    """
+    usable = Q(persona=persona) | Q(persona=None)
+    return Topic.objects.of(place.workspace).filter(usable, test=False, source=None)
 
 
-def _find(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
-    rows = _of(place, persona).filter(pk=top)
-    row: Topic = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
-    return row
+def _find_topic(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
+    """Return one of the persona's topics, with `deleted=True` a deleted one too. Raises `Http404`."""
+    rows = _topics_of(place, persona).filter(pk=top)
+    topic: Topic = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
+    return topic
 
 
 @page("edit", methods=("GET",))
 def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """List the topics by title, with their state today in the workspace's time zone."""
     persona = find_persona(place, per)
     today = utc_now().astimezone(ZoneInfo(place.workspace.timezone)).strftime("%m-%d")
     rows = [
-        {"topic": one, "state": _state(one, today)}
-        for one in _of(place, persona).filter(deleted_at=None).order_by("title", "id")
+        {"topic": row, "state": _state_badge(row, today)}
+        for row in _topics_of(place, persona).filter(deleted_at=None).order_by("title", "id")
     ]
     return render(request, "pages/topics/list.html", {**persona_head(place, persona, "topics"), "rows": rows})
 
 
-def _state(topic: Topic, today: str) -> Badge:
-    """`today` is month and day, where the workspace is."""
+def _state_badge(topic: Topic, today: str) -> Badge:
+    """Return whether the topic is paused, out of season or active.
+
+    `today` is MM-DD in the workspace's time zone.
+    """
     if not topic.is_active:
         return Badge("", "", _("Paused"))
     if not is_in_season(today, topic.season_from, topic.season_to):
@@ -65,14 +73,15 @@ def _state(topic: Topic, today: str) -> Badge:
 
 @page("edit")
 def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
+    """Add a topic; a double click adds one."""
     persona = find_persona(place, per)
     form = form_recovery.form_for(request, TopicForm)
     if request.method == "POST" and form.is_valid():
         if not form_recovery.is_first_sending(request):
             return redirect(place.address("topics", per=per))
         with report_errors(request, form):
-            made = stage.create(place.workspace, form.values(persona), now=utc_now())
-            messages.success(request, _("%(title)s added.") % {"title": made.title})
+            created = stage.create(place.workspace, form.values(persona), now=utc_now())
+            messages.success(request, _("%(title)s added.") % {"title": created.title})
             return redirect(place.address("topics", per=per))
     return render(
         request, "pages/topics/detail.html", {**persona_head(place, persona, "topics"), "form": form}
@@ -81,8 +90,9 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
 
 @page("edit")
 def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
+    """Edit a topic."""
     persona = find_persona(place, per)
-    row = _find(place, persona, top)
+    row = _find_topic(place, persona, top)
     form = form_recovery.form_for(request, TopicForm, initial=values_of(row))
     if request.method == "POST" and form.is_valid():
         try:
@@ -106,29 +116,31 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
 
 @page("edit", methods=("POST",))
 def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
-    """Pauses one that is in the pool, and puts a paused one back."""
-    row = _find(place, find_persona(place, per), top)
+    """Pause a topic, or resume it with `active=yes`."""
+    row = _find_topic(place, find_persona(place, per), top)
     is_active = request.POST.get("active") == "yes"
     with report_errors(request):
         stage.change(row, {"is_active": is_active}, now=utc_now())
-        said = _("%(title)s resumed.") if is_active else _("%(title)s paused.")
-        messages.success(request, said % {"title": row.title})
+        message = _("%(title)s resumed.") if is_active else _("%(title)s paused.")
+        messages.success(request, message % {"title": row.title})
     return redirect(place.address("topics", per=per))
 
 
 @page("edit", methods=("POST",))
 def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
-    row = _find(place, find_persona(place, per), top)
+    """Delete a topic and offer to undo that."""
+    row = _find_topic(place, find_persona(place, per), top)
     with report_errors(request):
         stage.delete(row, now=utc_now())
-        said = _("%(title)s deleted. Existing items stay.") % {"title": row.title}
-        offer_undo(request, said, place.address("topic_restore", per=per, top=top))
+        message = _("%(title)s deleted. Existing items stay.") % {"title": row.title}
+        offer_undo(request, message, place.address("topic_restore", per=per, top=top))
     return redirect(place.address("topics", per=per))
 
 
 @page("edit", methods=("POST",))
 def topic_restore(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
-    row = _find(place, find_persona(place, per), top, deleted=True)
+    """Restore a deleted topic."""
+    row = _find_topic(place, find_persona(place, per), top, deleted=True)
     stage.restore(row, now=utc_now())
     messages.success(request, _("%(title)s resumed.") % {"title": row.title})
     return redirect(place.address("topics", per=per))

@@ -7,7 +7,7 @@ import pytest
 from config.core.errors import Conflict
 from pipeline import generate
 from pipeline.models import Asset, GeneratedItem, Generation, SimulatedPost, WorkspaceDefaults
-from pipeline.pages.public_feed import _entries
+from pipeline.pages.public_feed import _load_entries
 from pipeline.review import decisions
 from pipeline.switches.availability import SourceUnavailable
 from pipeline.text.content_schema import PARTS_BETWEEN
@@ -138,7 +138,7 @@ def test_article_and_thread_reach_an_outlet_whole(workspace, feed):
     assert steps.send(promise(article, feed)).status == "published"
 
     assert SimulatedPost.everywhere.count() == 2
-    (entry,) = _entries(feed)
+    (entry,) = _load_entries(feed)
     assert "<h2>What the number did to us</h2>" in entry.content_html
     assert [one.url.rsplit("/", 1)[-1] for one in entry.enclosures] == ["article-1200x630.jpg"]
     assert (entry.image, entry.summary) == (entry.enclosures[0].url, article.content["meta_description"])

@@ -420,7 +420,7 @@ def test_a_late_answer_while_it_is_sent_again_waits_for_that_calls_outcome(
         # In the middle of the second call the first one is answered.
         row = reread(publication)
         row.lease_token -= 1
-        sending._keep_proof(row, Sent("first", FIRST), inner[0])
+        sending._record_despite_lost_lease(row, Sent("first", FIRST), inner[0])
         assert reread(publication).status == "publishing"
         if second == "refused":
             raise TryLater("Busy.")
