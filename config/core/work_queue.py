@@ -137,8 +137,8 @@ def claim(
     if limit < 1:
         return []
     waiting = holders_of_due_rows(table, "workspace_id", now, where)
-    had = turns([as_uuid(raw) for raw in waiting]) if turns is not None and len(waiting) > 1 else {}
-    shares = _deal_shares(waiting, limit, per_workspace, busy or {}, had)
+    recent_shares = turns([as_uuid(raw) for raw in waiting]) if turns is not None and len(waiting) > 1 else {}
+    shares = _deal_shares(waiting, limit, per_workspace, busy or {}, recent_shares)
     if not shares:
         return []
     sql, parameters = _take_statement(
@@ -146,13 +146,13 @@ def claim(
     )
     with connection.cursor() as cursor:
         cursor.execute(f"{sql} RETURNING due_at, id, lease_token, workspace_id", parameters)
-        taken = [
+        claimed = [
             (due_at, ClaimedRow(as_uuid(pk), token, as_uuid(holder)))
             for due_at, pk, token, holder in cursor.fetchall()
         ]
     # `due_at` is a datetime, or text on SQLite; rows without one come first.
-    taken.sort(key=lambda row: (row[0] is not None, row[0], row[1].pk))
-    return [row for _, row in taken]
+    claimed.sort(key=lambda row: (row[0] is not None, row[0], row[1].pk))
+    return [row for _, row in claimed]
 
 
 def _conditions_sql(where: Mapping[str, str] | None) -> str:
@@ -226,12 +226,12 @@ def count_due(
               ORDER BY {column}, wake_at LIMIT {most:d}"""  # noqa: S608
     ids: Any = list(holders)
     if connection.vendor == "postgresql":
-        asked = "unnest(%s::uuid[]) AS asked(holder)"
+        holders_sql = "unnest(%s::uuid[]) AS asked(holder)"
     else:
-        asked, ids = "(SELECT value AS holder FROM json_each(%s)) AS asked", json.dumps(ids)
+        holders_sql, ids = "(SELECT value AS holder FROM json_each(%s)) AS asked", json.dumps(ids)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT asked.holder, (SELECT count(*) FROM ({due}) AS due) FROM {asked}",  # noqa: S608
+            f"SELECT asked.holder, (SELECT count(*) FROM ({due}) AS due) FROM {holders_sql}",  # noqa: S608
             [_adapt_datetime(now), ids],
         )
         return Counter({as_uuid(holder): count for holder, count in cursor.fetchall()})
@@ -301,25 +301,25 @@ def _deal_shares(
     limit: int,
     per_workspace: int,
     busy: Mapping[UUID, int],
-    had: Mapping[UUID, tuple[int, datetime]],
+    recent_shares: Mapping[UUID, tuple[int, datetime]],
 ) -> dict[Any, int]:
     """Return how many rows to take of each workspace, dealt one by one to the one with the fewest so far."""
     shares: Counter[Any] = Counter()
     waiting = []
     for workspace in workspaces:
-        in_hand = busy.get(as_uuid(workspace), 0)
-        recent, since = had.get(as_uuid(workspace), (0, None))
-        first = since.timestamp() if since is not None else 0.0
+        active = busy.get(as_uuid(workspace), 0)
+        recent, since = recent_shares.get(as_uuid(workspace), (0, None))
+        waits_since = since.timestamp() if since is not None else 0.0
         # Workspaces that have as much and have waited as long come in random order.
-        waiting.append((recent + in_hand, first, random.random(), in_hand, workspace))  # noqa: S311
+        waiting.append((recent + active, waits_since, random.random(), active, workspace))  # noqa: S311
     heapq.heapify(waiting)
     while limit > 0 and waiting:
-        has, first, place, in_hand, workspace = heapq.heappop(waiting)
-        if in_hand >= per_workspace:
+        total, waits_since, tiebreaker, active, workspace = heapq.heappop(waiting)
+        if active >= per_workspace:
             continue
         shares[workspace] += 1
         limit -= 1
-        heapq.heappush(waiting, (has + 1, first, place, in_hand + 1, workspace))
+        heapq.heappush(waiting, (total + 1, waits_since, tiebreaker, active + 1, workspace))
     return dict(shares)
 
 
@@ -367,9 +367,9 @@ def _take_statement(
         picked = f"= ANY(ARRAY({picked}))"
         parameters += [list(shares), list(shares.values()), now]
     else:
-        one = f"""SELECT id FROM (SELECT id FROM {table} WHERE {column} = %s AND wake_at <= %s{narrowing}
+        select_sql = f"""SELECT id FROM (SELECT id FROM {table} WHERE {column} = %s AND wake_at <= %s{narrowing}
                   ORDER BY wake_at LIMIT %s)"""  # noqa: S608
-        picked = f"IN ({' UNION ALL '.join([one] * len(shares))})"
+        picked = f"IN ({' UNION ALL '.join([select_sql] * len(shares))})"
         for holder, count in shares.items():
             parameters += [holder, _adapt_datetime(now), count]
     count_try = ", attempts = attempts + 1" if begins else ""

@@ -59,12 +59,14 @@ def credits_label(count: int) -> str:
 
 
 def _engine_label(engine: Engine) -> str:
+    """Return name, format, bucket and price of an engine output as a label."""
     details = f"{Bucket(engine.bucket).label} · {credits_label(engine.credits)}"
     format_label = labels.FORMATS.get(engine.kind)
     return _two_lines(engine.name, f"{format_label} · {details}" if format_label else details)
 
 
 def _outlet_label(outlet: Outlet) -> str:
+    """Return name and platform of an outlet as a label."""
     platform = plugins.get("platforms", outlet.platform, Platform)
     platform_label = _("Test channel") if outlet.is_simulated else str(platform.label)
     return _two_lines(outlet.name, platform_label)

@@ -158,6 +158,7 @@ class FileRange:
         return self.file.fileno()
 
     def close(self) -> None:
+        """Close the file."""
         self.file.close()
 
 

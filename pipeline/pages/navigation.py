@@ -237,6 +237,7 @@ def is_of_settings(view_name: str) -> bool:
 
 
 def _show_section(section: Section, place: Place, view_name: str) -> ShownSection:
+    """Return the section for display; only the inbox has a count."""
     address = place.address(section.tabs[0].page)
     waiting = counts.to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
     return ShownSection(
@@ -249,6 +250,7 @@ def _show_section(section: Section, place: Place, view_name: str) -> ShownSectio
 
 
 def _show_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownTab]:
+    """Return the tabs that the person may open, for display."""
     return [
         ShownTab(
             str(tab.label),

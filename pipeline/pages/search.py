@@ -139,6 +139,7 @@ def _resolve_id(place: Place, text: str) -> tuple[_Target, UUID] | None:
 
 
 def _find_items(place: Place, text: str) -> list[Found]:
+    """Find items by their text, the best matches first."""
     keys = search.find_items(place.workspace.pk, text, max_results=MOST)
     rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
     items_by_id = {item.pk: item for item in rows.only(*_ITEM_RESULT_FIELDS)}
@@ -155,11 +156,13 @@ def _find_items(place: Place, text: str) -> list[Found]:
 
 
 def _status_label(row: GeneratedItem) -> str:
+    """Return the item's status as pages show it."""
     badge = labels.of_status(row.status, is_approved=row.is_approved, is_held=bool(row.held))
     return str(badge.label)
 
 
 def _find_sources(place: Place, text: str) -> list[Found]:
+    """Find sources by name or address, the best matches first."""
     # Compiles to `test = false`; Django's usual `NOT test` keeps SQLite from seeking in the list's index.
     rows = Source.objects.of(place.workspace).filter(
         test=Value(False),  # noqa: FBT003
@@ -175,6 +178,7 @@ def _find_sources(place: Place, text: str) -> list[Found]:
 
 
 def _find_outlets(place: Place, text: str) -> list[Found]:
+    """Find outlets by name."""
     outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, name__icontains=text)
     results = outlets.order_by("name", "id").values_list("id", "name", "platform")[:MOST]
     return [
@@ -184,6 +188,7 @@ def _find_outlets(place: Place, text: str) -> list[Found]:
 
 
 def _find_members(place: Place, text: str) -> list[Found]:
+    """Find active members by name or email address."""
     memberships = Membership.objects.of(place.workspace).filter(
         Q(user__name__icontains=text) | Q(user__email__icontains=text), user__is_active=True
     )
@@ -195,12 +200,14 @@ def _find_members(place: Place, text: str) -> list[Found]:
 
 
 def _allowed_commands(place: Place) -> Iterator[Found]:
+    """Yield the commands that the person may use."""
     for command in _COMMANDS:
         if place.may(command.act):
             yield Found(str(command.label), place.address(command.page), command.icon)
 
 
 def _all_pages(place: Place) -> Iterator[Found]:
+    """Yield the pages of the navigation."""
     for label, address, icon in navigation.every_page(place):
         yield Found(label, address, icon)
 

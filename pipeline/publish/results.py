@@ -268,9 +268,9 @@ def take_over(row: Publication) -> None:
 
 def _record_late_success(attempt: Attempt, row: Publication, now: datetime) -> None:
     """Record that the publication was published by the call whose answer came late."""
-    answer = answer_of(attempt)
+    late_answer = answer_of(attempt)
     row.revision = attempt.revision
-    sent = Sent(answer["external_id"], answer["url"], answer["details"])
+    sent = Sent(late_answer["external_id"], late_answer["url"], late_answer["details"])
     record_success(row, sent, now, attempt=None)
 
 

@@ -55,6 +55,7 @@ def _is_bare_address(text: str) -> bool:
 
 
 def _has_host(address: str) -> bool:
+    """Return whether the URL has a host."""
     try:
         return bool(urlsplit(address).hostname)
     except ValueError:

@@ -49,6 +49,7 @@ class MadeItem:
 
     @property
     def is_under_way(self) -> bool:
+        """Return whether the item is still being made."""
         return self.item.status in ITEMS_IN_MAKING
 
 
@@ -65,6 +66,7 @@ class SkippedEngine:
 
     @property
     def numbers(self) -> str:
+        """Return the numbers of the skipped variants, separated by commas."""
         return ", ".join(str(number) for number in self.variants)
 
 
@@ -82,6 +84,7 @@ class MadeOutcome:
 
     @property
     def ready(self) -> int:
+        """Return how many items are made and not on hold."""
         return sum(
             made.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} and not made.hold
             for made in self.items
@@ -89,10 +92,12 @@ class MadeOutcome:
 
     @property
     def held(self) -> int:
+        """Return how many items are on hold."""
         return sum(bool(made.hold) for made in self.items)
 
     @property
     def failed(self) -> int:
+        """Return how many items failed."""
         return sum(made.item.status == GeneratedItemStatus.FAILED for made in self.items)
 
 
@@ -133,6 +138,7 @@ def _skipped_engines(raw: RawItem) -> tuple[SkippedEngine, ...]:
 
 
 def _made_item(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Sequence[Asset]) -> MadeItem:
+    """Return the item for display; `error` is the current error of a failed one."""
     tone, icon, label = labels.of_item(item)
     preview = preview_of(item, assets)
     return MadeItem(
@@ -162,5 +168,5 @@ def _assets_by_item(workspace: Workspace, items: list[GeneratedItem]) -> dict[UU
 
 def _files_not_shown(preview: ItemPreview) -> tuple[PreviewFile, ...]:
     """Return the files that the item's preview doesn't show."""
-    shown = {*preview.pictures, *preview.other_sizes, preview.document, preview.video, preview.sound}
-    return tuple(file for file in preview.files if file not in shown)
+    shown_files = {*preview.pictures, *preview.other_sizes, preview.document, preview.video, preview.sound}
+    return tuple(file for file in preview.files if file not in shown_files)

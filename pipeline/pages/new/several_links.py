@@ -163,6 +163,7 @@ def _load_signed_pages(text: str) -> list[_LinkedPage]:
 
 
 def _load_defaults(place: Place) -> WorkspaceDefaults:
+    """Return the workspace's defaults with the source of pushed content."""
     rows = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source")
     defaults: WorkspaceDefaults = rows.get()
     return defaults
@@ -173,7 +174,7 @@ def _raw_contents(
 ) -> list[raw_content.RawContent]:
     """Return one raw content for each page, with the choices of the form."""
     form_key = request.POST.get("once", "")[:64]
-    known = known_choices(values)
+    engine_choices = known_choices(values)
     return [
         raw_content.RawContent(
             # Belongs to one rendering of the form, so that a double click makes the items once.
@@ -181,8 +182,8 @@ def _raw_contents(
             url=page.url,
             title=page.title[: limits.TITLE_CHARACTERS],
             body=page.body,
-            engines=known["engines"],
-            variants=known["variants"],
+            engines=engine_choices["engines"],
+            variants=engine_choices["variants"],
             persona_id=decode("per", str(values.get("persona") or "")),
         )
         for number, page in enumerate(pages)

@@ -71,7 +71,7 @@ def _redirect_to_list(place: Place, out: UUID) -> HttpResponse:
 
 @page("edit", methods=("GET",))
 def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Show a page of subscribers, newest first, filtered by `status` and `search`, and the newest mailings."""
+    """Show a page of subscribers, newest first, filtered by `status` and `search`, and the last mailings."""
     outlet = _find_newsletter(place, out)
     return render(
         request,
@@ -122,6 +122,7 @@ def _list_context(
 
 
 def _newest_mailings(place: Place, outlet: Outlet) -> list[Mailing]:
+    """Return the newest mailings without their texts."""
     rows = Mailing.objects.of(place.workspace).filter(outlet=outlet).defer("html", "text")
     return list(rows.order_by("-id")[:MAILINGS])
 

@@ -73,11 +73,13 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
 
 
 def _branding_form(request: HttpRequest, persona: Persona) -> LookForm:
+    """Return the form, with what was posted or else what the persona has."""
     files = {"files": request.FILES} if request.method == "POST" else {}
     return form_recovery.form_for(request, LookForm, initial=_initial_values(persona), **files)
 
 
 def _initial_values(persona: Persona) -> dict[str, Any]:
+    """Return the initial values of the form, with default colours if the persona has none."""
     return {
         "own_colours": bool(persona.brand.get("primary") or persona.brand.get("accent")),
         "primary": persona.brand.get("primary", _DEFAULT_PRIMARY),

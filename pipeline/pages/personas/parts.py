@@ -1,4 +1,4 @@
-"""Shared parts of the personas' pages: finding a persona, the head of its tabs, the message for a conflict."""
+"""Shared parts of personas' pages: finding a persona, the head of its tabs, the message for a conflict."""
 
 from __future__ import annotations
 

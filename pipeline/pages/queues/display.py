@@ -77,6 +77,7 @@ def counts_of(coming: Sequence[ComingPublication]) -> list[tuple[str, _StrOrProm
 
 
 def _item_context(publication: Publication) -> dict[str, Any]:
+    """Return the publication's title, item, outlet and due time for display."""
     return {
         "title": publication.item.title or publication.item.excerpt,
         "item": publication.item_id,

@@ -212,6 +212,7 @@ def by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _outlet_choices(workspace: Workspace, queue: PublishQueue | None) -> list[tuple[str, str]]:
+    """Return the choices of outlets by public id."""
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).select_related("queue").order_by("id")
     return [(encode("out", outlet.pk), _outlet_label(outlet, queue)) for outlet in rows.defer("credentials")]
 

@@ -70,6 +70,7 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _queue_row(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) -> dict[str, Any]:
+    """Return a row of the list: the queue with its week, next slots and outlets."""
     return {
         "queue": queue,
         "week": display.week_of(queue),
