@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -370,6 +371,10 @@ def _start_worker(**_: Any) -> None:
     # Before the pool forks: its children are part of this worker.
     work_leases.start_worker()
     task_runner.start()
+    # The modules stay as long as the process. Collections that walked them each time would stop all threads
+    # for a third of a second, and in forked children would copy the pages that they share.
+    gc.collect()
+    gc.freeze()
 
 
 @signals.worker_shutting_down.connect

@@ -162,7 +162,11 @@ def _conditions_sql(where: Mapping[str, str] | None) -> str:
 
 @cache
 def _prepared_rows(model: type[Row]) -> Prepared[Row]:
-    return Prepared(lambda pk: model.everywhere.select_related(*model.begins_with).filter(pk=pk))
+    # Without a name Django would follow each relation, and those of the rows found.
+    rows = (
+        model.everywhere.select_related(*model.begins_with) if model.begins_with else model.everywhere.all()
+    )
+    return Prepared(lambda pk: rows.filter(pk=pk))
 
 
 def begin(
@@ -250,7 +254,7 @@ def names_with_work(
     others = [f"SELECT '{name}' FROM ({statement} LIMIT 1) one" for name, statement in waits.items()]  # noqa: S608
     if not rows and not others:
         return set()
-    with connection.cursor() as cursor:
+    with keyed_cursor(connection) as cursor:
         cursor.execute(" UNION ALL ".join(rows + others), [_adapt_datetime(database_now())] * len(rows))
         return {name for (name,) in cursor.fetchall()}
 

@@ -9,7 +9,7 @@ import pytest
 
 from config.core import work_queue
 from config.core.clock import utc_now
-from pipeline.models import Source
+from pipeline.models import Generation, Source
 from tests.factories import WorkspaceFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -92,3 +92,22 @@ def test_what_is_claimed_comes_in_the_order_of_its_promises():
     ]
     rows = work_queue.claim(Source, limit=9, per_workspace=9, lease=LEASE)
     assert [row.pk for row in rows] == [promised[place] for place in (2, 1, 4, 0, 3)]
+
+
+def test_a_begun_row_is_read_with_the_relations_that_its_model_names_and_no_others(
+    django_assert_num_queries,
+):
+    """Django's `select_related()` without a name would join every relation, and theirs: fifteen tables."""
+    workspace = WorkspaceFactory()
+    row = Source.everywhere.create(workspace=workspace, name="Feed", type="rss", wake_at=utc_now())
+    assert Source.begins_with == ()
+    for _ in range(2):
+        begun = work_queue.begin(Source, row.pk, row.lease_token, lease=LEASE)
+        assert begun is not None
+        assert not begun._state.fields_cache
+    run = Generation.everywhere.create(workspace=workspace, engine="short_post", wake_at=utc_now())
+    for _ in range(2):
+        begun = work_queue.begin(Generation, run.pk, run.lease_token, lease=LEASE)
+        assert begun is not None
+        with django_assert_num_queries(0):
+            assert begun.workspace.pk == workspace.pk
