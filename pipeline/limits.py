@@ -203,7 +203,8 @@ RECONCILE_EVERY: Final = (
     timedelta(seconds=5),
     timedelta(seconds=30),
     timedelta(minutes=5),
-    timedelta(minutes=15),
+    *[timedelta(minutes=15)] * 4,
+    timedelta(hours=1),
 )
 """Waits before the lookups of an unknown outcome; the last one repeats."""
 MAIL_RETRIES: Final = (

@@ -19,7 +19,7 @@ from config.core.ids import encode, uuid7
 from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import limits, signing, validation
-from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus
+from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus, Recovery, RecoveryStatus
 from webhooks.results import is_open
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
                 .filter(endpoint=locked)
                 .update(wake_at=F("created_at"), due_at=now, **work_queue.overtake())
             )
+        _wake_recovery(locked)
         _audit("endpoint.switched_on", locked, actor, {"released": released})
         dispatcher.wake()
     return released
@@ -219,6 +220,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
         Delivery.objects.of(locked.workspace_id).open().filter(endpoint=locked).update(
             wake_at=now, **work_queue.overtake()
         )
+        _wake_recovery(locked)
         _audit("endpoint.removed", locked, actor)
         dispatcher.wake()
 
@@ -316,6 +318,14 @@ def answered_410(endpoint: Any) -> QuerySet[Delivery]:
     """Return the held deliveries that an endpoint, or one of an outer query, answered with 410."""
     deliveries: QuerySet[Delivery] = Delivery.everywhere.held().filter(endpoint=endpoint, last_status=410)
     return deliveries
+
+
+def _wake_recovery(endpoint: Endpoint) -> None:
+    """Have the endpoint's recovery go on, if one runs, which sleeps while the endpoint is off."""
+    running = Recovery.objects.of(endpoint.workspace_id).filter(
+        endpoint=endpoint, status=RecoveryStatus.RUNNING
+    )
+    running.update(wake_at=work_queue.database_now(), **work_queue.overtake())
 
 
 def _refuse_removed(endpoint: Endpoint) -> None:

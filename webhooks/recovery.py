@@ -34,7 +34,8 @@ MAX_QUEUED_SECONDS: Final = 2
 MAX_QUEUED_OF_FAILING: Final = 2
 """The same as a number for a failing endpoint, which is tried one delivery at a time."""
 QUEUE_FULL_PAUSE: Final = timedelta(seconds=1)
-ENDPOINT_OFF_PAUSE: Final = timedelta(seconds=30)
+ENDPOINT_OFF_PAUSE: Final = timedelta(days=1)
+"""`webhooks.endpoints` wakes it long before, when the endpoint is switched on or removed."""
 _MAX_CLOCK_DIFFERENCE: Final = timedelta(minutes=5)
 """How far a process's clock, which makes ids, may differ from the database's."""
 

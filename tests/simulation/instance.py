@@ -219,11 +219,7 @@ class Instance:
 
     def beat_hearts(self, living: list[Process], *, all_of_it: bool = False) -> None:
         """Each worker says every few seconds that it lives; here at the moment when somebody asks."""
-        for one in living:
-            if all_of_it or not one.is_noted or not self.world.chance.randrange(30):
-                work_leases._worker["id"] = one.worker
-                work_leases.note_worker(one.name, one.slots)
-                one.is_noted = True
+        # All of them first: hours may have gone by, and what notes one worker forgets those not seen for minutes.
         with connection.cursor() as cursor:
             marks = ", ".join(["%s"] * len(living))
             moment = connection.ops.adapt_datetimefield_value(self.world.now)
@@ -231,6 +227,11 @@ class Instance:
                 f"UPDATE worker SET seen_at = %s WHERE id IN ({marks})",
                 [moment, *(one.worker.hex for one in living)],
             )
+        for one in living:
+            if all_of_it or not one.is_noted or not self.world.chance.randrange(30):
+                work_leases._worker["id"] = one.worker
+                work_leases.note_worker(one.name, one.slots)
+                one.is_noted = True
 
     def _plan(self) -> None:
         """The next beat that has something to do: those between would find nothing due."""

@@ -208,7 +208,9 @@ def told(world: World, _: Instance) -> Iterator[str]:
         overdue, before = [], 0
         for event in events:
             data = json.loads(bytes(event.body))["data"]
-            if event.type == "published.overdue":
+            # Where it was moved to a slot, the event tells of the time before and shows the new one.
+            is_moved = (data["publication"]["waits_for"] or {}).get("code") == "moved_to_slot"
+            if event.type == "published.overdue" and not is_moved:
                 overdue.append(data["publication"]["due_at"])
                 late = event.created_at - datetime.fromisoformat(overdue[-1])
                 if late < pipeline_limits.OVERDUE_TOLD_AFTER - SKEW:

@@ -17,7 +17,12 @@ from tests.sizes import IS_PROOF, size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = [pytest.mark.slow, pytest.mark.sqlite, pytest.mark.minutes(1), pytest.mark.timeout(3600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.sqlite,
+    pytest.mark.minutes(1),
+    pytest.mark.timeout(size(600, 7200)),
+]
 SEEDS = size(100, 1000)
 DAYS = size(1, 30)
 

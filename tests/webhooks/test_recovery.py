@@ -178,10 +178,22 @@ def test_it_waits_while_the_endpoint_is_off_and_goes_on():
     work()
     made.refresh_from_db()
     assert (made.status, statuses(row)) == ("running", ["failed"])
+    # It costs nothing meanwhile: being switched on is what wakes it.
+    assert made.wake_at - timezone.now() > timedelta(hours=23)
     endpoints.switch_on(endpoint, actor="alice")
-    Recovery.everywhere.update(wake_at=work_queue.database_now())
     work()
     assert waking(row) == [True]
+
+
+def test_it_ends_when_the_endpoint_is_removed_that_it_waits_for():
+    endpoint = make_endpoint()
+    made = recovery.start(endpoint, timezone.now() - DAY, actor="alice")
+    endpoints.switch_off(endpoint, actor="alice")
+    work()
+    endpoints.remove(endpoint, actor="alice")
+    work()
+    made.refresh_from_db()
+    assert made.status == "stopped"
 
 
 def test_it_ends_with_its_endpoint():
