@@ -57,31 +57,31 @@ def sample(row: object) -> SafeString:
 
 
 @register.simple_tag
-def once() -> SafeString:
+def form_token() -> SafeString:
     """Return the hidden field by which a repeated submission of a form is detected."""
     return format_html('<input type="hidden" name="once" value="{}">', form_recovery.once())
 
 
 @register.filter
-def got(table: Mapping[str, object], key: str) -> object:
+def get_item(table: Mapping[str, object], key: str) -> object:
     """Return the value under a key that is only known at run time."""
     return table.get(key)
 
 
 @register.filter
-def who(actor: str | None) -> str:
+def actor_name(actor: str | None) -> str:
     """Return a person's address or an API key's name; empty for nobody."""
     return tokens.actor_name(actor) if actor else ""
 
 
 @register.filter
-def when(moment: datetime | None, zone: str = "UTC") -> SafeString:
+def local_time(moment: datetime | None, zone: str = "UTC") -> SafeString:
     """Return a moment in the workspace's time zone for people, and in ISO form for machines."""
     return _time(moment, zone, "%b %Y, %H:%M")
 
 
 @register.filter
-def when_exactly(moment: datetime | None, zone: str = "UTC") -> SafeString:
+def local_time_exact(moment: datetime | None, zone: str = "UTC") -> SafeString:
     """Return a moment with seconds and without a year, for what has just happened."""
     return _time(moment, zone, "%b, %H:%M:%S")
 

@@ -244,7 +244,7 @@ def keep_late_answer(
         external_id=external_id,
     )
     if row.status in {PublicationStatus.SCHEDULED, PublicationStatus.FAILED} and item.deleted_at is None:
-        take_over(row)
+        take_lease(row)
         _record_late_success(attempt, row, now)
     elif row.status not in PUBLICATIONS_IN_FLIGHT:
         is_published = row.status == PublicationStatus.PUBLISHED
@@ -260,7 +260,7 @@ def keep_late_answer(
     # If it is being sent again just now, its outcome is reported together with this answer.
 
 
-def take_over(row: Publication) -> None:
+def take_lease(row: Publication) -> None:
     """Take the lease from whoever holds it. The caller has locked the row."""
     row.lease_token += 1
     Publication.everywhere.filter(pk=row.pk).update(lease_token=row.lease_token)
@@ -284,7 +284,7 @@ def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now
     )
 
 
-def put_off(
+def postpone(
     row: Publication, until: datetime, now: datetime, *, waits_for: Mapping[str, Any] | None = None
 ) -> None:
     """Give a scheduled publication back unsent; if it is overdue by now, emit that in the same transaction.

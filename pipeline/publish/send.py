@@ -33,11 +33,11 @@ from pipeline.publish.results import (
     LEASE,
     keep_late_answer,
     overtaken_error,
-    put_off,
+    postpone,
     record_failure,
     record_success,
     record_unknown,
-    take_over,
+    take_lease,
 )
 from pipeline.publish.timing import reschedule
 from pipeline.publish.timing.rate_caps import is_paced, wait_of
@@ -77,7 +77,7 @@ def send(row: Publication, now: datetime) -> None:
     # Claims go by the database's clock: if this machine's is behind, the row would be claimed and put off
     # again and again.
     if planned_at is not None and planned_at > now and planned_at > work_queue.database_now():
-        put_off(row, planned_at, now)
+        postpone(row, planned_at, now)
         return
     is_held = next(find_blockers(row, now, may_be_on_hold=row.is_on_hold), None) is not None
     if not is_held and reschedule.has_to_move(row, now):
@@ -85,7 +85,7 @@ def send(row: Publication, now: datetime) -> None:
             return
         is_held = True
     if is_held:
-        put_off(row, now + HELD_WAIT, now)
+        postpone(row, now + HELD_WAIT, now)
         return
     closed_error = why_closed(row.outlet)
     if closed_error is not None:
@@ -93,7 +93,7 @@ def send(row: Publication, now: datetime) -> None:
         return
     rate_wait = wait_of(row, row.outlet, now)
     if rate_wait is not None:
-        put_off(row, rate_wait.until, now, waits_for=rate_wait.as_json())
+        postpone(row, rate_wait.until, now, waits_for=rate_wait.as_json())
         return
     _publish_now(row, now)
 
@@ -106,7 +106,7 @@ def _publish_now(row: Publication, now: datetime) -> None:
     try:
         connection = connect(fresh_credentials(row.outlet, now=now))
     except BeingRenewed as error:
-        put_off(row, now + (error.after or HELD_WAIT), now)
+        postpone(row, now + (error.after or HELD_WAIT), now)
         return
     except (TryLater, Refused, NeedsReconnect) as error:
         record_failure(row, error, utc_now(), attempt=None, connection=connect(row.outlet))
@@ -151,7 +151,7 @@ def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> b
         if row.step != PublicationStep.PREPARE:
             break
         if monotonic() > deadline:
-            put_off(row, utc_now(), utc_now())
+            postpone(row, utc_now(), utc_now())
             return False
         prepared = connection.platform.prepare(
             connection.account,
@@ -169,7 +169,7 @@ def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> b
         )
         crash_point("publish.prepared")
     else:
-        put_off(row, utc_now(), utc_now())
+        postpone(row, utc_now(), utc_now())
         return False
     if row.step == PublicationStep.POLL:
         progress = connection.platform.poll(
@@ -195,7 +195,7 @@ def _wait_for_platform(row: Publication, platform: Platform, progress: Pending, 
             "Retry it, which hands everything over anew; where that ends the same way, replace the files."
         )
         raise Refused(message, code="processing_too_long", action=action)
-    put_off(row, min(now + progress.after, deadline), now)
+    postpone(row, min(now + progress.after, deadline), now)
 
 
 def _preparation_mark(row: Publication, post: Adapted) -> str:
@@ -234,7 +234,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
     another one has the outlet's turn; the row was given back then.
     """
     if kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id) is not None:
-        put_off(row, now + HELD_WAIT, now)
+        postpone(row, now + HELD_WAIT, now)
         return None
     with transaction.atomic():
         item = lock_item(row.item)
@@ -254,7 +254,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             return None
         rate_wait = _rate_wait_under_lock(row, now)
         if rate_wait is not None:
-            put_off(row, rate_wait.until, now, waits_for=rate_wait.as_json())
+            postpone(row, rate_wait.until, now, waits_for=rate_wait.as_json())
             return None
         states.move(
             row,
@@ -361,7 +361,7 @@ def _record_despite_lost_lease(row: Publication, sent: Sent, attempt: Attempt) -
             AttemptStatus.STARTED,
             AttemptStatus.UNKNOWN,
         }:
-            take_over(locked_row)
+            take_lease(locked_row)
             record_success(locked_row, sent, utc_now(), attempt=stored_attempt)
         else:
             keep_late_answer(locked_row, item, stored_attempt, sent, utc_now())

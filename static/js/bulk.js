@@ -1,11 +1,12 @@
-// Failed and late: what is ticked is counted, and stays ticked when the list looks again. Without it the form does the same.
+// Lists with bulk actions: the bar counts the selected rows, which stay selected when the list is loaded again.
+// Without this script the form does the same.
 
-const bar = document.getElementById("clear");
+const bar = document.querySelector("form[data-bulk-bar]");
 const said = bar?.querySelector("[data-ticked]");
 const before = said?.textContent;
 let kept = new Set();
 
-const boxes = (within = document) => [...within.querySelectorAll("input[name=rows]")];
+const boxes = (within = document) => (bar ? [...within.querySelectorAll(`input[type=checkbox][form="${bar.id}"]`)] : []);
 
 function count() {
   if (!bar) return;
@@ -16,7 +17,7 @@ function count() {
 }
 
 document.addEventListener("change", (event) => {
-  if (event.target.name === "rows") count();
+  if (bar && event.target.form === bar) count();
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-tick-all]");
@@ -26,7 +27,7 @@ document.addEventListener("click", (event) => {
   for (const box of there) box.checked = !is_whole;
   count();
 });
-// A row that has changed meanwhile has another value: it isn't ticked any more, because nobody has looked at it.
+// A row that has changed meanwhile has another value: it isn't selected any more, because nobody has looked at it.
 document.addEventListener("htmx:beforeSwap", () => {
   kept = new Set(boxes().filter((box) => box.checked).map((box) => box.value));
 });
@@ -34,4 +35,6 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const box of boxes()) box.checked = kept.has(box.value);
   count();
 });
+// A page that is shown again keeps its boxes as they were.
+window.addEventListener("pageshow", count);
 count();

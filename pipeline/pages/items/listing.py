@@ -17,9 +17,10 @@ from pipeline.models.generated_item import APPROVAL_FIELDS, is_approved_row
 from pipeline.pages.items import display, publications
 from pipeline.pages.items.forms import ItemFilter
 from pipeline.pages.items.saved_views import views_context
+from pipeline.pages.review.stories import story_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
     from django.http import HttpRequest, HttpResponse
@@ -28,6 +29,9 @@ ROWS: Final = limits.PAGE_ROWS_DEFAULT
 """Items per page."""
 _COLUMNS: Final = (
     "id",
+    "version",
+    "raw_item_id",
+    "variant_group",
     "title",
     "excerpt",
     "bucket",
@@ -65,11 +69,16 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     newest = query.urlencode()
     if len(rows) > ROWS:
         query["before"] = encode("gen", page_rows[-1]["id"])
+    shown_rows = [
+        _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {})) for row in page_rows
+    ]
     context = {
         "filter": form,
-        "rows": [
-            _row_context(row, pictures.get(row["id"], ""), spreads.get(row["id"], {})) for row in page_rows
-        ],
+        "rows": shown_rows,
+        "stories": _group_by_story(shown_rows),
+        # Viewers can decide on nothing.
+        "has_acts": place.may_edit and any(row["token"] for row in shown_rows),
+        "kept": request.GET.urlencode(),
         "older": query.urlencode() if len(rows) > ROWS else "",
         "newest": newest,
         "is_first_page": "before" not in request.GET,
@@ -110,6 +119,14 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
     return list(rows.order_by("-id").values(*_COLUMNS)[: ROWS + 1])
 
 
+def _group_by_story(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the rows of each story of this page together, where the first of them stands."""
+    rows_by_story: dict[UUID, list[dict[str, Any]]] = {}
+    for row in rows:
+        rows_by_story.setdefault(story_key(row), []).append(row)
+    return list(rows_by_story.values())
+
+
 def _first_pictures(place: Place, keys: Sequence[UUID]) -> dict[UUID, str]:
     """Return the address of each item's first picture, by the item's id."""
     rows = Asset.objects.of(place.workspace).filter(item_id__in=keys, revoked_at=None, kind="image")
@@ -129,8 +146,11 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -
         GeneratedItemStatus.PARTIALLY_PUBLISHED,
         GeneratedItemStatus.REMOVED,
     }
+    is_open = row["status"] == GeneratedItemStatus.READY
     return {
         **row,
+        # The version is what the person decides on: a changed item is refused.
+        "token": f"{encode('gen', row['id'])}:{row['version']}" if is_open else "",
         "title": title,
         "excerpt": row["excerpt"] if row["excerpt"] != title else "",
         "picture": picture,

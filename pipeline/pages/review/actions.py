@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 GRACE: Final = timedelta(seconds=10)
 """A post that is published now waits this long, so that a mistake seen at that moment can still be undone."""
+CONTENT_LIST: Final = "content"
+"""The POST field `list` of decisions that were made in Content instead of the queue."""
 _SALT: Final = "review.undo"
 _UNDO_SECONDS: Final = 24 * 3600
 
@@ -161,10 +163,12 @@ def undo_all(place: Place, notes: Sequence[str]) -> tuple[list[GeneratedItem], l
 
 
 def offer(
-    request: HttpRequest, place: Place, said: str, notes: Sequence[str], query: str, *, is_good: bool = True
+    request: HttpRequest, place: Place, said: str, notes: Sequence[str], *, is_good: bool = True
 ) -> None:
-    """Show the message with a button that undoes the decisions; `query` holds the filters to return to."""
-    fields = {"undo": " ".join(notes), "query": query}
+    """Show the message with a button that undoes the decisions and returns to the same list."""
+    fields = {"undo": " ".join(notes)} | {
+        name: request.POST[name] for name in ("list", "query") if request.POST.get(name)
+    }
     offer_undo(request, said, place.address("review_undo"), fields, is_good=is_good)
 
 
@@ -269,7 +273,7 @@ def _decision_response(
             status=status,
         )
     if done:
-        offer(request, place, text, notes, request.POST.get("query", ""), is_good=is_all_sent)
+        offer(request, place, text, notes, is_good=is_all_sent)
     for line in failures:
         messages.error(request, line)
     stays = form_data["act"] in {bulk_review.CHOOSE, bulk_review.ANOTHER} or "stay" in request.POST
@@ -337,8 +341,13 @@ def _refusal_response(request: HttpRequest, place: Place, error: AppError) -> Ht
 
 
 def _queue_address(request: HttpRequest, place: Place, *, at: UUID | None = None) -> str:
-    """Return the address of the queue with the same filters, at this item or behind the decided story."""
+    """Return the address of the queue with the same filters, at this item or behind the decided story.
+
+    Where Content sent the decision, its own with its filters.
+    """
     query_data = QueryDict(request.POST.get("query", ""), mutable=True)
+    if request.POST.get("list") == CONTENT_LIST:
+        return f"{place.address('items_page')}?{query_data.urlencode()}".rstrip("?")
     query = QueryDict(review_query_in(place, query_data).query, mutable=True)
     after = request.POST.get("after", "")
     if at is not None:

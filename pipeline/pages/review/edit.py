@@ -143,7 +143,7 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm
         return JsonResponse(
             {"toast": toast(request, _("Saved."), place, notes, is_good=True), "undo": notes[0]}
         )
-    offer(request, place, _("Saved."), notes, request.POST.get("query", ""))
+    offer(request, place, _("Saved."), notes)
     return redirect(address)
 
 

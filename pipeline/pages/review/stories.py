@@ -19,7 +19,7 @@ from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from django.db.models import QuerySet
@@ -218,16 +218,18 @@ def _rows_of_stories(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any,
     if group_ids:
         condition |= Q(variant_group__in=group_ids)
     for row in fields_of(all_of(place).filter(condition).order_by("-id"))[: ROWS * STACKED_MOST]:
-        rows_by_story[_story_key(row)].append(row)
+        rows_by_story[story_key(row)].append(row)
     return rows_by_story
 
 
-def _story_key(row: dict[str, Any]) -> Any:
-    return row["raw_item_id"] or row["variant_group"]
+def story_key(row: Mapping[str, Any]) -> UUID:
+    """Return what the items of one story share: their raw item, or without one their group of variants."""
+    key: UUID = row["raw_item_id"] or row["variant_group"]
+    return key
 
 
 def _story_with_lead(lead: dict[str, Any], rows_by_story: dict[Any, list[dict[str, Any]]]) -> ReviewStory:
-    rows = rows_by_story[_story_key(lead)][:STACKED_MOST]
+    rows = rows_by_story[story_key(lead)][:STACKED_MOST]
     if all(row["id"] != lead["id"] for row in rows):
         rows.append(lead)
     return _build_story(lead, rows)
@@ -237,7 +239,7 @@ def _build_story(lead: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Review
     ordered_rows = sorted(rows, key=lambda row: (row["engine_output"], row["variant_index"], row["id"]))
     return ReviewStory(
         lead=lead["id"],
-        key=_story_key(lead),
+        key=story_key(lead),
         title=lead["raw_item__title"] or lead["title"] or lead["excerpt"] or lead["topic__title"] or "",
         about=lead["topic__title"] or labels.origin_of_row(lead),
         items=tuple(stacked(row) for row in ordered_rows),
