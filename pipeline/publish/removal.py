@@ -34,7 +34,8 @@ log = structlog.get_logger(__name__)
 def request_removal(publication: Publication, *, now: datetime) -> Publication:
     """Request that the post be taken back.
 
-    Raises `Conflict` if it isn't published, or its platform takes nothing back.
+    Raises `Conflict` if it isn't published, its platform takes nothing back, or a person said that it was
+    sent, so that nobody knows which post it is.
     """
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -67,9 +68,13 @@ def _refuse_unless_removable(row: Publication) -> None:
         message = f"It is {row.status}; only what is published is taken back."
         raise Conflict.because(code="not_published", message=message)
     platform = platform_of(row.platform)
+    where = f" at {row.url}" if row.url else ""
     if not platform.can_remove:
-        where = f" at {row.url}" if row.url else ""
         message = f"{platform.label} lets no program take a post back: delete it there by hand{where}."
+        raise Conflict.because(code="cannot_remove", message=message)
+    if not row.external_id:
+        # Asked for no post, a platform may answer that it is gone.
+        message = f"{platform.label} hasn't said which post it is: delete it there by hand{where}."
         raise Conflict.because(code="cannot_remove", message=message)
 
 

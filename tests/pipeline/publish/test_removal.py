@@ -8,7 +8,7 @@ import pytest
 
 from config.core.errors import Conflict
 from pipeline import limits, publish
-from pipeline.models import SimulatedPost
+from pipeline.models import Publication, SimulatedPost
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.publish import removal
@@ -125,6 +125,20 @@ def test_what_cannot_be_taken_back_is_refused(workspace, ready, stage, out, monk
     with pytest.raises(Conflict) as refused:
         publish.request_removal(other, now=NOON)
     assert [one.code for one in refused.value.detail] == ["not_published"]
+
+
+def test_a_post_that_a_person_said_was_sent_is_not_called_removed(ready, stage):
+    """Nobody knows which it is, and a platform that is asked to delete nothing says that it has."""
+    row = promise(ready, stage)
+    Publication.everywhere.filter(pk=row.pk).update(status="unknown", unknown_since=NOON)
+    sent = publish.settle_publication(reread(row), was_sent=True, by="alice", now=NOON)
+    assert (sent.status, sent.external_id) == ("published", "")
+    with pytest.raises(Conflict) as refused:
+        publish.request_removal(sent, now=NOON)
+    assert [(one.code, one.message) for one in refused.value.detail] == [
+        ("cannot_remove", "Test channel hasn't said which post it is: delete it there by hand.")
+    ]
+    assert reread(row).step != "remove"
 
 
 def test_asking_twice_asks_once(out):
