@@ -142,5 +142,5 @@ def topic_restore(request: HttpRequest, place: Place, per: UUID, top: UUID) -> H
     """Restore a deleted topic."""
     row = _find_topic(place, find_persona(place, per), top, deleted=True)
     stage.restore(row, now=utc_now())
-    messages.success(request, _("%(title)s resumed.") % {"title": row.title})
+    messages.success(request, _("%(title)s restored.") % {"title": row.title})
     return redirect(place.address("topics", per=per))
