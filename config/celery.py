@@ -373,8 +373,10 @@ def _start_worker(**_: Any) -> None:
     task_runner.start()
     # The modules stay as long as the process. Collections that walked them each time would stop all threads
     # for a third of a second, and in forked children would copy the pages that they share.
-    gc.collect()
-    gc.freeze()
+    # Once: a worker that is embedded may be started again, beside requests.
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 @signals.worker_shutting_down.connect

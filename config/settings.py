@@ -169,6 +169,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = IS_DEVELOPMENT
 # Else a style sheet that was edited since the start would be cut off at its former length.
 WHITENOISE_AUTOREFRESH = IS_DEVELOPMENT
+WHITENOISE_MAX_AGE = 0 if IS_DEVELOPMENT else 60
 MEDIA_ROOT = Path(env.text("MEDIA_ROOT", str(DATA_DIR / "media")))
 # Where `manage.py backup` writes when it is given no file, and where the doctor looks for the newest one.
 BACKUP_DIR = env.text("BACKUP_DIR", "")

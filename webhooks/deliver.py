@@ -100,7 +100,9 @@ def _endpoint_slots(
 _ENDPOINTS_QUERY: Final[Prepared[Endpoint]] = Prepared(
     lambda pks: Endpoint.everywhere.filter(pk__in=pks).only(
         "workspace_id", "failures", "status", "is_on", "deleted_at"
-    )
+    ),
+    # Each number of endpoints is a statement of its own: kept, they would push out the others.
+    keeps_plan=False,
 )
 
 

@@ -38,7 +38,7 @@ IDLE_PAUSE_MOST_SECONDS: Final = 0.25
 """Pauses double up to this while what is left finds no slot, such as for an endpoint that hangs."""
 ROUNDS_SECONDS: Final = 1.0
 """A dispatcher that has found work for this long wakes another one and ends."""
-PUT_OFF_MOST_SECONDS: Final = 60.0
+PUT_OFF_MOST_SECONDS: Final = 5.0
 """How long jobs that can wait are left to later rounds while promised work is behind."""
 WORKSPACE_SHARE: Final = 0.75
 """The largest share of its queue's slots that a job uses for one workspace."""

@@ -12,7 +12,7 @@ from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
 from pipeline.publish.reconciliation import mark_unsent_unknown, settle_publication
-from pipeline.publish.removal import request_removal
+from pipeline.publish.removal import is_post_known, request_removal
 from pipeline.publish.requests import (
     cancel,
     cancel_failed,
@@ -72,6 +72,7 @@ __all__ = [
     "has_zone",
     "hold_of",
     "is_handed_over",
+    "is_post_known",
     "key_of",
     "latest_of",
     "lock_groups",

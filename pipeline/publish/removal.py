@@ -19,7 +19,7 @@ from pipeline.outlets import health
 from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Sent
-from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, TryLater
+from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.platform_responses import serialize_failure
@@ -27,6 +27,7 @@ from pipeline.publish.results import overtaken_error, write_scheduled
 
 if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import OutletConnection
+    from pipeline.platforms.base import Platform
 
 log = structlog.get_logger(__name__)
 
@@ -34,8 +35,8 @@ log = structlog.get_logger(__name__)
 def request_removal(publication: Publication, *, now: datetime) -> Publication:
     """Request that the post be taken back.
 
-    Raises `Conflict` if it isn't published, its platform takes nothing back, or a person said that it was
-    sent, so that nobody knows which post it is.
+    Raises `Conflict` if it isn't published, its platform takes nothing back, or nobody knows which post
+    it is: the platform never said, or a person settled it.
     """
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -72,10 +73,22 @@ def _refuse_unless_removable(row: Publication) -> None:
     if not platform.can_remove:
         message = f"{platform.label} lets no program take a post back: delete it there by hand{where}."
         raise Conflict.because(code="cannot_remove", message=message)
-    if not row.external_id:
-        # Asked for no post, a platform may answer that it is gone.
-        message = f"{platform.label} hasn't said which post it is: delete it there by hand{where}."
-        raise Conflict.because(code="cannot_remove", message=message)
+    if not is_post_known(row, platform):
+        raise Conflict.because(code="cannot_remove", message=_unknown_post_message(row, platform))
+
+
+def is_post_known(row: Publication, platform: Platform) -> bool:
+    """Return whether the post can be named to its platform.
+
+    False where the platform never said which it is, or a person settled it. Asked to delete no post, a
+    platform may answer that it is gone.
+    """
+    return bool(row.external_id) or platform.posts_are_ours
+
+
+def _unknown_post_message(row: Publication, platform: Platform) -> str:
+    where = f" at {row.url}" if row.url else ""
+    return f"{platform.label} hasn't said which post it is: delete it there by hand{where}."
 
 
 def remove_post(row: Publication, now: datetime) -> None:
@@ -84,6 +97,11 @@ def remove_post(row: Publication, now: datetime) -> None:
     Runs outside of any transaction: the platform may be slow.
     """
     connection = connect(row.outlet)
+    if not is_post_known(row, connection.platform):
+        # It was asked for before that was refused.
+        message = _unknown_post_message(row, connection.platform)
+        _record_removal_failure(row, Refused(message, code="cannot_remove"), connection)
+        return
     sent = Sent(external_id=row.external_id, url=row.url, details=row.details)
     try:
         connection = connect(fresh_credentials(row.outlet, now=now))

@@ -14,18 +14,27 @@ function count() {
   bar.dataset.count = String(ticked);
   bar.hidden = !boxes().length;
   said.textContent = ticked === 0 ? before : ticked === 1 ? said.dataset.one : `${ticked} ${said.dataset.several}`;
+  return ticked;
+}
+
+function countAloud() {
+  const place = document.getElementById("announcements");
+  if (count() && place) place.textContent = said.textContent;
 }
 
 document.addEventListener("change", (event) => {
-  if (bar && event.target.form === bar) count();
+  if (bar && event.target.type === "checkbox" && event.target.form === bar) countAloud();
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-tick-all]");
   if (!button) return;
   const there = boxes(document.querySelector(`[data-section="${button.dataset.tickAll}"]`));
-  const is_whole = there.every((box) => box.checked);
-  for (const box of there) box.checked = !is_whole;
-  count();
+  // Of the variants of one format one is enough: only one is published.
+  const groups = new Set();
+  const wanted = there.filter((box) => !box.dataset.group || (!groups.has(box.dataset.group) && groups.add(box.dataset.group)));
+  const is_whole = wanted.every((box) => box.checked);
+  for (const box of there) box.checked = !is_whole && wanted.includes(box);
+  countAloud();
 });
 // A row that has changed meanwhile has another value: it isn't selected any more, because nobody has looked at it.
 document.addEventListener("htmx:beforeSwap", () => {

@@ -86,6 +86,14 @@ def test_an_item_that_changed_since_is_refused_and_the_others_are_done(editor, n
     assert "Rejected." in shown
 
 
+def test_of_several_variants_the_first_is_published_however_the_list_is_sorted(editor, newsroom, stage):
+    rows = make_items(newsroom, engines=["Short Post"], variants=2)
+    GeneratedItem.everywhere.filter(pk__in=[row.pk for row in rows]).update(outlets=[encode("out", stage.pk)])
+    newest_first = sorted((reread(row) for row in rows), key=lambda row: row.pk, reverse=True)
+    decide(editor, newsroom, newest_first, act="publish", when="now")
+    assert [reread(row).status for row in rows] == ["scheduled", "rejected"]
+
+
 def test_nothing_selected_is_said_where_it_was_tried(editor, newsroom):
     story(newsroom, "Tram line approved", 1)
     answer = decide(editor, newsroom, [], act="approve", query="")

@@ -133,7 +133,7 @@ def _build_sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
             row.status == PublicationStatus.PUBLISHED
             and platform is not None
             and platform.can_remove
-            and bool(row.external_id)
+            and publish.is_post_known(row, platform)
             and row.step != PublicationStep.REMOVE
         ),
         is_open=row.status in UNSENT_PUBLICATIONS,

@@ -210,7 +210,9 @@ def _find_items(place: Place, keys: Sequence[UUID]) -> dict[UUID, GeneratedItem]
 def _items_with_versions(place: Place, versions: Mapping[UUID, int]) -> list[tuple[GeneratedItem, int]]:
     """Return the items that are still there, each with the version that the person saw."""
     items_by_id = _find_items(place, list(versions))
-    return [(items_by_id[key], version) for key, version in versions.items() if key in items_by_id]
+    found = [(items_by_id[key], version) for key, version in versions.items() if key in items_by_id]
+    # Of several variants the first is published, however the list that they were chosen from is sorted.
+    return sorted(found, key=lambda pair: pair[0].variant_index)
 
 
 def _parse_posted_items(posted: QueryDict) -> tuple[dict[UUID, int], dict[UUID, int]]:

@@ -139,6 +139,18 @@ def test_a_post_that_a_person_said_was_sent_is_not_called_removed(ready, stage):
         ("cannot_remove", "Test channel hasn't said which post it is: delete it there by hand.")
     ]
     assert reread(row).step != "remove"
+    # Where it had been asked for before that was refused, it stays published and says why.
+    Publication.everywhere.filter(pk=row.pk).update(step="remove", wake_at=NOON)
+    publish.advance_publication(claimed(reread(row)))
+    kept = reread(row)
+    assert (kept.status, kept.step, kept.error["code"]) == ("published", "done", "cannot_remove")
+
+
+def test_an_entry_of_the_own_feed_is_known_whoever_settled_it(ready, feed):
+    row = promise(ready, feed)
+    Publication.everywhere.filter(pk=row.pk).update(status="unknown", unknown_since=NOON)
+    sent = publish.settle_publication(reread(row), was_sent=True, by="alice", now=NOON)
+    assert publish.request_removal(sent, now=NOON).step == "remove"
 
 
 def test_asking_twice_asks_once(out):
