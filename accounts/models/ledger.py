@@ -84,4 +84,8 @@ class LedgerEntry(models.Model):
         indexes: ClassVar = [
             # GET /usage/ledger, newest first; ids rise with time.
             models.Index(fields=["workspace", "-id"], name="ledger_entry_list"),
+            # The end of each run reads what it reserved. The constraints' indexes are of a part of the kinds each.
+            models.Index(
+                fields=["subject"], condition=models.Q(subject__isnull=False), name="ledger_entry_subject"
+            ),
         ]

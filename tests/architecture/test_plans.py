@@ -17,6 +17,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.access import tokens
+from accounts.ledger import credits
 from accounts.pages.page_access import Place
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
@@ -224,6 +225,14 @@ def test_due_deliveries_of_an_endpoint_are_counted_by_index(filled):
         counted = work_queue.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), most=8)
     assert counted[holder] > 0
     assert indexes_of(*sent[0]) == {"delivery_wake_by_endpoint"}
+
+
+def test_what_a_run_reserved_is_found_without_the_rest_of_the_ledger(filled, workspace):
+    filled("ledger_entry")
+    with seen() as sent:
+        credits.settle(workspace.pk, uuid7(), used=0, now=datetime.now(UTC))
+    (asked,) = [one for one in sent if one[0].startswith("SELECT") and '"ledger_entry"' in one[0]]
+    assert indexes_of(*asked) == {"ledger_entry_subject"}
 
 
 @contextmanager
