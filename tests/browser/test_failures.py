@@ -75,7 +75,7 @@ def test_some_are_tried_again_and_taken_back(open_window, newsroom):
     page.get_by_role("heading", name="Publishing failed").wait_for()
     tick(page, TITLES[0])
     tick(page, TITLES[1])
-    page.get_by_text("2 selected").wait_for()
+    page.locator("#clear").get_by_text("2 selected").wait_for()
     look_over(page, "failures-ticked")
     page.locator("#clear").get_by_role("button", name="Retry").click()
     page.get_by_text("Retrying 2.").wait_for()
@@ -108,7 +108,7 @@ def test_what_is_ticked_stays_ticked_while_others_act(open_window, newsroom):
     tick(page, TITLES[1])
     # Somebody else changes one of them: it isn't ticked any more, because nobody has looked at it.
     Publication.everywhere.filter(pk=second.pk).update(version=second.version + 1)
-    page.get_by_text("1 selected").wait_for()
+    page.locator("#clear").get_by_text("1 selected").wait_for()
     page.locator("#clear").get_by_label("New time").fill("2001-01-01T10:00")
     page.locator("#clear").get_by_role("button", name="Reschedule").click()
     page.get_by_text("This time is in the past.").wait_for()
