@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -371,12 +370,6 @@ def _start_worker(**_: Any) -> None:
     # Before the pool forks: its children are part of this worker.
     work_leases.start_worker()
     task_runner.start()
-    # The modules stay as long as the process. Collections that walked them each time would stop all threads
-    # for a third of a second, and in forked children would copy the pages that they share.
-    # Once: a worker that is embedded may be started again, beside requests.
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
 
 
 @signals.worker_shutting_down.connect

@@ -217,7 +217,7 @@ if env.text("DATABASE_URL", ""):
     _database["CONN_HEALTH_CHECKS"] = True
     _database["OPTIONS"] = {
         # For config/core/database/plan_cache.py: a connection keeps a statement's plan from the first time on. PostgreSQL
-        # itself would plan it five times more, which costs more than all that follows.
+        # itself would plan it five times more, though planning takes longer than running.
         "prepare_threshold": 0,
         "pool": {
             "min_size": 2,

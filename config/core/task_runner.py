@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -141,8 +142,14 @@ def stop() -> None:
 
 
 def start() -> None:
-    """Begin tasks again, after an earlier `stop()` in this process."""
+    """Begin tasks, at a worker's start before it forks, or again after an earlier `stop()` in this process."""
     _stopping.clear()
+    # The modules stay as long as the process. Collections that walked them each time would stop all threads
+    # for a third of a second, and in forked children would copy the pages that they share.
+    # Once: a worker that is embedded may be started again, beside requests.
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 def is_stopping() -> bool:

@@ -46,7 +46,7 @@ class DueModel(models.Model):
 
     everywhere: ClassVar[models.Manager[Any]]
     begins_with: ClassVar[tuple[str, ...]] = ()
-    """Related rows that its task reads in the same query, as `select_related` names them."""
+    """Related rows that its task reads in the same query, by name; none means none, not all as in Django."""
 
     class Meta:
         abstract = True
@@ -162,11 +162,7 @@ def _conditions_sql(where: Mapping[str, str] | None) -> str:
 
 @cache
 def _prepared_rows(model: type[Row]) -> Prepared[Row]:
-    # Without a name Django would follow each relation, and those of the rows found.
-    rows = (
-        model.everywhere.select_related(*model.begins_with) if model.begins_with else model.everywhere.all()
-    )
-    return Prepared(lambda pk: rows.filter(pk=pk))
+    return Prepared(lambda pk: model.everywhere.select_related(*model.begins_with or (None,)).filter(pk=pk))
 
 
 def begin(

@@ -208,10 +208,12 @@ def told(world: World, _: Instance) -> Iterator[str]:
         overdue, before = [], 0
         for event in events:
             data = json.loads(bytes(event.body))["data"]
-            # Where it was moved to a slot, the event tells of the time before and shows the new one.
-            is_moved = (data["publication"]["waits_for"] or {}).get("code") == "moved_to_slot"
-            if event.type == "published.overdue" and not is_moved:
-                overdue.append(data["publication"]["due_at"])
+            # Where it was moved to a slot, the event tells of the time before and shows the new one, still to come.
+            row_then = data["publication"]
+            is_moved = (row_then["waits_for"] or {}).get("code") == "moved_to_slot"
+            is_to_come = is_moved and datetime.fromisoformat(row_then["due_at"]) > event.created_at
+            if event.type == "published.overdue" and not is_to_come:
+                overdue.append(row_then["due_at"])
                 late = event.created_at - datetime.fromisoformat(overdue[-1])
                 if late < pipeline_limits.OVERDUE_TOLD_AFTER - SKEW:
                     yield f"{name} was told as overdue after {late}"
