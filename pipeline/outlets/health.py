@@ -123,6 +123,21 @@ def wake_publications(outlet: Outlet, now: datetime) -> int:
     return woken
 
 
+def wake_waiting_publications(outlet: Outlet, now: datetime) -> None:
+    """Ask again what due publications wait for: the outlet's pace has changed, and with it their turns."""
+    waiting = Publication.everywhere.scheduled().filter(
+        Q(next_attempt_at=None) | Q(next_attempt_at__lte=now),
+        outlet=outlet,
+        due_at__lte=now,
+        wake_at__gt=now,
+        waits_for__isnull=False,
+        # No task has it.
+        attempts=0,
+    )
+    if waiting.update(wake_at=now, **work_queue.overtake()):
+        dispatcher.wake()
+
+
 def next_check(now: datetime, expires_at: datetime | None, renewed_at: datetime | None) -> datetime:
     """Return the next check: in a day, or when the credential must be renewed or is near its expiry."""
     daily = now + CHECK_INTERVAL - JITTER * random.random()  # noqa: S311  it spreads load and keeps no secret

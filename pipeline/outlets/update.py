@@ -47,6 +47,7 @@ def change(
     with transaction.atomic():
         locked = _lock(outlet)
         settings = _merge_settings(platform, locked, config)
+        has_new_pace = (per_day, gap_minutes) != (locked.per_day, locked.gap_minutes)
         states.write_as(
             locked,
             locked.status,
@@ -59,6 +60,8 @@ def change(
             updated_at=now,
         )
         audit_outlet("outlet.changed", locked, by, {"per_day": per_day, "gap_minutes": gap_minutes})
+        if has_new_pace:
+            health.wake_waiting_publications(locked, now)
     return locked
 
 

@@ -23,7 +23,7 @@ from pipeline.switches import kill_switch
 from tests import migrated
 from tests.simulation import rules
 from tests.simulation.instance import Instance, Receiver
-from tests.simulation.people import BY, People
+from tests.simulation.people import BY, People, change_outlet
 from tests.simulation.world import CALM, START, World
 from webhooks import endpoints
 from webhooks.models import Endpoint
@@ -142,9 +142,8 @@ def _let_go(workspace: Workspace) -> None:
         workspace_hold.release_workspace(workspace, by=BY, now=utc_now())
     for queue in PublishQueue.everywhere.filter(workspace=workspace, is_paused=True):
         queues.change(queue, {"is_paused": False}, by=BY)
-    Outlet.everywhere.filter(workspace=workspace, is_simulated=True).update(
-        config={"script": []}, per_day=None, gap_minutes=None
-    )
+    for outlet in Outlet.everywhere.filter(workspace=workspace, is_simulated=True).order_by("id"):
+        change_outlet(outlet, config={"script": []}, per_day=None, gap_minutes=None)
     for endpoint in Endpoint.everywhere.filter(workspace=workspace, deleted_at=None):
         endpoints.switch_on(endpoint, actor=BY)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import F
-
 from accounts.ledger import credits, reports
 from accounts.models import Workspace
 from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
 from config.core.ids import encode
-from pipeline import publish
+from pipeline import outlets, publish
 from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import (
     GeneratedItem,
@@ -50,6 +48,13 @@ SENTENCES: Final = (
 )
 SCRIPTS: Final = ("ok", "429", "reject", "error", "timeout_after_accept", "timeout_before_accept", "silence")
 BY: Final = "usr_somebody"
+
+
+def change_outlet(outlet: Outlet, **values: Any) -> None:
+    """Change some of an outlet's settings, as its page does; the others stay."""
+    kept = ("name", "config", "per_day", "gap_minutes", "discloses_ai")
+    values = {name: getattr(outlet, name) for name in kept} | values
+    outlets.change(outlet, **values, by=BY, now=utc_now())
 
 
 class People:
@@ -244,10 +249,10 @@ class People:
         outlet = self.any_of(Outlet.everywhere.filter(workspace=workspace, is_simulated=True))
         script = [self.chance.choice(SCRIPTS) for _ in range(self.chance.randrange(4))]
         values = self.chance.choice(
-            ({"config": {"script": script}}, {"gap_minutes": self.chance.choice((None, 20)), "updated_at": utc_now()},
-             {"per_day": self.chance.choice((None, 2)), "updated_at": utc_now()})
+            ({"config": {"script": script}}, {"gap_minutes": self.chance.choice((None, 20))},
+             {"per_day": self.chance.choice((None, 2))})
         )  # fmt: skip
-        Outlet.everywhere.filter(pk=outlet.pk).update(version=F("version") + 1, **values)
+        change_outlet(outlet, **values)
         return str(values)
 
     # --- Money and events ----------------------------------------------------------------------------------------

@@ -386,8 +386,16 @@ def schedule(world: World, instance: Instance) -> Iterator[str]:
             if following.started_at < one.next_attempt_at - SKEW:
                 yield f"{name} was tried at {following.started_at}, and {one.next_attempt_at} was planned"
         first = tries[0]
-        if is_calm(world) and first.started_at - row.created_at > timedelta(minutes=1) and _never_held(row):
+        is_late = first.started_at - row.created_at > timedelta(minutes=1)
+        if is_late and is_calm(world) and _never_held(row) and not _waited_for_failures(row, first):
             yield f"{name} was first tried after {first.started_at - row.created_at}"
+
+
+def _waited_for_failures(row: Delivery, first: DeliveryAttempt) -> bool:
+    """Whether its endpoint failed meanwhile: one that fails gets one delivery at a time, the earliest first."""
+    meanwhile = (row.created_at - timedelta(minutes=1), first.started_at)
+    tries = DeliveryAttempt.everywhere.filter(delivery__endpoint=row.endpoint, started_at__range=meanwhile)
+    return tries.exclude(pk=first.pk).exclude(status_code=200).exists()
 
 
 def _never_held(row: Delivery) -> bool:

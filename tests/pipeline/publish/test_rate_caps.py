@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F
 
 from config.core.datetimes import as_z
-from pipeline import publish
+from pipeline import outlets, publish
 from pipeline.models import Outlet, Publication
 from pipeline.platforms.base import Pace, Prepared
 from pipeline.platforms.simulated import Simulated
@@ -120,6 +120,24 @@ def test_the_cap_counts_any_24_hours(workspace, clock):
     assert [send(row).status for row in (three, four)] == ["published", "scheduled"]
     clock.move_to(NOON + DAY + 60 * MINUTE)
     assert send(four).status == "published"
+
+
+def test_a_changed_pace_is_asked_at_once(workspace, clock):
+    """Whoever lifts a cap doesn't wait for a day until the posts of the old one have had their turns."""
+    outlet = paced(workspace, per_day=2)
+    rows = promises(workspace, outlet, 5)
+    waiting = [send(row) for row in rows][2:]
+    retried = waiting.pop()
+    Publication.everywhere.filter(pk=retried.pk).update(next_attempt_at=NOON + DAY)
+    unchanged = {"name": outlet.name, "config": {}, "discloses_ai": True, "by": "alice"}
+    clock.shift(MINUTE)
+    outlets.change(outlet, **unchanged, per_day=2, gap_minutes=None, now=NOON + MINUTE)
+    assert {reread(row).wake_at for row in waiting} == {NOON + 15 * MINUTE}
+    outlets.change(outlet, **unchanged, per_day=3, gap_minutes=None, now=NOON + MINUTE)
+    assert {reread(row).wake_at for row in waiting} == {NOON + MINUTE}
+    assert reread(retried).wake_at == retried.wake_at
+    assert [send(row).status for row in waiting] == ["published", "scheduled"]
+    assert waits(waiting[1]) == ("daily_cap", as_z(NOON + DAY))
 
 
 def test_what_was_taken_back_counts_and_what_failed_does_not(workspace):
