@@ -33,7 +33,11 @@ RINGS = {
     "fast": [["-m", "not slow and not real", "-n", "3"]],
     # Each of these starts processes of its own, and waits as much as it works; some of them measure time.
     "slow": [
-        ["-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"],
+        [
+            *("-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
+            # What to shorten next.
+            "--durations=12",
+        ],
         ["-m", "alone", "tests/faults"],
     ],
     # Real servers on this machine: WordPress, and a PDS of Bluesky's.
@@ -58,6 +62,7 @@ PROOFS = {
         "tests/sources/test_rss_mutated.py",
     ],
     "simulate": ["tests/simulation"],
+    "access": ["tests/browser/test_every_page.py"],
     "image": ["tests/operations/test_image.py"],
     "first-day": ["tests/first_day", "tests/pipeline/ingest/test_first_day.py"],
     "properties": [

@@ -46,7 +46,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
             # A browser shows the same pages on every database; tests/pages asks for each of them on both.
             item.add_marker(pytest.mark.sqlite)
-            item.add_marker(pytest.mark.timeout(180))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(400))
 
 
 @pytest.fixture(autouse=True)

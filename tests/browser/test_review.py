@@ -110,12 +110,13 @@ def card_of(page, item):
     return found
 
 
-def until(condition, seconds=20):
-    """What the page has sent is done when its row says so."""
+def until(page, condition, seconds=60):
+    """What the page has sent is done when its row says so. Meanwhile the page's requests go on: a handler of `route` runs
+    only while Playwright waits."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "It did not come about."
-        time.sleep(0.05)
+        page.wait_for_timeout(50)
 
 
 def is_done(act, items):
@@ -230,15 +231,15 @@ def test_thirty_stories_are_reviewed_without_a_page_load(
     for number, (act, _bucket, items) in enumerate(work):
         # The newest of its variants leads the card.
         hands.review(act, items)
-        until(lambda act=act, items=items: is_done(act, items))
+        until(page, lambda act=act, items=items: is_done(act, items))
         if number % 3 == 0:
             page.locator(".toasts").get_by_role("button", name="Undo").wait_for()
             undoing.undo()
-            until(lambda items=items: is_open_again(items))
+            until(page, lambda items=items: is_open_again(items))
             again = "approve" if act == "edit" else act
             card_of(page, items[-1])
             undoing.review(again, items)
-            until(lambda act=again, items=items: is_done(act, items))
+            until(page, lambda act=again, items=items: is_done(act, items))
     page.get_by_role("heading", name="All done").wait_for()
     assert page.evaluate("window.sameDocument") is True
     assert [url for url in loads if "/review/" not in url] == []
@@ -280,14 +281,14 @@ def test_undo_takes_back_the_newest_decision_whichever_was_answered_first(open_w
     assert offered.is_visible()
     # Asked for twice at once, it takes back both, the newest first.
     page.keyboard.press("u")
-    until(lambda: is_open_again(items[1:2]))
+    until(page, lambda: is_open_again(items[1:2]))
     assert reread(items[0]).approved_at is not None
     card_of(page, items[1])
     page.keyboard.press("a")
-    until(lambda: is_done("approve", items[1:2]))
+    until(page, lambda: is_done("approve", items[1:2]))
     page.keyboard.press("u")
     page.keyboard.press("u")
-    until(lambda: is_open_again(items[:2]))
+    until(page, lambda: is_open_again(items[:2]))
 
 
 def test_every_part_of_the_queue_can_be_read_by_everybody(open_window, newsroom, stage, seed):
@@ -351,7 +352,7 @@ def test_several_are_published_at_a_time_and_what_was_refused_is_named(open_wind
     assert bulk.get_attribute("data-count") == "1"
     assert reason.input_value() == "Not ours"
     page.locator(".toasts").get_by_role("button", name="Undo").click()
-    until(lambda: {reread(one).status for one in items} == {"ready"})
+    until(page, lambda: {reread(one).status for one in items} == {"ready"})
 
 
 # --- Failures --------------------------------------------------------------------------------------------------------
@@ -411,7 +412,7 @@ def test_what_fails_keeps_what_was_typed_and_says_what_to_do(open_window, compla
     log_in(other, newsroom.alice)
     page.bring_to_front()
     page.get_by_role("button", name="Reject").click()
-    until(lambda: reread(item).status == "rejected")
+    until(page, lambda: reread(item).status == "rejected")
     assert reread(item).rejection["message"] == "Not like this."
     assert page.evaluate("window.sameDocument") is True
 
@@ -460,7 +461,7 @@ def test_two_people_at_once_lose_no_decision(open_window, complaints, newsroom, 
         )
         card_of(second, item)
         first.keyboard.press("a")
-        until(lambda item=item: reread(item).approved_at is not None)
+        until(first, lambda item=item: reread(item).approved_at is not None)
         second.bring_to_front()
         second.keyboard.press("r")
         second.keyboard.press("1")

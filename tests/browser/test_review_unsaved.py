@@ -143,9 +143,9 @@ def test_what_was_too_much_for_one_decision_stays_chosen(open_window, newsroom, 
     for box in boxes.all():
         box.check()
     page.locator("#bulk").get_by_role("button", name="Approve").click()
-    until(lambda: reread(above).approved_at is not None)
+    until(page, lambda: reread(above).approved_at is not None)
     page.get_by_text("are decided on at once").locator("visible=true").first.wait_for()
     assert [box.is_checked() for box in boxes.all()] == [False, True]
     assert GeneratedItem.everywhere.get(pk=below.pk).approved_at is None
     page.locator("#bulk").get_by_role("button", name="Approve").click()
-    until(lambda: reread(below).approved_at is not None)
+    until(page, lambda: reread(below).approved_at is not None)

@@ -16,7 +16,7 @@ from tests.sizes import size
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.both_databases, pytest.mark.minutes(3)]
 
-KILLS = size(12, 50)
+KILLS = size(6, 50)
 USUAL_START_SECONDS = 4.0
 SEED = 20261120
 UNFINISHED_RAW = {"queued", "processing"}
