@@ -12,7 +12,7 @@ from collections import Counter, defaultdict, deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from unittest import mock
 from uuid import UUID
 
@@ -60,6 +60,8 @@ FAULTS: Final = frozenset(
 )
 """Lines of the log that tell of a fault of our own."""
 
+
+Answer = TypeVar("Answer")
 
 OVERLAP: Final = timedelta(days=1)
 """How long a former secret signs beside the new one."""
@@ -255,7 +257,7 @@ class Instance:
 
     # --- The machines that are called ----------------------------------------------------------------------------
 
-    def call(self, timeout: float, arrive: Callable[[], Response]) -> Response:
+    def call(self, timeout: float, arrive: Callable[[], Answer]) -> Answer:
         """The network: it takes its time, loses what is sent or answered, and now and then the caller sleeps
         over it."""
         world, chance = self.world, self.world.chance
@@ -288,8 +290,7 @@ class Instance:
         if receiver.at_once > limits.WEBHOOK_SLOTS and not self.world.has_faults:
             self.world.broken(f"{url} is sent {receiver.at_once} events at once")
         try:
-            mode = receiver.mode
-            answer = self.call(timeout, lambda: self._receive(url, headers, body))
+            answer, mode = self.call(timeout, lambda: self._receive(url, headers, body))
             if mode == "slow":
                 self.world.wait(3.0)
             if mode == "hangs":
@@ -299,7 +300,8 @@ class Instance:
         finally:
             receiver.at_once -= 1
 
-    def _receive(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+    def _receive(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[Response, str]:
+        """Return the answer, and the receiver's mode when the request came: it may change before the answer goes."""
         receiver = self.receivers[url]
         event_id = decode("evt", headers["webhook-id"])
         assert event_id is not None
@@ -320,10 +322,11 @@ class Instance:
             stored = cursor.fetchone()
         if stored is None or bytes(stored[0]) != body:
             self.world.broken(f"{url} got an event that isn't there, or other bytes: {headers['webhook-id']}")
-        self.world.note(f"{url} {receiver.mode} {hashlib.sha256(body).hexdigest()[:8]}")
-        status = {"ok": 200, "500": 500, "410": 410, "429": 429, "slow": 200, "hangs": 200}[receiver.mode]
-        receiver.got.append((self.world.now, event_id, receiver.mode))
-        return _answer(url, status, {"retry-after": "120"} if status == 429 else {})
+        mode = receiver.mode
+        self.world.note(f"{url} {mode} {hashlib.sha256(body).hexdigest()[:8]}")
+        status = {"ok": 200, "500": 500, "410": 410, "429": 429, "slow": 200, "hangs": 200}[mode]
+        receiver.got.append((self.world.now, event_id, mode))
+        return _answer(url, status, {"retry-after": "120"} if status == 429 else {}), mode
 
     # --- All of it, in the place of the real ones ------------------------------------------------------------------
 
