@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from datetime import timedelta
 
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from config.core.ids import encode, uuid7
 from pipeline.models import Asset, GeneratedItem, Publication, WorkspaceDefaults
+from pipeline.pages.review import stories
 from pipeline.pages.review.stories import ROWS
 from pipeline.review import bulk_review
 from pipeline.review import decisions as review
@@ -23,6 +25,7 @@ from tests.pipeline.steps import (
     make_items,
     make_stage,
     promise,
+    push_raw,
     reread,
     run_generations,
     send,
@@ -177,6 +180,38 @@ def test_pages_follow_each_other_without_a_gap_while_stories_leave(editor, item)
     rest = editor.get(at(item, "review_rows"), {"after": older}).content.decode()
     assert re.findall(r'<li data-lead="(gen_\w+)"', rest) == [*newest_first[ROWS:], public(item)]
     assert "data-older" not in rest
+
+
+def test_a_story_of_many_items_stands_once_where_its_newest_is(editor, newsroom, item, monkeypatch):
+    """Stories are met in any order, with more items than are read at once; some waited for nothing any more."""
+    monkeypatch.setattr(stories, "ITEMS_AT_ONCE", 5)
+    monkeypatch.setattr(stories, "ROWS", 3)
+    raw_ids = [push_raw(newsroom, url=f"https://n.example/{number}").raw_item.pk for number in range(7)]
+    chance = random.Random(6)
+    rows = copies(item, 60)
+    groups = [rows[number].pk for number in range(4)]
+    for row in rows:
+        row.raw_item_id = chance.choice([*raw_ids, None])
+        row.variant_group = row.raw_item_id or chance.choice(groups)
+        row.status = chance.choice(["ready", "ready", "published"])
+    GeneratedItem.everywhere.bulk_update(rows, ["raw_item_id", "variant_group", "status"])
+    waiting = sorted((row for row in [*rows, item] if row.status == "ready"), key=lambda row: row.pk)
+    newest = {row.raw_item_id or row.variant_group: public(row) for row in waiting}
+    expected = sorted(newest.values(), reverse=True)
+    assert len(expected) > 9
+
+    def read(name, **query):
+        html = editor.get(at(item, name), query).content.decode()
+        older = re.search(r'data-older="(gen_\w+)"', html)
+        return re.findall(r'<li data-lead="(gen_\w+)"', html), older and older[1]
+
+    found, older = read("review")
+    while older:
+        page, older = read("review_rows", after=older)
+        found += page
+    assert found == expected
+    for place, lead in enumerate(expected):
+        assert read("review", at=lead)[0] == expected[place : place + 3]
 
 
 @pytest.mark.parametrize("name", ["review", "review_rows", "review_card", "review_news"])

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
+from django.db.models import BooleanField, ExpressionWrapper, Q
 
 from config.core.ids import encode
 from pipeline import labels
@@ -19,7 +19,7 @@ from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from uuid import UUID
 
     from django.db.models import QuerySet
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ROWS: Final = 30
 """Stories on one page of the list."""
+ITEMS_AT_ONCE: Final = 300
+"""Items that are read at once to find the stories of a page."""
 STACKED_MOST: Final = 24
 """Most items of one story that are shown; each format has up to eight variants."""
 FIELDS: Final = (
@@ -158,23 +160,74 @@ def all_of(place: Place) -> QuerySet[GeneratedItem]:
 def stories(
     place: Place, narrowed: QueueFilter, *, before: UUID | None = None, first: UUID | None = None
 ) -> tuple[list[ReviewStory], bool]:
-    """Return up to `ROWS` stories, and whether there are more, in two statements.
+    """Return up to `ROWS` stories, and whether there are more.
 
     `before` is the lead after which the list continues, `first` the lead with which it begins.
     """
-    rows = narrowed.narrow(all_of(place))
+    lead_ids = _find_leads(narrowed.narrow(all_of(place)), before, first)
+    shown_ids = lead_ids[:ROWS]
+    leads_by_id = {row["id"]: row for row in fields_of(all_of(place).filter(pk__in=shown_ids))}
+    # One that was deleted since is left out.
+    leads = [leads_by_id[key] for key in shown_ids if key in leads_by_id]
+    rows_by_story = _rows_of_stories(place, leads)
+    return [_story_with_lead(lead, rows_by_story) for lead in leads], len(lead_ids) > ROWS
+
+
+def _find_leads(matching: QuerySet[GeneratedItem], before: UUID | None, first: UUID | None) -> list[UUID]:
+    """Return the leads of up to one story more than a page shows, newest first.
+
+    Reads the newest items of stories that it hasn't met, so a story of thousands of items costs no more than
+    a walk along an index.
+    """
+    rows = matching
     if before is not None:
         rows = rows.filter(pk__lt=before)
     if first is not None:
         rows = rows.filter(pk__lte=first)
-    newer = narrowed.narrow(all_of(place)).filter(pk__gt=OuterRef("pk"))
-    # Two subqueries instead of one with OR, so that each uses an index of its own.
-    rows = rows.exclude(Exists(newer.filter(raw_item_id=OuterRef("raw_item_id"))))
-    rows = rows.exclude(Exists(newer.filter(variant_group=OuterRef("variant_group"))))
-    leads = list(fields_of(rows.order_by("-id"))[: ROWS + 1])
-    shown_leads = leads[:ROWS]
-    rows_by_story = _rows_of_stories(place, shown_leads)
-    return [_story_with_lead(lead, rows_by_story) for lead in shown_leads], len(leads) > ROWS
+    leads: list[UUID] = []
+    met: dict[str, set[UUID]] = {"raw_item_id": set(), "variant_group": set()}
+    while len(leads) <= ROWS:
+        unmet = rows.exclude(raw_item_id__in=met["raw_item_id"])
+        unmet = unmet.exclude(raw_item_id=None, variant_group__in=met["variant_group"])
+        newest = list(unmet.order_by("-id").values("id", "raw_item_id", "variant_group")[:ITEMS_AT_ONCE])
+        if not newest:
+            break
+        newest_by_story: dict[UUID, Mapping[str, Any]] = {}
+        for row in newest:
+            newest_by_story.setdefault(story_key(row), row)
+        # Their leads are on a page before.
+        passed = _stories_with_newer(matching, newest_by_story.values(), before, first)
+        leads += [story_row["id"] for key, story_row in newest_by_story.items() if key not in passed]
+        for key, story_row in newest_by_story.items():
+            met["raw_item_id" if story_row["raw_item_id"] else "variant_group"].add(key)
+        if len(newest) < ITEMS_AT_ONCE:
+            break
+    return leads[: ROWS + 1]
+
+
+def _stories_with_newer(
+    matching: QuerySet[GeneratedItem],
+    rows: Collection[Mapping[str, Any]],
+    before: UUID | None,
+    first: UUID | None,
+) -> set[UUID]:
+    """Return the keys of those stories that have a matching item before the page's beginning."""
+    if before is not None:
+        newer = matching.filter(pk__gte=before)
+    elif first is not None:
+        newer = matching.filter(pk__gt=first)
+    else:
+        return set()
+    keys = newer.filter(_is_of_stories(rows)).order_by().values("raw_item_id", "variant_group").distinct()
+    return {story_key(row) for row in keys}
+
+
+def _is_of_stories(rows: Collection[Mapping[str, Any]]) -> Q:
+    """Return the condition for all items of the stories of these rows, of which there is one at least."""
+    raw_item_ids = [row["raw_item_id"] for row in rows if row["raw_item_id"]]
+    group_ids = [row["variant_group"] for row in rows if not row["raw_item_id"]]
+    condition = Q(raw_item_id__in=raw_item_ids) if raw_item_ids else Q()
+    return condition | Q(variant_group__in=group_ids) if group_ids else condition
 
 
 def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
@@ -209,15 +262,11 @@ def newer_count(place: Place, narrowed: QueueFilter, than: UUID) -> CappedCount:
 
 def _rows_of_stories(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:
     """Return all items of these stories, by raw item or else by group of variants."""
-    raw_item_ids = [row["raw_item_id"] for row in leads if row["raw_item_id"]]
-    group_ids = [row["variant_group"] for row in leads if not row["raw_item_id"]]
     rows_by_story: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
     if not leads:
         return rows_by_story
-    condition = Q(raw_item_id__in=raw_item_ids) if raw_item_ids else Q()
-    if group_ids:
-        condition |= Q(variant_group__in=group_ids)
-    for row in fields_of(all_of(place).filter(condition).order_by("-id"))[: ROWS * STACKED_MOST]:
+    rows = all_of(place).filter(_is_of_stories(leads))
+    for row in fields_of(rows.order_by("-id"))[: ROWS * STACKED_MOST]:
         rows_by_story[story_key(row)].append(row)
     return rows_by_story
 
