@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -89,6 +90,13 @@ def pytest_collection():
         # What a test leaves behind is mostly freed at once; looking for the rest after each 700 objects costs
         # time.
         gc.set_threshold(10_000, 10, 10)
+
+
+def pytest_itemcollected(item):
+    """With `--dist loadgroup` the tests of a file share a worker; those of one with `parts` share as many."""
+    parts = item.get_closest_marker("parts")
+    part = zlib.crc32(item.name.encode()) % parts.args[0] if parts else 0
+    item.add_marker(pytest.mark.xdist_group(f"{item.location[0]}-{part}"))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -34,7 +34,7 @@ RINGS = {
     # Each of these starts processes of its own, and waits as much as it works; some of them measure time.
     "slow": [
         [
-            *("-m", "slow and not alone", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
+            *("-m", "slow and not alone", "-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder"),
             # What to shorten next.
             "--durations=12",
         ],

@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.both_databases if IS_PROOF else pytest.mark.postgres_if_there,
     pytest.mark.minutes(4),
+    pytest.mark.parts(3),
 ]
 
 # Each says something else: what repeats another item isn't published by itself.
