@@ -20,9 +20,9 @@ from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_params
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus

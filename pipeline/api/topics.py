@@ -24,8 +24,8 @@ from config.core.api.query_params import choice, public_id, read_query
 from config.core.clock import utc_now
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField, WebAddressField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Topic as TopicRow
 from pipeline.personas import topics
 

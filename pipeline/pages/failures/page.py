@@ -9,7 +9,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import polling_fragment
+from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
 from pipeline.pages.failures import rows
 from pipeline.pages.failures.forms import FILTERS, FailureFilter

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import is_poll_for, polling_fragment
+from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from pipeline import labels, publish
 from pipeline.generate import retry_rules
