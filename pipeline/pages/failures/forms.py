@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
+from pipeline.pages.filters import FilterForm
 from pipeline.pages.items.forms import AT, WhenForm
 from pipeline.schedule import recovery
 
@@ -62,10 +63,9 @@ SPANS: Final[Mapping[str, tuple[_StrPromise, timedelta]]] = {
     "week": (gettext_lazy("Last week"), timedelta(days=7)),
     "month": (gettext_lazy("Last 30 days"), timedelta(days=30)),
 }
-FILTERS: Final = ("kind", "outlet", "cause", "since")
 
 
-class FailureFilter(forms.Form):
+class FailureFilter(FilterForm):
     """The filters of the list, all optional: kind, outlet, cause and time span."""
 
     kind = forms.ChoiceField(
@@ -89,7 +89,7 @@ class FailureFilter(forms.Form):
     )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, workspace=workspace, **kwargs)
         outlets = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
         outlet_choices = [(encode("out", key), name) for key, name in outlets.values_list("id", "name")]
         outlet_id = self.data.get("outlet", "")

@@ -15,6 +15,7 @@ from pipeline import labels
 from pipeline.models import Bucket, GeneratedItemStatus, Outlet
 from pipeline.models.generated_item import IS_APPROVED, TO_REVIEW, ChecksOutcome
 from pipeline.pages import choices
+from pipeline.pages.filters import FilterForm
 from pipeline.pages.items.forms import SOURCES_OFFERED
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ REASONS: Final[tuple[_StrPromise, ...]] = (
 """Ready-made reasons for a rejection, one tap each."""
 
 
-class QueueFilter(forms.Form):
+class QueueFilter(FilterForm):
     """The filters of the queue, all optional; without a status, it lists what waits for review."""
 
     status = forms.ChoiceField(
@@ -80,7 +81,7 @@ class QueueFilter(forms.Form):
     )
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, workspace=workspace, **kwargs)
         fields: Any = self.fields
         source_choices = choices.sources(workspace, SOURCES_OFFERED)
         source_id = self.data.get("source", "")

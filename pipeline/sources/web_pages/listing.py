@@ -12,6 +12,7 @@ from pipeline.plugins import TryLater
 from pipeline.sources.web_pages.page_reader import PageUnreadable, SitemapText
 from pipeline.sources.web_pages.polite_fetch import OutOfTime, VisitFailed
 from pipeline.sources.web_pages.poll_state import DAY, FILES_KEPT
+from pipeline.text.prose.verbatim_edits import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,13 +33,8 @@ BUILD_SECONDS: Final = 60
 """Where all changes lie within so many seconds, a site's dates are those of its last build."""
 
 
-def _split_words(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(text.split())
-
-
 # First or last parts of a path under which sites keep pages that are no articles.
-_NON_ARTICLE_PARTS: Final = _split_words(
+_NON_ARTICLE_PARTS: Final = word_set(
     "about account accounts agb archive archives author authors autor cart categories category checkout contact "
     "cookies customer datenschutz faq feed feeds help imprint impressum jobs kategorie kontakt legal login logout "
     "page pages password-reset policies privacy profile register rss schlagwort search settings shop sign-in sign-up "
@@ -67,13 +63,13 @@ def find_articles(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
 
 def find_links(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
     """Return the links to other pages of the same host that are in no menu and may be articles."""
-    host = _bare_host(page)
+    host = bare_host(page)
     own = _without_slash(page)
     return [
         link
         for link in links
         if link.place != "nav"
-        and _bare_host(link.url) == host
+        and bare_host(link.url) == host
         and _without_slash(link.url) != own
         and not is_never_article(link.url)
     ]
@@ -103,7 +99,7 @@ def is_sitemap_of_lists(url: str) -> bool:
 def is_below(url: str, page: str) -> bool:
     """Return whether an address is on the page's host and in its folder, or under it."""
     folder = urlsplit(page).path.rpartition("/")[0] + "/"
-    return _bare_host(url) == _bare_host(page) and (urlsplit(url).path or "/").startswith(folder)
+    return bare_host(url) == bare_host(page) and (urlsplit(url).path or "/").startswith(folder)
 
 
 def _article_score(link: PageLink) -> int:
@@ -121,7 +117,7 @@ def _article_score(link: PageLink) -> int:
     )
 
 
-def _bare_host(url: str) -> str:
+def bare_host(url: str) -> str:
     """Return the host without "www."."""
     return urlsplit(url).netloc.lower().removeprefix("www.")
 
