@@ -28,9 +28,9 @@ from config.core.database.prepared_queries import Prepared
 from config.core.database.raw_sql import MAY_BE_LOST, adapt_datetime, adapt_id, as_uuid
 
 if TYPE_CHECKING:
-    from uuid import UUID
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime, timedelta
+    from uuid import UUID
 
     from django.db.models import QuerySet
 

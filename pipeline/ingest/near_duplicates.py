@@ -13,9 +13,9 @@ from pipeline.models import RawItem, RawPrint
 from pipeline.text import similarity
 
 if TYPE_CHECKING:
-    from uuid import UUID
     from collections.abc import Iterable, Sequence
     from datetime import datetime
+    from uuid import UUID
 
 _MAX_CANDIDATES: Final = 500
 """The limit of one query.
