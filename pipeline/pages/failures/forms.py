@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from django.utils.functional import _StrPromise
 
-    from accounts.models import Workspace
 
 KINDS: Final[Mapping[str, _StrPromise]] = {
     "publications": gettext_lazy("Publications"),
@@ -88,9 +87,9 @@ class FailureFilter(FilterForm):
         ],
     )
 
-    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
-        super().__init__(*args, workspace=workspace, **kwargs)
-        outlets = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        outlets = Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id")
         outlet_choices = [(encode("out", key), name) for key, name in outlets.values_list("id", "name")]
         outlet_id = self.data.get("outlet", "")
         if decode("out", outlet_id) is not None and outlet_id not in dict(outlet_choices):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.utils.functional import _StrOrPromise, _StrPromise
 
-    from accounts.models import Workspace
     from pipeline.models import GeneratedItem
 
 WAITING, HELD, APPROVED, SCHEDULED, REJECTED = "", "held", "approved", "scheduled", "rejected"
@@ -80,17 +79,17 @@ class QueueFilter(FilterForm):
         choices=[("", gettext_lazy("All checks")), *_CHECK_LABELS.items()],
     )
 
-    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
-        super().__init__(*args, workspace=workspace, **kwargs)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        source_choices = choices.sources(workspace, SOURCES_OFFERED)
+        source_choices = choices.sources(self.workspace, SOURCES_OFFERED)
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(source_choices):
             source_choices.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *source_choices]
-        fields["persona"].choices = [("", _("Any persona")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *choices.personas(self.workspace)]
         outlets = (
-            Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
+            Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
         )
         fields["outlet"].choices = [
             ("", _("Any outlet")),
