@@ -120,7 +120,10 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield "workspace.jsonl", [_workspace_json(workspace)]
     members = Membership.objects.of(workspace).select_related("user")
     yield "members.jsonl", (_member_json(row) for row in iterate_rows(members))
-    yield "ledger.jsonl", (_ledger_entry_json(row) for row in iterate_rows(LedgerEntry.objects.of(workspace)))
+    yield (
+        "ledger.jsonl",
+        (credits.serialize_entry(row) for row in iterate_rows(LedgerEntry.objects.of(workspace))),
+    )
     yield "audit.jsonl", (_audit_entry_json(row) for row in iterate_rows(AuditEntry.objects.of(workspace)))
 
 
@@ -145,19 +148,6 @@ def _member_json(row: Membership) -> dict[str, Any]:
         "name": row.user.name,
         "role": row.role,
         "joined_at": as_z(row.created_at),
-    }
-
-
-def _ledger_entry_json(row: LedgerEntry) -> dict[str, Any]:
-    return {
-        "id": credits.public_id(row),
-        "kind": row.kind,
-        "amount": row.amount,
-        "reserved_change": row.reserved_change,
-        "used_change": row.used_change,
-        "generation": None if row.subject is None else encode("gnr", row.subject),
-        "reason": row.reason,
-        "created_at": as_z(row.created_at),
     }
 
 

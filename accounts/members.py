@@ -5,7 +5,6 @@ Each change of the members locks the workspace first, so that two at once can't 
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts import audit, limits, mail_sending
+from accounts.access import tokens
 from accounts.models import AuditEntry, Invitation, Membership, NoticeChoice, User, Workspace
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
@@ -86,7 +86,7 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
             workspace=workspace,
             email=email,
             role=Role(role),
-            digest=_digest(token),
+            digest=tokens.digest(token),
             invited_by=by,
             sent_at=now,
             created_at=now,
@@ -111,7 +111,7 @@ def resend_invitation(invitation: Invitation, *, by: User) -> None:
         resendable = _pending(invitation).filter(sent_at__lte=now - limits.INVITATION_RESENT_AFTER)
         expires_at = now + limits.INVITATION_KEPT
         is_updated = resendable.update(
-            digest=_digest(token), sent_at=now, expires_at=expires_at, sends=invitation.sends + 1
+            digest=tokens.digest(token), sent_at=now, expires_at=expires_at, sends=invitation.sends + 1
         )
         if not is_updated:
             message = _("It was sent a moment ago, or it is no longer pending. Wait a minute and look again.")
@@ -150,7 +150,7 @@ def find_invitation(token: str) -> Invitation | None:
     """Return the invitation of a link that still works; None for every other token."""
     rows = Invitation.everywhere.select_related("workspace", "invited_by").defer("workspace__model_key")
     invitation: Invitation | None = rows.filter(
-        digest=_digest(token),
+        digest=tokens.digest(token),
         accepted_at=None,
         withdrawn_at=None,
         expires_at__gt=utc_now(),
@@ -162,7 +162,7 @@ def find_invitation(token: str) -> Invitation | None:
 def find_accepted_invitation(token: str) -> Invitation | None:
     """Return the invitation accepted through this link, to tell who follows it again; None for others."""
     invitation: Invitation | None = Invitation.everywhere.filter(
-        digest=_digest(token), accepted_at__isnull=False
+        digest=tokens.digest(token), accepted_at__isnull=False
     ).first()
     return invitation
 
@@ -357,10 +357,6 @@ def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
 
 def _pending(invitation: Invitation) -> QuerySet[Invitation]:
     return pending_invitations(invitation.workspace).filter(pk=invitation.pk)
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
 
 
 def _mail_link(invitation: Invitation, token: str, by: User) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from django.db import transaction
 
 from accounts import audit
-from accounts.audited_save import details_of, save_fields
+from accounts.audit import details_of, save_fields
 from accounts.models import Plan
 
 if TYPE_CHECKING:

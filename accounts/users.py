@@ -9,7 +9,7 @@ from allauth.mfa.models import Authenticator
 from django.db import transaction
 
 from accounts import audit, limits
-from accounts.audited_save import details_of, save_fields
+from accounts.audit import details_of, save_fields
 from accounts.models import User
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from accounts import audit, languages
-from accounts.audited_save import audit_value
+from accounts.audit import audit_value
 from accounts.ledger import credits
 from accounts.models import Membership, Plan, User, Workspace
 from accounts.plans import default_plan

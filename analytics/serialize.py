@@ -8,11 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.aggregate import FIRST_PARTY, METRICS, NULLABLE, Figures
-from config.core.ids import encode
+from config.core.ids import encode, encode_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from uuid import UUID
 
     from analytics import queries
 
@@ -35,14 +34,10 @@ def _outlet_json(outlet: queries.OutletName | None) -> dict[str, Any] | None:
     return {"id": encode("out", outlet.id), "platform": outlet.platform, "name": outlet.name}
 
 
-def _public_id(prefix: str, value: UUID | None) -> str | None:
-    return None if value is None else encode(prefix, value)
-
-
 _SERIALIZERS: Final[Mapping[str, Any]] = {
     "outlet": _outlet_json,
-    "source": partial(_public_id, "src"),
-    "persona": partial(_public_id, "per"),
+    "source": partial(encode_or_none, "src"),
+    "persona": partial(encode_or_none, "per"),
 }
 
 

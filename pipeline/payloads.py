@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from config.core.datetimes import as_z, as_z_or_none
-from config.core.ids import encode
+from config.core.ids import encode, encode_or_none
 from pipeline.grounding import place_in
 from pipeline.models import GeneratedItemStatus
 from pipeline.models.persona import SECTIONS
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 def row_of(instance: Model) -> dict[str, Any]:
     """Return an instance's columns as `.values()` would."""
     return {field.attname: getattr(instance, field.attname) for field in instance._meta.concrete_fields}
-
-
-def _encode_id(prefix: str, value: UUID | None) -> str | None:
-    return None if value is None else encode(prefix, value)
 
 
 SOURCE_FIELDS: Final = (
@@ -87,7 +83,7 @@ def source(row: Mapping[str, Any]) -> dict[str, Any]:
         "last_error": row["last_error"],
         "engines": row["engines"],
         "variants": row["variants"],
-        "persona": _encode_id("per", row["persona_id"]),
+        "persona": encode_or_none("per", row["persona_id"]),
         "outlets": row["outlets"],
         "poll_interval_minutes": row["poll_interval_minutes"],
         "autopilot": row["autopilot"],
@@ -150,7 +146,7 @@ def source_entry(row: Mapping[str, Any]) -> dict[str, Any]:
         "decided_by": row["decided_by"],
         "code": row["code"],
         "message": row["message"],
-        "raw_item": _encode_id("raw", row["raw_item_id"]),
+        "raw_item": encode_or_none("raw", row["raw_item_id"]),
         "first_seen_at": as_z(row["first_seen_at"]),
         "decided_at": as_z(row["decided_at"]),
     }
@@ -166,13 +162,13 @@ def brand_slot(slot: BrandSlot, picks: Iterable[BrandPick]) -> dict[str, Any]:
         "note": slot.note,
         "picks": [
             {
-                "topic": _encode_id("top", pick.topic_id),
+                "topic": encode_or_none("top", pick.topic_id),
                 "title": pick.title,
                 "angle": pick.angle or None,
                 "decision": pick.decision,
                 "reason": pick.reason,
                 "discarded": pick.words or None,
-                "generated_item": _encode_id("gen", pick.item_id),
+                "generated_item": encode_or_none("gen", pick.item_id),
                 "decided_at": as_z_or_none(pick.decided_at),
             }
             for pick in picks
@@ -235,7 +231,7 @@ def raw_item(row: Mapping[str, Any], *, outcomes: Sequence[Mapping[str, Any]]) -
         "engines": row["engines"],
         "variants": row["variants"],
         "outcomes": list(outcomes),
-        "persona": _encode_id("per", row["persona_id"]),
+        "persona": encode_or_none("per", row["persona_id"]),
         "near_duplicate": row["near_duplicate"],
         "withdrawn_at": as_z_or_none(row["withdrawn_at"]),
         "test": row["test"],
@@ -339,11 +335,11 @@ def generated_item(
         "excerpt": row["excerpt"],
         "language": row["language"] or None,
         "assets": [asset(row_of_asset) for row_of_asset in assets],
-        "source": _encode_id("src", row["source_id"]),
-        "raw_item": _encode_id("raw", raw_item_id),
+        "source": encode_or_none("src", row["source_id"]),
+        "raw_item": encode_or_none("raw", raw_item_id),
         "raw_items": [encode("raw", input_id) for input_id in inputs],
-        "topic": _encode_id("top", row["topic_id"]),
-        "persona": _encode_id("per", row["persona_id"]),
+        "topic": encode_or_none("top", row["topic_id"]),
+        "persona": encode_or_none("per", row["persona_id"]),
         "outlets": row["outlets"],
         "overrides": row["overrides"],
         "approval": {
@@ -381,7 +377,7 @@ def generated_item(
             "raw_version": row["raw_version"],
             "persona_version": row["persona_version"],
             "engine_version": row["engine_version"],
-            "parent": _encode_id("gen", row["parent_id"]),
+            "parent": encode_or_none("gen", row["parent_id"]),
             "hint": row["hint"] or None,
         }
     return result
@@ -787,8 +783,8 @@ def topic(row: Mapping[str, Any]) -> dict[str, Any]:
         "max_per_month": row["max_per_month"],
         "season": season,
         "is_active": row["is_active"],
-        "persona": _encode_id("per", row["persona_id"]),
-        "source": _encode_id("src", row["source_id"]),
+        "persona": encode_or_none("per", row["persona_id"]),
+        "source": encode_or_none("src", row["source_id"]),
         "last_used_at": as_z_or_none(row["last_used_at"]),
         "test": row["test"],
         "version": row["version"],
@@ -809,7 +805,7 @@ def series(row: Series) -> dict[str, Any]:
         "items_least": row.items_least,
         "items_most": row.items_most,
         "sources": row.sources,
-        "persona": _encode_id("per", row.persona_id),
+        "persona": encode_or_none("per", row.persona_id),
         "outlets": row.outlets,
         "paused": row.is_paused,
         "next_at": as_z_or_none(row.due_at),
@@ -828,7 +824,7 @@ def series_issue(row: SeriesIssue, generated_item: UUID | None) -> dict[str, Any
         "decision": row.decision,
         "message": row.message or None,
         "found": row.found,
-        "generated_item": _encode_id("gen", generated_item),
+        "generated_item": encode_or_none("gen", generated_item),
         "by": row.by or None,
         "created_at": as_z(row.created_at),
     }
@@ -859,6 +855,6 @@ def recurrence_turn(row: RecurrenceTurn) -> dict[str, Any]:
         "due_at": as_z(row.due_at),
         "decision": row.decision,
         "message": row.message or None,
-        "generated_item": _encode_id("gen", row.item_id),
+        "generated_item": encode_or_none("gen", row.item_id),
         "created_at": as_z(row.created_at),
     }

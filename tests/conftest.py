@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,7 @@ import pytest
 import time_machine
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.db import connection
 
 # Neither `.env` nor the data of `make up`, in this process and in those that a test starts.
 os.environ["ENV_FILE"] = "tests/settings.env"
@@ -316,3 +318,20 @@ def browser(client, operator):
     """The operator's browser."""
     client.force_login(operator)
     return client
+
+
+@pytest.fixture
+def in_threads():
+    """Calls something many times at once, each on a connection of its thread's own; gives the results in order."""
+
+    def run(times, call, *, threads=16):
+        def one(number):
+            try:
+                return call(number)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(one, range(times)))
+
+    return run

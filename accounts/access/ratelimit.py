@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from accounts import limits
-from config.core.database.relaxed_durability import MAY_BE_LOST
+from config.core.database.raw_sql import MAY_BE_LOST
 
 if TYPE_CHECKING:
     from datetime import datetime

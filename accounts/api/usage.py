@@ -17,7 +17,6 @@ from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from config.core.datetimes import as_z
-from config.core.ids import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,17 +114,4 @@ class LedgerView(WorkspaceResource):
     def list(self, request: Request) -> Response:
         query = read_query(request, PAGING)
         ledger_page = page(request, LedgerEntry.objects.of(self.caller.workspace), query)
-        return ledger_page.respond(request, [_entry_json(entry) for entry in ledger_page.rows])
-
-
-def _entry_json(entry: LedgerEntry) -> dict[str, Any]:
-    return {
-        "id": credits.public_id(entry),
-        "kind": entry.kind,
-        "amount": entry.amount,
-        "reserved_change": entry.reserved_change,
-        "used_change": entry.used_change,
-        "generation": None if entry.subject is None else encode("gnr", entry.subject),
-        "reason": entry.reason,
-        "created_at": as_z(entry.created_at),
-    }
+        return ledger_page.respond(request, [credits.serialize_entry(entry) for entry in ledger_page.rows])

@@ -16,7 +16,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import polling_fragment
+from accounts.pages.poll_fragment import polling_fragment
 from analytics import queries
 from analytics.pages.stages import flow
 from analytics.periods import Period

@@ -20,6 +20,7 @@ from django.db import connection, transaction
 
 from config.core import work_leases, work_queue
 from config.core.crash_points import crash_point
+from config.core.database.raw_sql import as_uuid
 from config.core.jobs import BatchJob, HolderJob, Job, RowJob, jobs, release_claim
 from config.core.work_queue import release_connections
 
@@ -311,7 +312,7 @@ def _claim_holders(
 ) -> list[work_leases.QueuedTask]:
     """Choose holders (endpoints) with due rows and free slots; each is a task that takes the rows itself."""
     table = job.model._meta.db_table
-    raw_ids = {work_queue.as_uuid(raw): raw for raw in work_queue.holders_of_due_rows(table, job.column, now)}
+    raw_ids = {as_uuid(raw): raw for raw in work_queue.holders_of_due_rows(table, job.column, now)}
     slots = {holder: slot for holder, slot in job.slots(raw_ids).items() if slot.most > load.holders[holder]}
     if job.pace and slots:
         pace_left = job.pace.left(slots)

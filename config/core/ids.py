@@ -79,6 +79,11 @@ def encode(prefix: str, value: UUID) -> str:
     )
 
 
+def encode_or_none(prefix: str, value: UUID | None) -> str | None:
+    """Return the public id; None for None."""
+    return None if value is None else encode(prefix, value)
+
+
 def decode(prefix: str, text: str) -> UUID | None:
     """Return the UUID of a public id, or None if the text isn't exactly an id of this prefix."""
     head, _, tail = text.rpartition("_")

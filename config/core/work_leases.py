@@ -18,7 +18,7 @@ from django.db import connection
 
 from config.core import work_queue
 from config.core.database.plan_cache import keyed_cursor
-from config.core.database.relaxed_durability import MAY_BE_LOST
+from config.core.database.raw_sql import MAY_BE_LOST, adapt_datetime, adapt_id, as_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -80,16 +80,16 @@ def current_load(now: datetime) -> QueueLoad:
              GROUP BY lease.queue, lease.job, lease.owner, lease.holder, lease.state"""
     load = QueueLoad()
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_adapt_datetime(now), _adapt_datetime(now - ALIVE)])
+        cursor.execute(sql, [adapt_datetime(now), adapt_datetime(now - ALIVE)])
         for queue, job, owner, holder, state, count in cursor.fetchall():
             load.queues[queue] += count
             load.jobs[job] += count
             if owner is not None:
-                load.owners[job, work_queue.as_uuid(owner)] += count
+                load.owners[job, as_uuid(owner)] += count
             if holder is not None:
-                load.holders[work_queue.as_uuid(holder)] += count
+                load.holders[as_uuid(holder)] += count
                 if state == "queued":
-                    load.queued[work_queue.as_uuid(holder)] += count
+                    load.queued[as_uuid(holder)] += count
     return load
 
 
@@ -104,14 +104,14 @@ def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) ->
     parameters: list[Any] = []
     for task in leases:
         parameters += [
-            _adapt_id(task.subject),
+            adapt_id(task.subject),
             job,
             queue,
             task.token,
-            _adapt_id(task.owner),
-            _adapt_id(task.holder),
+            adapt_id(task.owner),
+            adapt_id(task.holder),
         ]
-        parameters += [_adapt_datetime(now), _adapt_datetime(now + QUEUED)]
+        parameters += [adapt_datetime(now), adapt_datetime(now + QUEUED)]
     _execute(sql, parameters)
 
 
@@ -122,15 +122,13 @@ def begin(subject: UUID, token: int, *, now: datetime) -> bool:
     """
     sql = f"""UPDATE lease SET state = 'running', worker = %s, began_at = %s
               WHERE subject = %s AND token = %s AND state = 'queued' {MAY_BE_LOST}"""  # noqa: S608
-    return (
-        _execute_keyed(sql, [_adapt_id(_worker["id"]), _adapt_datetime(now), _adapt_id(subject), token]) == 1
-    )
+    return _execute_keyed(sql, [adapt_id(_worker["id"]), adapt_datetime(now), adapt_id(subject), token]) == 1
 
 
 def end(subject: UUID, token: int) -> None:
     """Delete the lease, unless the subject was queued again under a newer token."""
     sql = f"DELETE FROM lease WHERE subject = %s AND token = %s {MAY_BE_LOST}"  # noqa: S608
-    _execute_keyed(sql, [_adapt_id(subject), token])
+    _execute_keyed(sql, [adapt_id(subject), token])
 
 
 def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
@@ -141,8 +139,8 @@ def end_lost(known: Collection[tuple[UUID, int]], *, now: datetime) -> None:
     sql = "SELECT subject, token FROM lease WHERE worker = %s AND state = 'running' AND began_at < %s"
     with connection.cursor() as cursor:
         # A task that has just begun may not be in `known` yet.
-        cursor.execute(sql, [_adapt_id(worker_id()), _adapt_datetime(now - QUEUED)])
-        running = [(work_queue.as_uuid(subject), token) for subject, token in cursor.fetchall()]
+        cursor.execute(sql, [adapt_id(worker_id()), adapt_datetime(now - QUEUED)])
+        running = [(as_uuid(subject), token) for subject, token in cursor.fetchall()]
     for subject, token in running:
         if (subject, token) not in known:
             end(subject, token)
@@ -152,7 +150,7 @@ def end_until(subject: UUID, token: int, until: datetime) -> None:
     """End the task, and keep its subject from being queued before `until`."""
     sql = f"""UPDATE lease SET state = 'resting', worker = NULL, until = %s
               WHERE subject = %s AND token = %s {MAY_BE_LOST}"""  # noqa: S608
-    _execute(sql, [_adapt_datetime(until), _adapt_id(subject), token])
+    _execute(sql, [adapt_datetime(until), adapt_id(subject), token])
 
 
 def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tuple[int, bool]]:
@@ -163,11 +161,8 @@ def leases_of_jobs(subjects: Collection[UUID], now: datetime) -> dict[UUID, tupl
                      OR (lease.state = 'running' AND worker.seen_at > %s)
               FROM lease LEFT JOIN worker ON worker.id = lease.worker WHERE lease.subject IN ({placeholders})"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_adapt_datetime(now), _adapt_datetime(now - ALIVE), *map(_adapt_id, subjects)])
-        return {
-            work_queue.as_uuid(subject): (token, bool(is_busy))
-            for subject, token, is_busy in cursor.fetchall()
-        }
+        cursor.execute(sql, [adapt_datetime(now), adapt_datetime(now - ALIVE), *map(adapt_id, subjects)])
+        return {as_uuid(subject): (token, bool(is_busy)) for subject, token, is_busy in cursor.fetchall()}
 
 
 # --- Workers ---------------------------------------------------------------------------------------------------------
@@ -194,15 +189,15 @@ def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: in
     _execute(
         sql,
         [
-            _adapt_id(worker_id()),
+            adapt_id(worker_id()),
             name[:255],
             slots_as_json,
             connections,
-            _adapt_datetime(now),
-            _adapt_datetime(now),
+            adapt_datetime(now),
+            adapt_datetime(now),
         ],
     )
-    deadline = _adapt_datetime(now - FORGOTTEN)
+    deadline = adapt_datetime(now - FORGOTTEN)
     _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [deadline])  # noqa: S608
     _execute(
         f"""DELETE FROM lease WHERE (state = 'queued' AND until < %s)
@@ -214,14 +209,14 @@ def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: in
 
 def end_worker() -> None:
     """Remove this worker's row, so that its slots are gone at once."""
-    _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [_adapt_id(worker_id())])  # noqa: S608
+    _execute(f"DELETE FROM worker WHERE id = %s {MAY_BE_LOST}", [adapt_id(worker_id())])  # noqa: S608
 
 
 def slots(now: datetime) -> Counter[str]:
     """Return the slots of all living workers together, by queue."""
     total: Counter[str] = Counter()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT slots FROM worker WHERE seen_at > %s", [_adapt_datetime(now - ALIVE)])
+        cursor.execute("SELECT slots FROM worker WHERE seen_at > %s", [adapt_datetime(now - ALIVE)])
         for (worker_slots,) in cursor.fetchall():
             total.update(json.loads(worker_slots) if isinstance(worker_slots, str) else worker_slots)
     return total
@@ -239,13 +234,3 @@ def _execute_keyed(sql: str, parameters: Sequence[Any]) -> int:
     with keyed_cursor(connection) as cursor:
         cursor.execute(sql, parameters)
         return int(cursor.rowcount)
-
-
-def _adapt_datetime(moment: datetime) -> Any:
-    """Return the time as the database takes it."""
-    return connection.ops.adapt_datetimefield_value(moment)
-
-
-def _adapt_id(value: UUID | None) -> Any:
-    """Return the id as the database takes it; SQLite has it as hexadecimal text."""
-    return value if value is None or connection.vendor == "postgresql" else value.hex

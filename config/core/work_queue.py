@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
-from uuid import UUID
 
 from django.db import connection, connections, models
 from django.db.models import F
@@ -26,11 +25,12 @@ from config.core import clock, counters
 from config.core.clock import utc_now
 from config.core.database.plan_cache import keyed_cursor
 from config.core.database.prepared_queries import Prepared
-from config.core.database.relaxed_durability import MAY_BE_LOST
+from config.core.database.raw_sql import MAY_BE_LOST, adapt_datetime, adapt_id, as_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime, timedelta
+    from uuid import UUID
 
     from django.db.models import QuerySet
 
@@ -178,7 +178,7 @@ def begin(
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s, attempts = attempts + 1
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with keyed_cursor(connection) as cursor:
-        cursor.execute(sql, [_adapt_datetime((now or database_now()) + lease), _adapt_id(pk), token])
+        cursor.execute(sql, [adapt_datetime((now or database_now()) + lease), adapt_id(pk), token])
         if not cursor.rowcount:
             return None
     rows = (read or _prepared_rows(model)).ask(pk=pk)
@@ -191,7 +191,7 @@ def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: time
     """Claim and begin the earliest due rows whose `column` is `holder`, and return them."""
     now = database_now()
     sql, parameters = _take_statement(
-        model._meta.db_table, column, {_adapt_id(holder): limit}, now, now + lease, begins=True
+        model._meta.db_table, column, {adapt_id(holder): limit}, now, now + lease, begins=True
     )
     # RETURNING saves a second query for the rows.
     return sorted(
@@ -204,7 +204,7 @@ def give_back(model: type[DueModel], pk: UUID, token: int) -> None:
     sql = f"""UPDATE {model._meta.db_table} SET wake_at = %s
               WHERE id = %s AND lease_token = %s {MAY_BE_LOST}"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_adapt_datetime(database_now()), _adapt_id(pk), token])
+        cursor.execute(sql, [adapt_datetime(database_now()), adapt_id(pk), token])
 
 
 def lock_holder(table: str, holder: UUID) -> None:
@@ -232,7 +232,7 @@ def count_due(
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT asked.holder, (SELECT count(*) FROM ({due}) AS due) FROM {holders_sql}",  # noqa: S608
-            [_adapt_datetime(now), ids],
+            [adapt_datetime(now), ids],
         )
         return Counter({as_uuid(holder): count for holder, count in cursor.fetchall()})
 
@@ -251,7 +251,7 @@ def names_with_work(
     if not rows and not others:
         return set()
     with keyed_cursor(connection) as cursor:
-        cursor.execute(" UNION ALL ".join(rows + others), [_adapt_datetime(database_now())] * len(rows))
+        cursor.execute(" UNION ALL ".join(rows + others), [adapt_datetime(database_now())] * len(rows))
         return {name for (name,) in cursor.fetchall()}
 
 
@@ -292,7 +292,7 @@ def holders_of_due_rows(
               AND EXISTS (SELECT 1 FROM {table} t WHERE t.{column} = waiting.holder AND t.wake_at <= %s{narrowing})
         """  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_adapt_datetime(now)])
+        cursor.execute(sql, [adapt_datetime(now)])
         return [row[0] for row in cursor.fetchall()]
 
 
@@ -353,7 +353,7 @@ def _take_statement(
     where: Mapping[str, str] | None = None,
 ) -> tuple[str, list[Any]]:
     """Return statement and parameters that claim the earliest rows of each holder; RETURNING is left out."""
-    parameters: list[Any] = [_adapt_datetime(until)]
+    parameters: list[Any] = [adapt_datetime(until)]
     narrowing = _conditions_sql(where)
     if connection.vendor == "postgresql":
         # BETWEEN, because with "=" the planner may walk all that is due in order of time, and filter.
@@ -371,25 +371,12 @@ def _take_statement(
                   ORDER BY wake_at LIMIT %s)"""  # noqa: S608
         picked = f"IN ({' UNION ALL '.join([select_sql] * len(shares))})"
         for holder, count in shares.items():
-            parameters += [holder, _adapt_datetime(now), count]
+            parameters += [holder, adapt_datetime(now), count]
     count_try = ", attempts = attempts + 1" if begins else ""
     # One statement: on SQLite it has the only write lock; PostgreSQL skips rows that another claim holds.
     sql = f"""UPDATE {table} SET wake_at = %s, lease_token = lease_token + 1{count_try}
               WHERE id {picked} {MAY_BE_LOST}"""  # noqa: S608
     return sql, parameters
-
-
-def _adapt_datetime(moment: datetime) -> Any:
-    return connection.ops.adapt_datetimefield_value(moment)
-
-
-def _adapt_id(value: UUID) -> Any:
-    return value if connection.vendor == "postgresql" else value.hex
-
-
-def as_uuid(value: Any) -> UUID:
-    """Return the id as a UUID; SQLite returns text."""
-    return value if isinstance(value, UUID) else UUID(value)
 
 
 def release_connections() -> None:

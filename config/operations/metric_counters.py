@@ -12,7 +12,7 @@ import structlog
 from django.db import Error, connection
 
 from config.core import counters, task_runner, work_queue
-from config.core.database.relaxed_durability import MAY_BE_LOST
+from config.core.database.raw_sql import MAY_BE_LOST
 from pipeline.models import Tally
 
 log = structlog.get_logger(__name__)

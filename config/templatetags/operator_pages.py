@@ -1,4 +1,4 @@
-"""Template tags of the operators' pages: what needs attention, money, and links to rows."""
+"""Template tags of the operators' pages: what needs attention, what is stopped, money, and links to rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from accounts.access import tokens
 from config.core.ids import encode
 from config.core.money import as_usd
 from config.operations import needs_attention
+from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from pipeline.models import Switch
 
 register = template.Library()
 register.filter("usd", as_usd)
@@ -23,6 +25,12 @@ register.filter("usd", as_usd)
 def what_needs(user: User) -> list[needs_attention.Need]:
     """Return what needs the operator and this person may see."""
     return needs_attention.visible_needs(user)
+
+
+@register.simple_tag
+def standing_switches() -> list[Switch]:
+    """Return the switches that stop something now."""
+    return kill_switch.standing()
 
 
 @register.filter

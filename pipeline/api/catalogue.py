@@ -13,7 +13,7 @@ from config.core.api.query_params import read_query
 from config.core.ids import encode
 from pipeline import payloads, plugins
 from pipeline.api import response_schemas
-from pipeline.api.pipeline_resource import PipelineResource, path_id
+from pipeline.api.base import PipelineResource, path_id
 from pipeline.engines.base import Engine
 from pipeline.models import Outlet
 from pipeline.sources.base import Source as SourceKind

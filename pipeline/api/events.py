@@ -16,7 +16,7 @@ from config.core.api.query_params import Parameter, choices, read_query
 from config.core.limits import PAGE_ROWS_DEFAULT
 from pipeline import events
 from pipeline.api import response_schemas
-from pipeline.api.pipeline_resource import PipelineResource
+from pipeline.api.base import PipelineResource
 from pipeline.models import Event
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits
+from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
-from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.response_schemas import ObjectField, listing
 from pipeline.ingest.inbound_deliveries import replay as trying
 from pipeline.ingest.inbound_deliveries import secrets

@@ -18,8 +18,8 @@ from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, PatternField, WebAddressField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.engines.checks.persona_rules import KINDS
 from pipeline.models import Persona
 from pipeline.models.persona import SECTIONS

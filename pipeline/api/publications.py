@@ -15,8 +15,8 @@ from config.core.api.query_params import choices, public_id, read_query
 from config.core.clock import utc_now
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
+from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.generated_items import SettleInput
-from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Attempt, Publication, PublicationStatus
 
 if TYPE_CHECKING:

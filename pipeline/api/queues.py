@@ -21,7 +21,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
-from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
+from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Outlet, OverlapChoice, Publication, PublicationStatus, PublishQueue, SlotGapChoice
 from pipeline.publish import workspace_hold
 

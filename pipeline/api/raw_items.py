@@ -29,8 +29,8 @@ from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits, payloads, search
 from pipeline.api import response_schemas, search_params
+from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
-from pipeline.api.pipeline_resource import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.generate import eligible_formats, raw_item_outcomes
 from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
 from pipeline.media import uploads

@@ -29,8 +29,8 @@ from config.core.clock import utc_now
 from config.core.errors import Invalid
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
+from pipeline.api.base import IF_MATCH, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
-from pipeline.api.pipeline_resource import IF_MATCH, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import GeneratedItem, RecurrenceDecision, RecurrenceStatus
 from pipeline.models import Recurrence as RecurrenceRow
 from pipeline.schedule import recurring

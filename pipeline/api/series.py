@@ -34,8 +34,8 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST

@@ -20,9 +20,9 @@ from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_params
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, as_settings, path_id
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import secrets
 from pipeline.models import BrandSlot, Source, SourceEntry, SourceEntryDecision, SourceStatus
@@ -73,13 +73,13 @@ class SourceView(PipelineResource):
         An error also reports what would be wrong if each setting stood in its right place.
         """
         try:
-            return collect.SourceSettings(**_as_settings(self.read_body(request, SourceInput)))
+            return collect.SourceSettings(**as_settings(self.read_body(request, SourceInput)))
         except ValidationError as error:
             as_meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
             remaining = _without_refused(as_meant, error)
             details = list(flatten_errors(error.detail))
             try:
-                settings = collect.SourceSettings(**_as_settings(SourceInput().run_validation(remaining)))
+                settings = collect.SourceSettings(**as_settings(SourceInput().run_validation(remaining)))
                 collect.checked(self.caller.workspace, settings, test=self.caller.test, now=utc_now())
             except ValidationError:
                 # Without a type nothing else can be checked.
@@ -99,7 +99,7 @@ class SourceView(PipelineResource):
     def _read_changes(self, request: Request, row: Source) -> dict[str, Any]:
         """Return the validated body of a change. An error reports everything else that is wrong as well."""
         try:
-            return _as_settings(self.read_body(request, SourceChanges))
+            return as_settings(self.read_body(request, SourceChanges))
         except ValidationError as error:
             known = SourceChanges().fields
             data = {**cast("dict[str, Any]", request.data), "type": row.type}
@@ -112,7 +112,7 @@ class SourceView(PipelineResource):
                 for detail in flatten_errors(error.detail)
             ]
             try:
-                changes = _as_settings(SourceChanges().run_validation(remaining))
+                changes = as_settings(SourceChanges().run_validation(remaining))
                 collect.checked_changes(row, changes, workspace=self.caller.workspace)
             except AppError as further_error:
                 details += further_error.detail
@@ -300,13 +300,6 @@ def _tag(body: Mapping[str, Any]) -> str:
     """Return a tag that changes with polls too, which don't change what a person set."""
     poll_values = (body["last_polled_at"], body["next_poll_at"], (body["last_error"] or {}).get("at"))
     return strong_tag(body["version"], body["status"], *(moment or "" for moment in poll_values))
-
-
-def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(values)
-    if "persona" in settings:
-        settings["persona_id"] = settings.pop("persona")
-    return settings
 
 
 def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:

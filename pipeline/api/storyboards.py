@@ -17,9 +17,9 @@ from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline import limits
 from pipeline.api import response_schemas
+from pipeline.api.base import IF_MATCH, PipelineResource, path_id
 from pipeline.api.generated_items.answers import answered
 from pipeline.api.inputs.fields import OpenObjectField
-from pipeline.api.pipeline_resource import IF_MATCH, PipelineResource, path_id
 from pipeline.models import GeneratedItem
 from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_rearrange
 from pipeline.review import storyboards

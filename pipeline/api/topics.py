@@ -24,8 +24,8 @@ from config.core.api.query_params import choice, public_id, read_query
 from config.core.clock import utc_now
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, as_settings, path_id
 from pipeline.api.inputs.fields import PatternField, WebAddressField
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import Topic as TopicRow
 from pipeline.personas import topics
 
@@ -182,7 +182,7 @@ class TopicView(PipelineResource):
     def create(self, request: Request) -> Response:
         values = self.read_body(request, TopicInput)
         topic = topics.create(
-            self.caller.workspace, _as_settings(values), test=self.caller.test, now=utc_now()
+            self.caller.workspace, as_settings(values), test=self.caller.test, now=utc_now()
         )
         answer = payloads.topic(payloads.row_of(topic))
         headers = {"Location": f"/v1/topics/{answer['id']}", "ETag": _tag(topic)}
@@ -214,7 +214,7 @@ class TopicView(PipelineResource):
         with as_version_conflict():
             changed = topics.change(
                 row,
-                _as_settings(values),
+                as_settings(values),
                 now=utc_now(),
                 expected_version=row.version if is_bound else None,
             )
@@ -236,10 +236,3 @@ class TopicView(PipelineResource):
 def _tag(row: TopicRow) -> str:
     """Return a tag that changes with the topic's use too, which doesn't change what a person set."""
     return strong_tag(row.version, row.last_used_at.isoformat() if row.last_used_at else "")
-
-
-def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    settings = dict(values)
-    if "persona" in settings:
-        settings["persona_id"] = settings.pop("persona")
-    return settings

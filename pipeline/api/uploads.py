@@ -19,7 +19,7 @@ from config.core.api.query_params import read_query
 from config.core.errors import AppError, Detail, Invalid
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
-from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource
+from pipeline.api.base import POST_PARAMETERS, PipelineResource
 from pipeline.media import uploads
 
 if TYPE_CHECKING:

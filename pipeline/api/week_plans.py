@@ -25,8 +25,8 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
 from pipeline import limits
+from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.generated_items import refuse_unless_schedulable
-from pipeline.api.pipeline_resource import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.models import WeekPlan
 from pipeline.schedule import planning
 

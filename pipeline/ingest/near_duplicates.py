@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 from django.db import connection
 
+from config.core.database.raw_sql import adapt_datetime, adapt_id, as_uuid
 from config.core.ids import encode
 from pipeline.limits import NEAR_WITHIN
 from pipeline.models import RawItem, RawPrint
@@ -15,6 +15,7 @@ from pipeline.text import similarity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
+    from uuid import UUID
 
 _MAX_CANDIDATES: Final = 500
 """The limit of one query.
@@ -85,16 +86,15 @@ def _load_candidates(fingerprints: Iterable[RawPrint], now: datetime) -> Sequenc
     sql = f"""SELECT id, bits FROM raw_print WHERE workspace_id = %s AND test = %s AND created_at >= %s
               AND ({condition}) LIMIT {_MAX_CANDIDATES}"""  # noqa: S608
     workspace_id = with_bits[0].workspace_id
-    has_uuids = connection.features.has_native_uuid_field
     parameters = [
-        workspace_id if has_uuids else workspace_id.hex,
+        adapt_id(workspace_id),
         with_bits[0].test,
-        connection.ops.adapt_datetimefield_value(now - NEAR_WITHIN),
+        adapt_datetime(now - NEAR_WITHIN),
         *(value for column in columns for value in values_by_column[column]),
     ]
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return [(pk if has_uuids else UUID(pk), bits) for pk, bits in cursor.fetchall()]
+        return [(as_uuid(pk), bits) for pk, bits in cursor.fetchall()]
 
 
 def _columns(text: str) -> dict[str, int | None]:

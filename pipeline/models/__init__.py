@@ -31,7 +31,6 @@ from pipeline.models.inbound import (
     WebSubStatus,
     WebSubSubscription,
 )
-from pipeline.models.instance import MediaFolder, Switch
 from pipeline.models.mailing import (
     MailDelivery,
     MailDeliveryStatus,
@@ -42,6 +41,7 @@ from pipeline.models.mailing import (
     SubscriberOrigin,
     SubscriberStatus,
 )
+from pipeline.models.media_folder import MediaFolder
 from pipeline.models.model_call import (
     BatchedCall,
     BatchedCallOutcome,
@@ -94,6 +94,7 @@ from pipeline.models.source import (
     SourceEntryDecision,
     SourceStatus,
 )
+from pipeline.models.switch import Switch
 from pipeline.models.work_leases import Lease, LeaseState, Tally, Worker
 from pipeline.models.workspace_defaults import WorkspaceDefaults
 

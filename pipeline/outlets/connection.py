@@ -17,6 +17,7 @@ from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health
 from pipeline.outlets.check_account import clean_settings, fetch_account, profile_of, refuse_another
 from pipeline.outlets.outlet_client import credentials_of, platform_of
+from pipeline.outlets.renewal import reload_outlet
 from pipeline.switches import availability
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def connect_outlet(
         audit_outlet(
             "outlet.connected", outlet, by, {"platform": kind, "account": info.handle or info.external_id}
         )
-    return _reload(outlet)
+    return reload_outlet(outlet)
 
 
 def reconnect(
@@ -121,7 +122,7 @@ def reconnect(
         audit_outlet("outlet.reconnected", locked, by, {"platform": outlet.platform})
     health.wake_publications(locked, now)
     health.wake_mails(locked, now, ends_rest=True)
-    return _reload(outlet)
+    return reload_outlet(outlet)
 
 
 def secret_made(outlet: Outlet, credentials: Mapping[str, Any]) -> str | None:
@@ -130,11 +131,6 @@ def secret_made(outlet: Outlet, credentials: Mapping[str, Any]) -> str | None:
         if setting.make is not None and not str(credentials.get(setting.name) or "").strip():
             return str(credentials_of(outlet)[setting.name])
     return None
-
-
-def _reload(outlet: Outlet) -> Outlet:
-    row: Outlet = Outlet.everywhere.select_related("workspace").get(pk=outlet.pk)
-    return row
 
 
 def settings_of(platform: Platform, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,12 +45,12 @@ def fresh_credentials(outlet: Outlet, *, now: datetime | None = None) -> Outlet:
     if not _ends_soon(outlet, now):
         return outlet
     # Another process may have renewed it since the row was read.
-    outlet = _reload(outlet)
+    outlet = reload_outlet(outlet)
     if not _ends_soon(outlet, now):
         return outlet
     token = _claim(outlet)
     # Another renewal may have ended between that read and the claim, and many refresh tokens work only once.
-    outlet = _reload(outlet)
+    outlet = reload_outlet(outlet)
     outlet.lease_token = token
     try:
         if _ends_soon(outlet, now):
@@ -58,10 +58,11 @@ def fresh_credentials(outlet: Outlet, *, now: datetime | None = None) -> Outlet:
     finally:
         # The claim ends either way; the time of the next check stays as it was.
         outlet.sleep_until(outlet.due_at, attempts=0)
-    return _reload(outlet)
+    return reload_outlet(outlet)
 
 
-def _reload(outlet: Outlet) -> Outlet:
+def reload_outlet(outlet: Outlet) -> Outlet:
+    """Return the row as it is now, with its workspace."""
     row: Outlet = Outlet.everywhere.select_related("workspace").get(pk=outlet.pk)
     return row
 

@@ -147,7 +147,7 @@ def wait_until_reset(
         try:
             number = float(value)
         except ValueError:
-            moment = _parse_iso_datetime(value)
+            moment = parse_iso_datetime(value)
             if moment is not None:
                 return min(max(moment - now, MIN_WAIT), LONGEST_WAIT)
             continue
@@ -159,7 +159,7 @@ def wait_until_reset(
     return None
 
 
-def _parse_iso_datetime(value: str) -> datetime | None:
+def parse_iso_datetime(value: str) -> datetime | None:
     """Return the moment of an ISO 8601 text, in UTC unless it names a zone; `None` for another text."""
     try:
         moment = datetime.fromisoformat(value)

@@ -14,7 +14,7 @@ from pipeline.text.links import find_links
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipeline.platforms.payload_types import Adapted, PayloadAsset
+    from pipeline.platforms.payload_types import Adapted, Payload, PayloadAsset
 
 MEBIBYTE = 1024 * 1024
 
@@ -114,6 +114,13 @@ HIDDEN_ROLES = frozenset({"thumbnail", "alternative"})
 
 A thumbnail belongs to its video, an alternative shows the same picture in another size.
 """
+
+
+def find_empty(payload: Payload) -> tuple[Problem, ...]:
+    """Return the problem of a post without title, words and files."""
+    if payload.title.strip() or payload.body.strip() or payload.assets:
+        return ()
+    return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
 
 
 def images_of(assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:

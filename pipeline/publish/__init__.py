@@ -12,6 +12,7 @@ from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_
 from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
 from pipeline.publish.reconciliation import mark_unsent_unknown, settle_publication
+from pipeline.publish.record_outcome import note_metrics
 from pipeline.publish.removal import is_post_known, request_removal
 from pipeline.publish.requests import (
     cancel,
@@ -22,7 +23,6 @@ from pipeline.publish.requests import (
     retry,
     wake_scheduled,
 )
-from pipeline.publish.results import note_metrics
 from pipeline.publish.send import HELD_WAIT
 from pipeline.publish.steps import PUBLICATION, advance_publication, give_up
 from pipeline.publish.timing.queue_slots import (

@@ -25,7 +25,8 @@ from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
 from pipeline.publish.platform_responses import serialize_failure
 from pipeline.publish.publish_http_client import LONGEST
-from pipeline.publish.results import LEASE, next_wake_at, record_failure, record_success, write_scheduled
+from pipeline.publish.record_outcome import LEASE, record_failure, record_success
+from pipeline.publish.timing.postpone import next_wake_at, write_scheduled
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -23,7 +23,7 @@ from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refuse
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.platform_responses import serialize_failure
-from pipeline.publish.results import overtaken_error, write_scheduled
+from pipeline.publish.timing.postpone import overtaken_error, write_scheduled
 
 if TYPE_CHECKING:
     from pipeline.outlets.outlet_client import OutletConnection

@@ -29,17 +29,16 @@ from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.manual_publish import request_manual_post
 from pipeline.publish.payload import keep_short_links, key_of, post_for, receipt_of
 from pipeline.publish.publish_http_client import LONGEST, OneCall
-from pipeline.publish.results import (
+from pipeline.publish.record_outcome import (
     LEASE,
     keep_late_answer,
-    overtaken_error,
-    postpone,
     record_failure,
     record_success,
     record_unknown,
     take_lease,
 )
 from pipeline.publish.timing import reschedule
+from pipeline.publish.timing.postpone import overtaken_error, postpone
 from pipeline.publish.timing.rate_caps import is_paced, wait_of
 from pipeline.publish.validation import why_closed
 from pipeline.states import PUBLICATIONS_IN_FLIGHT

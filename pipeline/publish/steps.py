@@ -23,8 +23,8 @@ from pipeline.publish.blockers import IS_ON_HOLD
 from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for
 from pipeline.publish.reconciliation import look_up, schedule_next_lookup
+from pipeline.publish.record_outcome import LEASE, record_failure, record_unknown
 from pipeline.publish.removal import give_up_removal, remove_post
-from pipeline.publish.results import LEASE, record_failure, record_unknown
 from pipeline.publish.send import send
 from pipeline.publish.validation import why_closed
 from pipeline.switches import kill_switch

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import connection
 
-from config.core.database.relaxed_durability import MAY_BE_LOST
+from config.core.database.raw_sql import MAY_BE_LOST, adapt_datetime, adapt_id
 from pipeline import limits
 from pipeline.models import HostSlot
 
@@ -31,7 +31,7 @@ def take_host(host: str, source_id: UUID, now: datetime) -> datetime | None:
              ON CONFLICT (host) DO UPDATE SET free_at = excluded.free_at, holder = excluded.holder
              WHERE host_slot.free_at <= %s RETURNING host {MAY_BE_LOST}"""  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(sql, [host, _adapt_datetime(lease_end), _adapt_uuid(source_id), _adapt_datetime(now)])
+        cursor.execute(sql, [host, adapt_datetime(lease_end), adapt_id(source_id), adapt_datetime(now)])
         if cursor.fetchone() is not None:
             return None
     # The present fetch usually ends long before its lease. The wait is random, or all would come back
@@ -54,11 +54,3 @@ def forget(now: datetime) -> int:
     if not hosts:
         return 0
     return old.filter(pk__in=hosts).delete()[0]
-
-
-def _adapt_datetime(moment: datetime) -> Any:
-    return connection.ops.adapt_datetimefield_value(moment)
-
-
-def _adapt_uuid(value: UUID) -> Any:
-    return value if connection.features.has_native_uuid_field else value.hex

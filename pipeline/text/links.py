@@ -223,6 +223,18 @@ def ascii_url(url: str) -> str:
     return trimmed + "".join(f"%{ord(character):02X}" for character in encoded[len(trimmed) :])
 
 
+def has_host(url: str) -> bool:
+    """Return whether the URL has a host after normalization, which may yield characters that end a host.
+
+    A pattern can't check that.
+    """
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        # Raised for an IPv6 address whose bracket isn't closed, too.
+        return False
+
+
 def is_same_address(first: str, second: str) -> bool:
     """Return whether two spellings (escaped or not, with closing punctuation or not) are the same address."""
     return _normalize(first) == _normalize(second) != ""

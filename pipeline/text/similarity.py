@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeVar
 
 from pipeline.text.links import without_links
 
@@ -81,9 +81,13 @@ def _every_64th(count: int) -> int:
 GRAM: Final = 5
 """Characters per run: near copies of posts share most of their runs of five, paraphrases a tenth."""
 OPENING_WORDS: Final = 4
+SAME_IDEA: Final = 0.4
+"""Two texts that share this much of their words count as the same idea."""
 _MIN_SHARED_WORDS: Final = 0.3
 """Texts that share half of their runs of five characters share more than this of their words."""
 _SPACES: Final = re.compile(r"\W+")
+
+Part = TypeVar("Part")
 
 
 def character_runs(text: str) -> frozenset[str]:
@@ -94,10 +98,20 @@ def character_runs(text: str) -> frozenset[str]:
     )
 
 
-def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+def jaccard(first: frozenset[Part], second: frozenset[Part]) -> float:
     """Return the Jaccard index: 1 for equal sets, 0 for nothing in common."""
     union_size = len(first | second)
     return len(first & second) / union_size if union_size else 0.0
+
+
+def is_same_idea(first: frozenset[Part], second: frozenset[Part], *, share: float = SAME_IDEA) -> bool:
+    """Return whether two texts share so many of their words, or runs of words, that they say the same."""
+    return len(first & second) >= share * len(first | second)
+
+
+def distinct_words(text: str) -> frozenset[str]:
+    """Return the text's words in lower case."""
+    return frozenset(_WORD.findall(text.lower()))
 
 
 def plain_words(text: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import APPROVED
 from pipeline.plugins import Refused
 from pipeline.text.prose.verbatim_edits import collapse
+from pipeline.text.similarity import is_same_idea
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +23,6 @@ NEEDS_AI: Final = "needs_ai"
 LINES_USED_UP: Final = "lines_used_up"
 REPETITION: Final = "repetition"
 """Code of the check that fails a draft similar to what the persona said recently."""
-_SAME_IDEA_SIMILARITY: Final = 0.4
-"""Two variants that share this much of their words count as the same idea."""
 _WORD: Final = re.compile(r"[^\W_]{3,}")
 
 
@@ -142,5 +141,4 @@ def _words(text: str) -> frozenset[str]:
 
 def _is_same_idea(body: str, other: str) -> bool:
     """Return whether both texts share so many words that they say the same."""
-    own_words, other_words = _words(body), _words(other)
-    return len(own_words & other_words) >= _SAME_IDEA_SIMILARITY * len(own_words | other_words)
+    return is_same_idea(_words(body), _words(other))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection
 from django.test import Client
 
 from accounts.access import authentication, ratelimit, recent_requests
@@ -68,20 +66,3 @@ def token(workspace):
 @pytest.fixture
 def api(token):
     return Client(headers={"Authorization": f"Bearer {token.secret}"})
-
-
-@pytest.fixture
-def in_threads():
-    """Calls something many times at once, each on a connection of its thread's own; gives the results."""
-
-    def run(times, call, *, threads=16):
-        def one(number):
-            try:
-                return call(number)
-            finally:
-                connection.close()
-
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(one, range(times)))
-
-    return run

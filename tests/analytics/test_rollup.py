@@ -77,7 +77,7 @@ def measure(publication, at, **values):
 
 def mark_by_hand():
     out = StringIO()
-    call_command("mark_analytics", stdout=out)
+    call_command("recompute_analytics", stdout=out)
     return out.getvalue()
 
 

@@ -28,7 +28,7 @@ from pipeline.ingest import near_duplicates
 from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import find_known, identify
 from pipeline.models import Event, GeneratedItem, Outlet, RawPrint, Source, items_made_from
-from pipeline.pages.review.page import review_query_in
+from pipeline.pages.review.forms import QueueFilter
 from pipeline.pages.review.stories import waiting_count
 from pipeline.sources.base import Entry
 from tests.factories import MembershipFactory
@@ -373,7 +373,7 @@ def test_page_of_what_failed_and_is_late_reads_by_index(workspace, filled):
 def test_review_queue_is_counted_by_index(workspace, filled, query, index):
     """It is counted with every look at what is new, every few seconds."""
     place = Place(workspace, MembershipFactory(workspace=workspace).user, "owner")
-    narrowed = review_query_in(place, QueryDict(query)).narrowed
+    narrowed = QueueFilter.from_query(QueryDict(query), place.workspace)
     with seen() as sent:
         waiting_count(place, narrowed)
     filled("generated_item")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
 
 from accounts import workspaces
@@ -361,20 +360,3 @@ def each_case(db, no_rate):
 def no_rate(monkeypatch):
     """For tests that ask often: every request is allowed."""
     monkeypatch.setattr(ratelimit, "take_request", lambda *_, **__: ratelimit.unlimited_decision())
-
-
-@pytest.fixture
-def in_threads():
-    """Calls something many times at once, each on a connection of its thread's own; gives the results in order."""
-
-    def run(times, call, *, threads=16):
-        def one(number):
-            try:
-                return call(number)
-            finally:
-                connection.close()
-
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(one, range(times)))
-
-    return run

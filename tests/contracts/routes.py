@@ -114,7 +114,6 @@ ROUTES = (
     Route("analytics", "GET", "/analytics", "analytics:read"),
     Route("document", "GET", "/openapi.json", None),
 )
-ALL_METHODS = ("GET", "POST", "PATCH", "DELETE", "PUT")
 
 
 def name_of(route: Route) -> str:

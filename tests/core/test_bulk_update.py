@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
-from accounts import workspaces
 from config.core.database.bulk_update import update_each
 from pipeline.models import Source
+from tests.core.rows import NOON, make_sources
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def alices(db):
-    return workspaces.create("Alice's newsroom", actor="test")
-
-
-def make_sources(workspace, count):
-    return [
-        Source.everywhere.create(
-            workspace=workspace,
-            name=f"Source {number}",
-            type="rss",
-            config={"url": f"https://news.example/{number}"},
-            created_at=NOON + timedelta(microseconds=number),
-        )
-        for number in range(count)
-    ]
 
 
 def test_each_of_many_rows_is_changed_as_it_is_told(alices):

@@ -8,7 +8,6 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from accounts import workspaces
 from accounts.models import LedgerEntry
 from config.core.database.insert import insert, insert_or_ignore
 from config.core.ids import uuid7
@@ -17,11 +16,6 @@ from pipeline.models import RawItem, Source
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def alices(db):
-    return workspaces.create("Alice's newsroom", actor="test")
 
 
 def test_it_stores_what_save_stores(alices):

@@ -1,6 +1,6 @@
 """A prepared query gives what its queryset gives, and is built once for each of its forms."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -15,34 +15,16 @@ from accounts.models import ApiToken
 from accounts.tenancy import WorkspaceNotBound
 from config.core.database.prepared_queries import Prepared
 from pipeline.models import Source, WorkspaceDefaults
+from tests.core.rows import NOON, make_sources
 
 pytestmark = pytest.mark.django_db
 
 FIELDS = ("id", "name", "config", "test", "created_at", "failures", "persona_id")
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def alices(db):
-    return workspaces.create("Alice's newsroom", actor="test")
 
 
 @pytest.fixture
 def charlies(db):
     return workspaces.create("Charlie's newsroom", actor="test")
-
-
-def make_sources(workspace, count):
-    return [
-        Source.everywhere.create(
-            workspace=workspace,
-            name=f"Source {number}",
-            type="rss",
-            config={"url": f"https://news.example/{number}"},
-            created_at=NOON + timedelta(microseconds=number),
-        )
-        for number in range(count)
-    ]
 
 
 class Counting:

@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import OperationalError, connection, transaction
 
-from accounts import workspaces
 from accounts.access import ratelimit
 from accounts.models import Workspace
 from config.core.database.sqlite import base
@@ -20,11 +19,6 @@ pytestmark = [pytest.mark.sqlite, pytest.mark.django_db(transaction=True)]
 
 SECONDS = 20.0
 BUSY_SECONDS = 0.01
-
-
-@pytest.fixture
-def alices():
-    return workspaces.create("Alice's newsroom", actor="test")
 
 
 @pytest.fixture

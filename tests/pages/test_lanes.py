@@ -10,7 +10,7 @@ import pytest
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Persona, Source, WorkspaceDefaults
-from pipeline.pages.sources import lane_cadence, lane_log
+from pipeline.pages.sources import lane_cadence, views
 from pipeline.personas import crud, topics
 from tests.pages.answers import at
 from tests.pipeline.personas.lanes import LINES, add_lane, make_persona, make_topics, work_slot, write_all
@@ -311,15 +311,15 @@ def test_made_item_stands_in_the_log(editor, newsroom):
 def test_log_of_a_lane_has_pages(editor, newsroom):
     make_topics(newsroom)
     source = saved(editor, newsroom)
-    for _ in range(lane_log.SLOTS):
+    for _ in range(views.LANE_SLOTS):
         work_slot(source)
     page = at(newsroom, "source_page", src=source.pk)
     first = editor.get(page)
     second = editor.get(f"{page}?before={first.context['older']}")
     shown = [one["slot"].pk for answer in (first, second) for one in answer.context["slots"]]
     assert (len(shown), len(set(shown)), second.context["older"]) == (
-        lane_log.SLOTS + 1,
-        lane_log.SLOTS + 1,
+        views.LANE_SLOTS + 1,
+        views.LANE_SLOTS + 1,
         "",
     )
 

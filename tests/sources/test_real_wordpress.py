@@ -9,7 +9,8 @@ from accounts.models import Plan
 from pipeline.ingest import collect
 from pipeline.models import RawItem, WorkspaceDefaults
 from pipeline.sources import scraper
-from pipeline.sources.web_pages import memory, polite_fetch
+from pipeline.sources.web_pages import polite_fetch
+from pipeline.sources.web_pages import poll_state as memory
 from tests.pipeline.steps import claimed
 from tests.sources.running_wordpress import running, wait_until
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from pipeline.plugins import Refused
-from pipeline.sources.web_pages import memory
+from pipeline.sources.web_pages import poll_state
 
 from .fake_site import FakeSite, reply
 from .test_scraper import (  # noqa: F401  fixtures
@@ -276,7 +276,7 @@ def test_fifty_thousand_addresses_are_all_known_and_the_next_one_is_news():
 
 
 def test_more_pages_than_can_be_remembered_are_no_news(monkeypatch):
-    monkeypatch.setattr(memory, "SEEN_KEPT", 20)
+    monkeypatch.setattr(poll_state, "SEEN_KEPT", 20)
     names = [f"story-{number}" for number in range(40)]
     listed = [(post(name), "2026-01-01") for name in names[:-1]]
     site = site_of(*names, "news", **{MAP: xml(urlset(*listed, (post(names[-1]), "2026-02-01")))})

@@ -16,7 +16,7 @@ from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
 from pipeline.sources.tiktok.video import from_tool, plain_address, video_id_of
 from pipeline.sources.youtube.api import ApiFailed, DataApi, next_midnight, parse_moment, seconds_of
 from pipeline.sources.youtube.captions import Captions, NoCaptions
-from pipeline.sources.youtube.memory import YouTubeMemory
+from pipeline.sources.youtube.poll_state import YouTubePollState
 
 from .fake_http import answer
 from .tiktok_server import sample as tiktok_sample
@@ -141,9 +141,9 @@ def test_any_captions_of_the_tool_become_a_text(found):
 @every
 @given(state=st.dictionaries(st.sampled_from(["begun", "records", "waiting", "digest", "floor"]), JSON) | mutated(json.dumps({"begun": 1, "records": {"ryeBread003": {"fingerprint": "x", "fate": "given", "published": 1}}, "waiting": {"ryeBread004": {"title": "x", "published": 1, "next": 1, "first": 1}}})))  # fmt: skip
 def test_any_state_is_remembered_as_far_as_it_makes_sense(state):
-    memory = YouTubeMemory.of({**state, "place": "channel:x"}, place="channel:x")
-    again = YouTubeMemory.of(json.loads(json.dumps(memory.as_state())), place="channel:x")
-    assert again == memory
+    poll_state = YouTubePollState.of({**state, "place": "channel:x"}, place="channel:x")
+    again = YouTubePollState.of(json.loads(json.dumps(poll_state.as_state())), place="channel:x")
+    assert again == poll_state
 
 
 @given(st.text())

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import polling_fragment
+from accounts.pages.poll_fragment import polling_fragment
 from config.core import limits as core_limits
 from config.core import logs
 from config.core.clock import utc_now

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import is_poll_for, polling_fragment
+from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from webhooks import limits, recovery
 from webhooks.models import RecoveryStatus

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.decorators import reauthentication_required
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -16,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from accounts.access import recent_requests, tokens
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.keys import curl_lines, rows
+from accounts.pages.keys import rows
 from accounts.pages.keys.forms import KeyForm, RotateKeyForm
 from accounts.pages.page_access import Place, fresh_log_in_required, page
 from config.core.clock import utc_now
@@ -26,6 +29,14 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from django.http import HttpRequest
+
+    from accounts.models import ApiToken
+
+
+_EXAMPLE_TEXT: Final = {
+    "title": "The harbour ferry leaves earlier",
+    "body": "The harbour ferry leaves at seven from Monday on, twenty minutes earlier than before.",
+}
 
 
 @page("manage", methods=("GET",))
@@ -49,7 +60,7 @@ def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     shown_key = rows.find_key(place, token_id)
     context = {
         "key": shown_key,
-        "examples": curl_lines.curl_examples(shown_key.token) if shown_key.is_live else [],
+        "examples": curl_examples(shown_key.token) if shown_key.is_live else [],
     }
     return render(request, "pages/keys/detail.html", {**context, **_requests_context(shown_key)})
 
@@ -116,7 +127,7 @@ def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     context = {
         "key": key,
         "secret": text,
-        "examples": curl_lines.curl_examples(key.token, text) if text and key.is_live else [],
+        "examples": curl_examples(key.token, text) if text and key.is_live else [],
         "replaced": key.token.rotated_from,
     }
     return render(request, "pages/keys/secret.html", context)
@@ -178,3 +189,31 @@ def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
     else:
         messages.info(request, _("No keys to revoke."))
     return redirect(place.address("keys"))
+
+
+@dataclass(frozen=True)
+class Example:
+    """A curl command; `id` is the element's on the page, `label` says what the command does."""
+
+    id: str
+    label: str
+    line: str
+
+
+def curl_examples(token: ApiToken, key: str = "$API_KEY") -> list[Example]:
+    """Return the commands that the key's scopes allow. `key` is its secret, or a variable of the shell."""
+    header_option = f'-H "Authorization: Bearer {key}"'
+    examples = [
+        Example(
+            "line-workspace",
+            _("Get the workspace"),
+            f"curl {settings.PUBLIC_URL}/v1/workspace \\\n  {header_option}",
+        )
+    ]
+    if "raw:write" in token.scopes:
+        line = (
+            f"curl {settings.PUBLIC_URL}/v1/raw \\\n  {header_option} \\\n"
+            f"  -H \"Content-Type: application/json\" \\\n  -d '{json.dumps(_EXAMPLE_TEXT)}'"
+        )
+        examples.append(Example("line-raw", _("Push a text"), line))
+    return examples

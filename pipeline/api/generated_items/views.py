@@ -16,6 +16,7 @@ from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from pipeline import payloads, publish, search
 from pipeline.api import response_schemas, search_params
+from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.generated_items.answers import (
     COLUMNS,
     alt_texts_of,
@@ -41,7 +42,6 @@ from pipeline.api.inputs.generated_items import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
-from pipeline.api.pipeline_resource import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.generate import eligible_formats, retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_using
 from pipeline.publish import PublishWish

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from typing import Any, ClassVar, Final, cast
-from urllib.parse import urlsplit
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -20,6 +19,7 @@ from config.core.api.fields import (
 from config.core.api.nearest import hint
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
+from pipeline.text.links import has_host
 
 SOURCE_TYPES: Final = plugins.kinds("sources")
 
@@ -61,20 +61,9 @@ class WebAddressField(StrictCharField):
         text = super().to_internal_value(data)
         if not text and self.allow_blank:
             return text
-        if not re.fullmatch(_WEB_ADDRESS, text) or not _is_splittable(text):
+        if not re.fullmatch(_WEB_ADDRESS, text) or not has_host(text):
             self.fail("invalid_address")
         return text
-
-
-def _is_splittable(address: str) -> bool:
-    """Return whether the URL has a host after normalization, which may yield characters that end a host.
-
-    A pattern can't check that.
-    """
-    try:
-        return bool(urlsplit(address).hostname)
-    except ValueError:
-        return False
 
 
 def _known_engines() -> list[str]:

@@ -13,7 +13,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pipeline.engines.base import Check
+from pipeline.engines.base import Check, make_check
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import TOP_LEVEL_DOMAINS, find_links, is_same_address, without_links
@@ -179,7 +179,7 @@ def check_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: str 
     unlisted = unlisted_addresses(words, brief, persona, url=url)
     message = f"These links are neither the source's nor the persona's: {list_some(unlisted)}."
     passed = "Every link leads to the source or to one of the persona's pages."
-    return Check("link_origin", "failed", message) if unlisted else Check("link_origin", "passed", passed)
+    return make_check("link_origin", passed, message if unlisted else None)
 
 
 def check_accounts(words: str, persona: PersonaCard) -> Check:
@@ -187,7 +187,7 @@ def check_accounts(words: str, persona: PersonaCard) -> Check:
     unlisted = unlisted_accounts(words, persona)
     message = f"The persona doesn't name these accounts: {list_some(unlisted)}."
     passed = "Every account that is mentioned is the persona's own or one that it names."
-    return Check("mentions", "failed", message) if unlisted else Check("mentions", "passed", passed)
+    return make_check("mentions", passed, message if unlisted else None)
 
 
 def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> Check:
@@ -195,7 +195,7 @@ def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str =
     unlisted = unlisted_contacts(words, brief, persona, url=url)
     message = f"These addresses, numbers or codes are not the persona's: {list_some(unlisted)}."
     passed = "Every email address, telephone number and code is the persona's."
-    return Check("contacts", "failed", message) if unlisted else Check("contacts", "passed", passed)
+    return make_check("contacts", passed, message if unlisted else None)
 
 
 def check_suspicion(brief: Brief) -> Check:

@@ -8,7 +8,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.base import Check, Claim
+from pipeline.engines.base import Check, Claim, make_check
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.short_post import PLUGIN as POST
@@ -169,7 +169,7 @@ def check_content(draft: Draft) -> Check:
         fault = "A section has no headline or no words."
     elif any(section.text not in draft.body or section.link not in draft.body for section in sections):
         fault = "The body doesn't say what the sections say."
-    return check_result(
+    return make_check(
         "content", "Subject, preheader and sections are there, and the body says the same.", fault
     )
 
@@ -182,7 +182,7 @@ def check_subject(draft: Draft) -> Check:
         fault = "The subject has to be one line of words."
     elif len(subject) > MAX_SUBJECT_CHARACTERS:
         fault = f"The subject has {len(subject)} characters; {MAX_SUBJECT_CHARACTERS} are the most."
-    return check_result("subject", f"The subject has at most {MAX_SUBJECT_CHARACTERS} characters.", fault)
+    return make_check("subject", f"The subject has at most {MAX_SUBJECT_CHARACTERS} characters.", fault)
 
 
 def check_preheader(draft: Draft) -> Check:
@@ -200,7 +200,7 @@ def check_preheader(draft: Draft) -> Check:
         )
     elif repeats_subject(preheader, subject):
         fault = "The preheader only repeats the subject."
-    return check_result(
+    return make_check(
         "preheader",
         f"The preheader has {MIN_PREHEADER_CHARACTERS} to {MAX_PREHEADER_CHARACTERS} characters.",
         fault,
@@ -214,7 +214,7 @@ def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
     banned = banned_in("\n|\n".join(_inbox_lines(draft.content)), persona)
     fault = f"The persona never says: {', '.join(banned)}." if banned else None
     return (
-        check_result("banned_in_subject", "Subject and preheader say nothing that the persona bans.", fault),
+        make_check("banned_in_subject", "Subject and preheader say nothing that the persona bans.", fault),
     )
 
 
@@ -229,11 +229,6 @@ def is_verbatim(section: NewsletterSection, claims: Iterable[Claim]) -> bool:
 def words_in(section: NewsletterSection) -> int:
     """Return the number of words in the section."""
     return count_words(markdown_to_text(section.text))
-
-
-def check_result(code: str, passed: str, fault: str | None) -> Check:
-    """Return one check: failed with the sentence `fault`, passed if that is None."""
-    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 
 
 def _inbox_lines(content: Mapping[str, object]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.engines.base import Check
+from pipeline.engines.base import Check, make_check
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.prose.verbatim_edits import collapse, count_words, is_question
@@ -104,7 +104,7 @@ def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
         banned = banned_in("\n|\n".join((draft.title, draft.body, *slide_words)), persona)
         message = f"The persona never says: {_list_words(banned)}."
         passed = "None of the persona's banned words is said."
-        checks.append(_check("banned_words", passed, message if banned else None))
+        checks.append(make_check("banned_words", passed, message if banned else None))
     structures = persona.required_structures
     if draft.body_format != "text":
         # How a post begins and ends, and how long it is, can't be demanded of an article or a letter.
@@ -114,7 +114,7 @@ def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
     if any(_is_checked(structure) for structure in structures):
         faults = missing_in(draft.body, replace(persona, required_structures=structures))
         passed = "The words have the structures that the persona requires."
-        checks.append(_check("required_structures", passed, " ".join(faults) or None))
+        checks.append(make_check("required_structures", passed, " ".join(faults) or None))
     return tuple(checks)
 
 
@@ -124,10 +124,6 @@ def count_hashtags(text: str) -> int:
 
 def count_emoji(text: str) -> int:
     return len(_EMOJI.findall(text))
-
-
-def _check(code: str, passed: str, fault: str | None) -> Check:
-    return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 
 
 def _is_checked(structure: Mapping[str, object]) -> bool:

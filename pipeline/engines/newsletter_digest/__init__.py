@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
+from pipeline.engines.base import Check, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks import newsletters as rules
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
@@ -240,7 +240,7 @@ def _check_count(draft: Draft) -> Check:
     fault = None
     if not MIN_STORIES <= stories <= MAX_STORIES:
         fault = f"The digest has {counted(stories, 'story', 'stories')}; it has to have {MIN_STORIES} to {MAX_STORIES}."
-    return rules.check_result("stories", f"The digest has {MIN_STORIES} to {MAX_STORIES} stories.", fault)
+    return make_check("stories", f"The digest has {MIN_STORIES} to {MAX_STORIES} stories.", fault)
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
@@ -309,7 +309,7 @@ def _check_stories(draft: Draft, source: SourceText) -> Check:
         if foreign_numbers
         else None
     )
-    return rules.check_result("own_numbers", "Every number stands in the source of its own story.", fault)
+    return make_check("own_numbers", "Every number stands in the source of its own story.", fault)
 
 
 PLUGIN = NewsletterDigest()

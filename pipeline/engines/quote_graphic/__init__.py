@@ -16,7 +16,6 @@ from pipeline.engines.quote_graphic.quotation import (
     BEST_QUOTE_CHARACTERS,
     MAX_QUOTE_CHARACTERS,
     MIN_QUOTE_CHARACTERS,
-    WORD,
     Quotation,
     bare_words,
     find_quotations,
@@ -35,6 +34,7 @@ from pipeline.plugins import Refused
 from pipeline.render.picture_plan import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import collapse, first_words
+from pipeline.text.similarity import distinct_words, is_same_idea
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.engines.quote_graphic.attribution import NamedSpeaker
 
-_SAME_QUOTE_SIMILARITY: Final = 0.4
 _NEAR_CHARACTERS: Final = 400
 """If the source names the speaker farther from the quote than this, a person is asked to look."""
 
@@ -100,10 +99,8 @@ class QuoteGraphic(Engine):
         for quote, fact in find_quotations(brief, persona):
             if len(drafts) >= max(1, variants):
                 break
-            words = frozenset(WORD.findall(quote.words.lower()))
-            if any(
-                len(words & other) >= _SAME_QUOTE_SIMILARITY * len(words | other) for other in earlier_words
-            ):
+            words = distinct_words(quote.words)
+            if any(is_same_idea(words, other) for other in earlier_words):
                 continue
             earlier_words.append(words)
             claim = Claim(text=quote.words, quote=fact.quote, start=fact.start, end=fact.end)

@@ -47,7 +47,7 @@ _DATELINE: Final = re.compile(
     r"[^\W\d_a-z]{3,}[^a-z]{0,30}(?:,|\s\()?[^:;!?\u2013\u2014]{0,30}[\u2013\u2014-]\s"
 )
 _BY_LINE: Final = re.compile(r"\s*[\u2013\u2014\u2015-]\s*(?P<by>\S.*?)\s*")
-WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
     return (
         display_width(words) >= MIN_QUOTE_CHARACTERS
         and len(words) <= MAX_QUOTE_CHARACTERS
-        and (len(WORD.findall(words)) >= _MIN_QUOTE_WORDS or " " not in words)
+        and (len(_WORD.findall(words)) >= _MIN_QUOTE_WORDS or " " not in words)
         and is_clean(words)
         and not find_links(words)
         and THREAD_MARK not in words

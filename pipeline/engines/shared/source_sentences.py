@@ -25,6 +25,7 @@ from pipeline.text.prose.verbatim_edits import (
     trim_conjunction,
     word_set,
 )
+from pipeline.text.similarity import distinct_words, is_same_idea
 from pipeline.text.weighted_length import weighted_length
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ MAX_HASHTAGS: Final = 2
 THREAD_MARK: Final = "\U0001f9f5"
 _MIN_CUT: Final = 60
 """A sentence cut shorter than this says too little to represent it."""
-_SAME_IDEA_SIMILARITY: Final = 0.4
-"""Two sentences that share this much of their words count as the same idea."""
 
 _MIN_WORDS: Final = 4
 _MAX_READ_CHARACTERS: Final = 20_000
@@ -143,10 +142,10 @@ def standalone_sentences(
             or not is_allowed(words, brief, persona)
         ):
             continue
-        word_set = word_set_of(words)
-        if not any(are_alike(word_set, other) for other in word_sets):
+        own_words = distinct_words(words)
+        if not any(is_same_idea(own_words, other) for other in word_sets):
             sentences.append(FactSentence(words, fact, leans=_leans(words, fact, ends)))
-            word_sets.append(word_set)
+            word_sets.append(own_words)
     return tuple(sorted(sentences, key=lambda candidate: candidate.leans))
 
 
@@ -224,13 +223,3 @@ def shorten_sentence(
 def angle_of(sentence: str) -> str:
     """Return the angle that the sentence's form suggests, "story" by default."""
     return next((angle for angle, pattern in _ANGLES if pattern.search(sentence)), "story")
-
-
-def word_set_of(text: str) -> frozenset[str]:
-    """Return the text's words in lower case."""
-    return frozenset(_WORD.findall(text.lower()))
-
-
-def are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Return whether two sets of words are so similar that they say the same."""
-    return len(first & second) >= _SAME_IDEA_SIMILARITY * len(first | second)

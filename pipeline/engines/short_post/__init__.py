@@ -29,11 +29,9 @@ from pipeline.engines.shared.source_sentences import (
     MAX_HASHTAGS,
     THREAD_MARK,
     angle_of,
-    are_alike,
     is_postable,
     says_anything,
     shorten_sentence,
-    word_set_of,
 )
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
@@ -46,6 +44,7 @@ from pipeline.text.prose.verbatim_edits import (
     is_self_contained,
     trim_conjunction,
 )
+from pipeline.text.similarity import distinct_words, is_same_idea
 from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
 
 if TYPE_CHECKING:
@@ -199,9 +198,9 @@ class ShortPost(Engine):
         for wording in _wordings(brief, persona):
             if len(chosen) >= variants:
                 break
-            words = word_set_of(wording.sentence)
-            is_whole = whole_wording is not None and words == word_set_of(whole_wording.sentence)
-            if not is_whole and not any(are_alike(words, other) for other in earlier_words):
+            words = distinct_words(wording.sentence)
+            is_whole = whole_wording is not None and words == distinct_words(whole_wording.sentence)
+            if not is_whole and not any(is_same_idea(words, other) for other in earlier_words):
                 chosen.append(wording)
                 earlier_words.append(words)
         if not chosen:

@@ -43,6 +43,7 @@ from pipeline.text.prose.verbatim_edits import (
     is_self_contained,
     trim_conjunction,
 )
+from pipeline.text.similarity import distinct_words, is_same_idea
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 SECONDS: Final = (6.0, 20.0)
-_SAME_POINT_SIMILARITY: Final = 0.5
+_SAME_POINT: Final = 0.5
 """Two sentences that share this much of their words count as the same point."""
 _WORD: Final = re.compile(r"\w+")
 _RULES: Final = f"""\
@@ -211,27 +212,19 @@ def _is_usable(sentence: str, language: str) -> bool:
 def _find_points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
     """Return the sentences that can be points, best first, none like another or like the title."""
     points_found: list[tuple[str, Fact]] = []
-    earlier_words = [_words(brief.title)]
+    earlier_words = [distinct_words(brief.title)]
     for fact in brief.facts:
         sentence = _as_point(fact.quote)
-        words = _words(sentence)
+        words = distinct_words(sentence)
         if (
             _is_usable(sentence, brief.language)
             and not undrawable_clusters(typeset(sentence, brief.language))
             and is_allowed(sentence, brief, persona)
-            and not any(_is_alike(words, other) for other in earlier_words)
+            and not any(is_same_idea(words, other, share=_SAME_POINT) for other in earlier_words)
         ):
             points_found.append((sentence, fact))
             earlier_words.append(words)
     return points_found
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
-
-
-def _is_alike(words: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(words and other) and len(words & other) >= _SAME_POINT_SIMILARITY * len(words | other)
 
 
 def _choose_title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -> str | None:

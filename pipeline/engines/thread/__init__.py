@@ -12,18 +12,17 @@ from pipeline.engines.checks.posts import check_words
 from pipeline.engines.shared.source_sentences import (
     MAX_HASHTAGS,
     angle_of,
-    are_alike,
     count_sentences,
     says_anything,
     spread_over_parts,
     standalone_sentences,
-    word_set_of,
 )
 from pipeline.plugins import Refused
 from pipeline.text.content_schema import PARTS_BETWEEN
 from pipeline.text.links import ascii_url, find_links, is_same_address, without_links
 from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open
 from pipeline.text.prose.verbatim_edits import collapse, is_balanced, is_wholly_quoted, opens_dangling
+from pipeline.text.similarity import distinct_words, is_same_idea
 from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
 
 if TYPE_CHECKING:
@@ -265,12 +264,12 @@ def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
 
 
 def _check_repetition(parts: Sequence[str]) -> Check:
-    word_sets = [word_set_of(_without_links(part)) for part in parts]
+    word_sets = [distinct_words(_without_links(part)) for part in parts]
     repetitions = [
         f"{number} repeats {other}"
-        for number, word_set in enumerate(word_sets, 1)
+        for number, words in enumerate(word_sets, 1)
         for other, earlier in enumerate(word_sets[: number - 1], 1)
-        if word_set and are_alike(word_set, earlier)
+        if words and is_same_idea(words, earlier)
     ]
     fault = f"Posts say the same twice: {list_some(tuple(repetitions))}." if repetitions else None
     return make_check("distinct_posts", "No post repeats another.", fault)

@@ -11,6 +11,7 @@ from config.core.ids import encode
 from pipeline import limits
 from pipeline.models import GeneratedItem
 from pipeline.text.links import without_links
+from pipeline.text.similarity import jaccard
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,12 +57,6 @@ def word_runs(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1))
 
 
-def likeness(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
-    """Return the Jaccard index of both sets, from 0 to 1."""
-    union_size = len(one | other)
-    return len(one & other) / union_size if union_size else 0.0
-
-
 class PersonaHistory:
     """The posts of a persona in the last 90 days, read once for all drafts of a run."""
 
@@ -96,6 +91,6 @@ class PersonaHistory:
     def nearest(self, text: str) -> NearestText | None:
         """Return the most similar text, the newest of equals; None if nothing was said yet."""
         own_runs = word_runs(text)
-        scored = ((likeness(own_runs, other_runs), key) for key, other_runs in self._earlier_runs)
+        scored = ((jaccard(own_runs, other_runs), key) for key, other_runs in self._earlier_runs)
         best = max(scored, default=None)
         return None if best is None else NearestText(round(best[0], 3), best[1])

@@ -99,7 +99,7 @@ def date_range_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRan
     """
     if view not in VIEWS:
         view = WEEK
-    on = _parse_date(asked) or today
+    on = parse_date(asked) or today
     first = last = on
     if view == WEEK:
         first = on - timedelta(days=on.weekday())
@@ -113,7 +113,7 @@ def date_range_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRan
     return DateRange(view, on, first, last, zone)
 
 
-def _parse_date(text: str) -> date | None:
+def parse_date(text: str) -> date | None:
     """Return the date of an ISO text; None for any other text, and for a year that isn't in `YEARS`."""
     try:
         parsed = date.fromisoformat(text)

@@ -230,17 +230,17 @@ def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse
     """Unschedule what a plan scheduled, except for posts that were published or changed since."""
     plan = get_object_or_404(WeekPlan.objects.of(place.workspace), pk=pln)
     with report_errors(request):
-        undone = planning.undo(plan, by=place.user.email, now=utc_now())
-        count = len(undone.taken_back)
+        result = planning.undo(plan, by=place.user.email, now=utc_now())
+        count = len(result.taken_back)
         messages.success(
             request,
             ngettext("%(count)d post unscheduled.", "%(count)d posts unscheduled.", count) % {"count": count},
         )
-        if undone.kept:
+        if result.kept:
             message = ngettext(
                 "%(count)d stays: published or changed since.",
                 "%(count)d stay: published or changed since.",
-                len(undone.kept),
+                len(result.kept),
             )
-            messages.info(request, message % {"count": len(undone.kept)})
+            messages.info(request, message % {"count": len(result.kept)})
     return redirect(place.address("calendar"))

@@ -24,10 +24,11 @@ from pipeline import labels, publish
 from pipeline.models import GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.pages.calendar import tray
-from pipeline.pages.calendar.date_range import YEARS, start_of
+from pipeline.pages.calendar.date_range import parse_date, start_of
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.items.detail import find_item
 from pipeline.pages.items.forms import version_in
+from pipeline.pages.queues.views import outlets_of
 from pipeline.pages.review.actions import offer_undo_of
 from pipeline.schedule import planning
 
@@ -128,33 +129,18 @@ def _take_slot(request: HttpRequest, place: Place, row: GeneratedItem, version: 
     at = read_moment(request.POST.get("at", ""))
     if outlet_key is not None and at is not None:
         return planning.take_slot(row, outlet_key, at, **options)
-    day = _parse_day(request.POST.get("day", ""))
+    day = parse_date(request.POST.get("day", ""))
     if day is None:
         raise Invalid.one("at", "required", _("Choose a free slot."))
     zone = ZoneInfo(place.workspace.timezone)
     bounds = start_of(day, zone), start_of(day + timedelta(days=1), zone)
     outlets = (
-        [outlet_key] if outlet_key else [outlet.pk for outlet in tray.channels_of(row, _list_outlets(place))]
+        [outlet_key] if outlet_key else [outlet.pk for outlet in tray.channels_of(row, outlets_of(place))]
     )
     if not outlets:
         message = _("This item has no outlet that takes it. Choose a slot of an outlet.")
         raise Conflict.because(code="no_outlet", message=message, field="outlet")
     return planning.take_day(row, outlets, bounds, **options)
-
-
-def _parse_day(text: str) -> date | None:
-    """Return the date of an ISO text; None for any other text, and for a year that isn't in `YEARS`."""
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if day.year in YEARS else None
-
-
-def _list_outlets(place: Place) -> list[Outlet]:
-    """Return the workspace's outlets, the oldest first, without their credentials."""
-    rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
-    return list(rows.order_by("id"))
 
 
 def _unscheduled_outlet_names(place: Place, item: GeneratedItem, scheduled_keys: set[UUID]) -> list[str]:
@@ -166,7 +152,7 @@ def _unscheduled_outlet_names(place: Place, item: GeneratedItem, scheduled_keys:
         return []
     return [
         outlet.name
-        for outlet in tray.channels_of(item, _list_outlets(place))
+        for outlet in tray.channels_of(item, outlets_of(place))
         if encode("out", outlet.pk) in remaining_ids
     ]
 
@@ -202,7 +188,7 @@ def _offered_outlets(place: Place, row: GeneratedItem) -> Sequence[Outlet]:
     own_ids = set(row.outlets)
     open_outlets = [
         outlet
-        for outlet in _list_outlets(place)
+        for outlet in outlets_of(place)
         if row.bucket in buckets_of(outlet.platform) and publish.why_closed(outlet) is None
     ]
     return sorted(open_outlets, key=lambda outlet: encode("out", outlet.pk) not in own_ids)[:OUTLETS_OFFERED]

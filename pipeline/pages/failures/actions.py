@@ -17,8 +17,7 @@ from config.core.clock import utc_now
 from config.core.ids import decode
 from config.core.states import Overtaken
 from pipeline.models import PublicationStatus
-from pipeline.pages.failures.forms import ClearForm
-from pipeline.pages.failures.page import filters_of
+from pipeline.pages.failures.forms import ClearForm, FailureFilter
 from pipeline.pages.failures.rows import SECTIONS
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.review.actions import GRACE, note_of, undo_all
@@ -183,7 +182,7 @@ def _refusal_text(error: AppError) -> str:
 def _list_address(request: HttpRequest, place: Place, *, keeps_time: bool = False) -> str:
     """Return the address of the list with the same filters, section and, if `keeps_time`, the typed time."""
     query_data = QueryDict(request.POST.get("query", ""))
-    query = QueryDict(filters_of(place, query_data)[1], mutable=True)
+    query = QueryDict(FailureFilter.from_query(query_data, place.workspace).query, mutable=True)
     if query_data.get("section") in SECTIONS:
         query["section"] = str(query_data["section"])
     if keeps_time and request.POST.get("local_time"):

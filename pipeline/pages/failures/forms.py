@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
+from pipeline.pages.filters import FilterForm
 from pipeline.pages.items.forms import AT, WhenForm
 from pipeline.schedule import recovery
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from django.utils.functional import _StrPromise
 
-    from accounts.models import Workspace
 
 KINDS: Final[Mapping[str, _StrPromise]] = {
     "publications": gettext_lazy("Publications"),
@@ -62,10 +62,9 @@ SPANS: Final[Mapping[str, tuple[_StrPromise, timedelta]]] = {
     "week": (gettext_lazy("Last week"), timedelta(days=7)),
     "month": (gettext_lazy("Last 30 days"), timedelta(days=30)),
 }
-FILTERS: Final = ("kind", "outlet", "cause", "since")
 
 
-class FailureFilter(forms.Form):
+class FailureFilter(FilterForm):
     """The filters of the list, all optional: kind, outlet, cause and time span."""
 
     kind = forms.ChoiceField(
@@ -88,9 +87,9 @@ class FailureFilter(forms.Form):
         ],
     )
 
-    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        outlets = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id")
+        outlets = Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id")
         outlet_choices = [(encode("out", key), name) for key, name in outlets.values_list("id", "name")]
         outlet_id = self.data.get("outlet", "")
         if decode("out", outlet_id) is not None and outlet_id not in dict(outlet_choices):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import render
 
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import polling_fragment
+from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
 from pipeline.pages.failures import rows
-from pipeline.pages.failures.forms import FILTERS, FailureFilter
+from pipeline.pages.failures.forms import FailureFilter
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -24,7 +24,8 @@ _REFRESH_SECONDS: Final = 10
 @page("look", methods=("GET",))
 def failures(request: HttpRequest, place: Place) -> HttpResponse:
     """Show each section's first rows; the parameter `section` names one to show alone, with more rows."""
-    filter_form, query = filters_of(place, request.GET)
+    filter_form = FailureFilter.from_query(request.GET, place.workspace)
+    query = filter_form.query
     section_name = request.GET.get("section", "")
     if section_name not in rows.SECTIONS:
         section_name = ""
@@ -57,20 +58,3 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
         "has_acts": place.may_edit and any(row.token for section in sections for row in section.rows),
     }
     return render(request, "pages/failures/page.html", context)
-
-
-def filters_of(place: Place, given: QueryDict) -> tuple[FailureFilter, str]:
-    """Return the form of the filters and their query string, without the values that aren't valid."""
-    filter_form = FailureFilter(given, workspace=place.workspace)
-    if not filter_form.is_valid():
-        valid_data = QueryDict(mutable=True)
-        for name in FILTERS:
-            if name not in filter_form.errors and given.get(name):
-                valid_data[name] = str(given[name])
-        given, filter_form = valid_data, FailureFilter(valid_data, workspace=place.workspace)
-        filter_form.is_valid()
-    query = QueryDict(mutable=True)
-    for name in FILTERS:
-        if given.get(name):
-            query[name] = str(given[name])
-    return filter_form, query.urlencode()

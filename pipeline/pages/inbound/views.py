@@ -16,7 +16,7 @@ from accounts import limits as accounts_limits
 from accounts.pages import form_recovery, shown_once
 from accounts.pages.act_messages import report_errors
 from accounts.pages.page_access import Place, fresh_log_in_required, page
-from accounts.pages.polling import polling_fragment
+from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import labels, limits

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import is_poll_for, polling_fragment
+from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from pipeline import labels, publish
 from pipeline.generate import retry_rules
@@ -60,6 +60,12 @@ def find_item(place: Place, gen: UUID) -> GeneratedItem:
     return row
 
 
+def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
+    """Return the item's files in their order, without revoked ones."""
+    rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
+    return list(rows.order_by("position", "id"))
+
+
 @page("look", methods=("GET",))
 def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Show the item; a poll of its progress or of its rewrite gets that part alone."""
@@ -81,9 +87,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
     The number of statements depends on the number of outlets alone.
     """
     now = utc_now()
-    assets = list(
-        Asset.objects.of(place.workspace).filter(item=row, revoked_at=None).order_by("position", "id")
-    )
+    assets = files_of(place, row)
     siblings = _list_variants(place, row)
     storyboard = storyboards.stored_storyboard_in(assets) if row.bucket == "video" else None
     scenes = scenes_of(storyboard) if storyboard is not None else ()

@@ -15,14 +15,14 @@ from django.utils.translation import gettext as _
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import is_poll_for
+from accounts.pages.poll_fragment import is_poll_for
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
-from pipeline.models import Asset, GeneratedItem, Revision
+from pipeline.models import GeneratedItem, Revision
 from pipeline.pages.items import display
 from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items.detail import find_item, item_head
+from pipeline.pages.items.detail import files_of, find_item, item_head
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import number_in, version_in
 from pipeline.review import decisions
@@ -42,7 +42,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     to this view too, so that what was typed is kept where the session has ended meanwhile.
     """
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, ItemEditForm, item=row, assets=_list_assets(place, row))
+    form = form_recovery.form_for(request, ItemEditForm, item=row, assets=files_of(place, row))
     if is_poll_for(request, "counts"):
         counts_context = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counts_context)
@@ -53,7 +53,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         except Overtaken:
             row = find_item(place, gen)
             overtaken = display.overtaken_by(row, place.user.email)
-            form = ItemEditForm(form.data, item=row, assets=_list_assets(place, row))
+            form = ItemEditForm(form.data, item=row, assets=files_of(place, row))
             form.merge_with_newest()
         except AppError as error:
             show_at_fields(form, error)
@@ -104,12 +104,6 @@ def as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
         if "parts" in changes.get("content", {}):
             typed_item.body = "\n\n".join(changes["content"]["parts"])
     return typed_item
-
-
-def _list_assets(place: Place, row: GeneratedItem) -> list[Asset]:
-    """Return the item's files in their order."""
-    rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
-    return list(rows.order_by("position", "id"))
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEditForm) -> HttpResponse:

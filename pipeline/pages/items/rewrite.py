@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.generate import eligible_formats
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import VersionedForm, version_in
-from pipeline.pages.review.page import filters_in
+from pipeline.pages.review.forms import QueueFilter
 from pipeline.review import rewrites
 
 if TYPE_CHECKING:
@@ -122,6 +122,6 @@ def _return_address(request: HttpRequest, place: Place, gen: UUID) -> str:
     """Return where the person was: the item's own page, or its card with the same filters."""
     if request.POST.get("back") != REVIEW:
         return place.address("item_page", gen=gen)
-    query = QueryDict(filters_in(QueryDict(request.POST.get("query", ""))), mutable=True)
+    query = QueryDict(QueueFilter.query_in(QueryDict(request.POST.get("query", ""))), mutable=True)
     query["at"] = encode("gen", gen)
     return f"{place.address('review')}?{query.urlencode()}"

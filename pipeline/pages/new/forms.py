@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from django import forms
 from django.utils.html import strip_tags
@@ -14,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.pages import choices
-from pipeline.text.links import TOP_LEVEL_DOMAINS
+from pipeline.text.links import TOP_LEVEL_DOMAINS, has_host
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
@@ -42,7 +41,7 @@ def address_in(text: str) -> str:
     text = _FEED_SCHEME.sub("", text, count=1) if text[:5].lower() == "feed:" else text
     text = text.removeprefix("//")
     address = text if _ADDRESS.fullmatch(text) else f"https://{text}" if _is_bare_address(text) else ""
-    return address if _has_host(address) else ""
+    return address if has_host(address) else ""
 
 
 def _is_bare_address(text: str) -> bool:
@@ -52,15 +51,6 @@ def _is_bare_address(text: str) -> bool:
     return match is not None and (
         match["host"].isascii() or match["host"].rpartition(".")[2].lower() in TOP_LEVEL_DOMAINS
     )
-
-
-def _has_host(address: str) -> bool:
-    """Return whether the URL has a host."""
-    try:
-        return bool(urlsplit(address).hostname)
-    except ValueError:
-        # Raised for an IPv6 address whose bracket isn't closed.
-        return False
 
 
 class PasteForm(forms.Form):

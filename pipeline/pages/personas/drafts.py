@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.pages import form_recovery
 from accounts.pages.act_messages import report_errors, show_at_fields
 from accounts.pages.page_access import Place, page
-from accounts.pages.polling import is_poll_for, polling_fragment
+from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken

@@ -28,7 +28,8 @@ from pipeline.dashboard import counts
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.items.forms import AT, NEXT, NOW, REASON_CHARACTERS, WhenForm
 from pipeline.pages.review import refusals, stories
-from pipeline.pages.review.page import review_query_in, versions_in
+from pipeline.pages.review.forms import QueueFilter
+from pipeline.pages.review.page import versions_in
 from pipeline.pages.review.refusals import meanwhile
 from pipeline.review import bulk_review
 from pipeline.review import undo as undoing
@@ -350,7 +351,7 @@ def _queue_address(request: HttpRequest, place: Place, *, at: UUID | None = None
     query_data = QueryDict(request.POST.get("query", ""), mutable=True)
     if request.POST.get("list") == CONTENT_LIST:
         return f"{place.address('items_page')}?{query_data.urlencode()}".rstrip("?")
-    query = QueryDict(review_query_in(place, query_data).query, mutable=True)
+    query = QueryDict(QueueFilter.from_query(query_data, place.workspace).query, mutable=True)
     after = request.POST.get("after", "")
     if at is not None:
         query["at"] = encode("gen", at)

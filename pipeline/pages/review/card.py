@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from config.core.clock import utc_now
-from pipeline.models import Asset
 from pipeline.pages.items import claims, display, next_actions, preview
-from pipeline.pages.items.detail import item_head
+from pipeline.pages.items.detail import files_of, item_head
 from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
 from pipeline.review import asset_order, rewrites
@@ -60,12 +59,6 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "has_order": bool(asset_order.movable(assets)),
         "zone": place.workspace.timezone,
     }
-
-
-def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
-    """Return the item's files in their order, without revoked ones."""
-    rows = Asset.objects.of(place.workspace).filter(item=row, revoked_at=None)
-    return list(rows.order_by("position", "id"))
 
 
 def _is_shown_once(item_preview: ItemPreview) -> bool:

@@ -18,12 +18,11 @@ from config.core.errors import AppError, Invalid
 from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items.detail import find_item, item_head
+from pipeline.pages.items.detail import files_of, find_item, item_head
 from pipeline.pages.items.edit import as_typed
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import is_part, note_of, offer, toast
-from pipeline.pages.review.card import files_of
 from pipeline.pages.review.refusals import meanwhile
 from pipeline.review import asset_order, bulk_review
 

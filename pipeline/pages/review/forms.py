@@ -15,6 +15,7 @@ from pipeline import labels
 from pipeline.models import Bucket, GeneratedItemStatus, Outlet
 from pipeline.models.generated_item import IS_APPROVED, TO_REVIEW, ChecksOutcome
 from pipeline.pages import choices
+from pipeline.pages.filters import FilterForm
 from pipeline.pages.items.forms import SOURCES_OFFERED
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.utils.functional import _StrOrPromise, _StrPromise
 
-    from accounts.models import Workspace
     from pipeline.models import GeneratedItem
 
 WAITING, HELD, APPROVED, SCHEDULED, REJECTED = "", "held", "approved", "scheduled", "rejected"
@@ -57,7 +57,7 @@ REASONS: Final[tuple[_StrPromise, ...]] = (
 """Ready-made reasons for a rejection, one tap each."""
 
 
-class QueueFilter(forms.Form):
+class QueueFilter(FilterForm):
     """The filters of the queue, all optional; without a status, it lists what waits for review."""
 
     status = forms.ChoiceField(
@@ -79,17 +79,17 @@ class QueueFilter(forms.Form):
         choices=[("", gettext_lazy("All checks")), *_CHECK_LABELS.items()],
     )
 
-    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        source_choices = choices.sources(workspace, SOURCES_OFFERED)
+        source_choices = choices.sources(self.workspace, SOURCES_OFFERED)
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(source_choices):
             source_choices.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *source_choices]
-        fields["persona"].choices = [("", _("Any persona")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *choices.personas(self.workspace)]
         outlets = (
-            Outlet.objects.of(workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
+            Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
         )
         fields["outlet"].choices = [
             ("", _("Any outlet")),

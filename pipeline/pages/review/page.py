@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.http import Http404, JsonResponse, QueryDict
+from django.http import Http404, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
@@ -23,64 +22,32 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem
 
-FILTERS: Final = ("status", "bucket", "source", "persona", "outlet", "check")
 WATCHED_MOST: Final = 60
 """Most items whose changes a page asks for at once."""
-
-
-@dataclass(frozen=True)
-class ReviewQuery:
-    """The filters that the address names."""
-
-    narrowed: QueueFilter
-    query: str
-    """The query string of the filters alone."""
-
-
-def review_query_in(place: Place, given: QueryDict) -> ReviewQuery:
-    """Parse the filters, leaving out those that aren't valid."""
-    filter_form = QueueFilter(given, workspace=place.workspace)
-    if not filter_form.is_valid():
-        valid_data = QueryDict(mutable=True)
-        for name in FILTERS:
-            if name not in filter_form.errors and given.get(name):
-                valid_data[name] = str(given[name])
-        given, filter_form = valid_data, QueueFilter(valid_data, workspace=place.workspace)
-        filter_form.is_valid()
-    return ReviewQuery(filter_form, filters_in(given))
-
-
-def filters_in(given: QueryDict) -> str:
-    """Return the query string of the filters alone, valid or not; runs no query."""
-    query = QueryDict(mutable=True)
-    for name in FILTERS:
-        if given.get(name):
-            query[name] = str(given[name])
-    return query.urlencode()
 
 
 @page("look", methods=("GET",))
 def review(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the queue; `at` names the item on the card, `after` the story behind which the list begins."""
-    review_query = review_query_in(place, request.GET)
+    narrowed = QueueFilter.from_query(request.GET, place.workspace)
     at, after = _key_in(request, "at"), _key_in(request, "after")
     found_stories, has_more = stories.stories(
-        place, review_query.narrowed, before=after, first=at if after is None else None
+        place, narrowed, before=after, first=at if after is None else None
     )
     if not found_stories and after is not None:
         # Nothing is left behind that story: begin again with the first one that still waits.
         after = None
-        found_stories, has_more = stories.stories(place, review_query.narrowed)
+        found_stories, has_more = stories.stories(place, narrowed)
     row = find_item(place, at or found_stories[0].lead) if at or found_stories else None
     context = {
-        **list_context(review_query, found_stories, has_more=has_more),
-        "filter": review_query.narrowed,
-        "is_filtered": bool(review_query.query),
-        "is_waiting": review_query.narrowed.status_asked == WAITING,
-        "count": stories.waiting_count(place, review_query.narrowed),
+        **list_context(narrowed, found_stories, has_more=has_more),
+        "filter": narrowed,
+        "is_filtered": bool(narrowed.query),
+        "is_waiting": narrowed.status_asked == WAITING,
+        "count": stories.waiting_count(place, narrowed),
         "is_first": at is None and after is None,
         "waits": next_actions.before_any_publishing(place),
-        **({"card": card_context(place, row, review_query.query)} if row is not None else {}),
+        **({"card": card_context(place, row, narrowed.query)} if row is not None else {}),
     }
     return render(request, "pages/review/page.html", context)
 
@@ -88,18 +55,16 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
 @page("look", methods=("GET",))
 def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
     """Render further stories of the list, for a page that is open."""
-    review_query = review_query_in(place, request.GET)
-    found_stories, has_more = stories.stories(place, review_query.narrowed, before=_key_in(request, "after"))
-    return render(
-        request, "pages/review/rows.html", list_context(review_query, found_stories, has_more=has_more)
-    )
+    narrowed = QueueFilter.from_query(request.GET, place.workspace)
+    found_stories, has_more = stories.stories(place, narrowed, before=_key_in(request, "after"))
+    return render(request, "pages/review/rows.html", list_context(narrowed, found_stories, has_more=has_more))
 
 
 @page("look", methods=("GET",))
 def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Render one card without the page around it."""
     row = find_item(place, gen)
-    context = card_context(place, row, filters_in(request.GET))
+    context = card_context(place, row, QueueFilter.query_in(request.GET))
     return render(request, "pages/review/card.html", {"card": context})
 
 
@@ -110,7 +75,7 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     The parameter `shown` holds ids with versions, as `gen_…:3`. The answer also has a fresh CSRF token,
     because a new log-in changes it.
     """
-    review_query = review_query_in(place, request.GET)
+    narrowed = QueueFilter.from_query(request.GET, place.workspace)
     shown_versions = versions_in(request.GET.get("shown", "").split(",")[:WATCHED_MOST])
     rows = stories.all_of(place).filter(pk__in=list(shown_versions))
     tabs = [stories.stacked(row) for row in stories.fields_of(rows)]
@@ -129,18 +94,20 @@ def review_news(request: HttpRequest, place: Place) -> HttpResponse:
                 if tab.version != shown_versions[tab.id]
             ],
             "gone": [encode("gen", key) for key in shown_versions.keys() - {tab.id for tab in tabs}],
-            "newer": stories.newer_count(place, review_query.narrowed, first_key).text if first_key else "0",
-            "count": stories.waiting_count(place, review_query.narrowed).text,
+            "newer": stories.newer_count(place, narrowed, first_key).text if first_key else "0",
+            "count": stories.waiting_count(place, narrowed).text,
             "token": get_token(request),
         }
     )
 
 
-def list_context(asked: ReviewQuery, found: list[stories.ReviewStory], *, has_more: bool) -> dict[str, Any]:
+def list_context(
+    narrowed: QueueFilter, found: list[stories.ReviewStory], *, has_more: bool
+) -> dict[str, Any]:
     """Return the context of the list; `older` is the last story where more follow, else empty."""
     return {
         "stories": found,
-        "query": asked.query,
+        "query": narrowed.query,
         "older": found[-1].public_id if has_more else "",
     }
 

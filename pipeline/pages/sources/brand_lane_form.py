@@ -16,7 +16,7 @@ from pipeline.models import Topic
 from pipeline.pages import choices
 from pipeline.pages.sources import lane_cadence
 from pipeline.pages.sources.forms import BasicsForm
-from pipeline.sources.brand import DEFAULT_CADENCE, MAX_EVERY_HOURS, MAX_SLOTS, topics_in
+from pipeline.sources.brand import DEFAULT_CADENCE, MAX_EVERY_HOURS, MAX_SLOTS, cadence_of, topics_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +85,7 @@ class LaneForm(BasicsForm):
         fields["topics"].choices = [(name, _topic_label(topic)) for name, topic in self.pool.items()]
         fields["scope"].choices = self._scope_choices()
         fields["rhythm"].choices = self._cadence_choices()
-        lane_zone = _cadence_of(self.kept).get("timezone")
+        lane_zone = cadence_of(self.kept).get("timezone")
         zone_choices = list(timezones.timezone_choices())
         if lane_zone and lane_zone not in dict(zone_choices):
             zone_choices.insert(0, (lane_zone, lane_zone))
@@ -132,7 +132,7 @@ class LaneForm(BasicsForm):
         No field can hold such slots.
         """
         rhythms = [("days", _("At set times")), ("hours", _("At an interval"))]
-        slots = _cadence_of(self.kept).get("slots")
+        slots = cadence_of(self.kept).get("slots")
         if slots and lane_cadence.grid_of(slots) is None:
             rhythms.append(
                 ("kept", _("Current: %(cadence)s") % {"cadence": lane_cadence.describe(self.kept)})
@@ -181,7 +181,7 @@ class LaneForm(BasicsForm):
     def _chosen_cadence(self) -> dict[str, Any]:
         form_data = self.cleaned_data
         if form_data["rhythm"] == "kept":
-            return {"slots": _cadence_of(self.kept)["slots"]}
+            return {"slots": cadence_of(self.kept)["slots"]}
         if form_data["rhythm"] == "hours":
             return {"every_hours": form_data["hours"]}
         grid = lane_cadence.Grid(tuple(form_data["days"]), lane_cadence.read_times(form_data["times"]) or ())
@@ -190,7 +190,7 @@ class LaneForm(BasicsForm):
 
 def values_of(source: Source) -> dict[str, Any]:
     """Return the initial values of an existing lane's form."""
-    cadence = _cadence_of(source.config)
+    cadence = cadence_of(source.config)
     slots = cadence.get("slots")
     grid = lane_cadence.grid_of(slots) if slots else None
     own_topics, pool = source.config.get("topics"), source.config.get("pool")
@@ -206,11 +206,6 @@ def values_of(source: Source) -> dict[str, Any]:
         "hours": cadence.get("every_hours", _EVERY_HOURS),
         "timezone": cadence.get("timezone", ""),
     }
-
-
-def _cadence_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
-    return cadence
 
 
 def _topics_by_id(workspace: Workspace) -> dict[str, Topic]:

@@ -19,11 +19,11 @@ from config.core.ids import encode, lowest_id_at
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import GeneratedItem, Source, SourceStatus
-from pipeline.pages.sources.address_label import place_of
+from pipeline.pages.sources import lane_cadence
 from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -125,3 +125,15 @@ def _count_items_of_week(place: Place, source_ids: Sequence[UUID], now: datetime
         source_id__in=source_ids, pk__gte=lowest_id_at(now - WEEK), deleted_at=None
     )
     return dict(rows.order_by().values_list("source_id").annotate(Count("pk")))
+
+
+def place_of(source: Source) -> str:
+    """Return the address or name that the source reads, empty where it has none; a brand lane's cadence."""
+    config: Mapping[str, Any] = source.config
+    if source.type == "brand":
+        return lane_cadence.describe(config)
+    for name in ("url", "sitemap", "handle", "channel", "playlist", "username", "hashtag"):
+        if config.get(name):
+            return str(config[name])
+    links = config.get("links") or ()
+    return str(links[0]) if links else ""

@@ -13,8 +13,8 @@ from pipeline import labels
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import RawItemStatus, Source, SourceEntry
-from pipeline.pages.sources import lane_log
-from pipeline.pages.sources.address_label import place_of
+from pipeline.pages.sources.listing import place_of
+from pipeline.personas.lane_slots import recent_slots
 from pipeline.states import POLLED_SOURCES
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest, HttpResponse
 
-    from pipeline.models import RawItem
+    from pipeline.models import BrandPick, RawItem
+    from pipeline.personas.lane_slots import LoggedSlot
 
+LANE_SLOTS: Final = 30
+"""Slots on one page of a brand lane's log."""
 ENTRIES: Final = 50
 """Entries on one page of the log."""
 ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
@@ -60,7 +63,7 @@ def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 def _lane_page(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     context = {
         **source_head(place, row, "log"),
-        **lane_log.read(row, request.GET.get("before", "")),
+        **lane_log(row, request.GET.get("before", "")),
         "is_first_page": "before" not in request.GET,
     }
     return render(request, "pages/sources/detail.html", context)
@@ -121,3 +124,33 @@ def _is_left_aside(raw: RawItem) -> bool:
     The raw item is asked, because the entry's newest decision may be about a later change of its words.
     """
     return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTED
+
+
+def lane_log(source: Source, before: str) -> dict[str, Any]:
+    """Return a page of a brand lane's log, newest first; `older` is where the next page begins, empty on the last."""
+    logged_slots = recent_slots(source, before=decode("slt", before), most=LANE_SLOTS + 1)
+    return {
+        "slots": [_slot_row(logged) for logged in logged_slots[:LANE_SLOTS]],
+        "older": encode("slt", logged_slots[LANE_SLOTS - 1].slot.pk)
+        if len(logged_slots) > LANE_SLOTS
+        else "",
+    }
+
+
+def _slot_row(logged: LoggedSlot) -> dict[str, Any]:
+    return {
+        "slot": logged.slot,
+        "status": labels.BRAND_SLOTS[logged.slot.status],
+        "message": str((logged.slot.note or {}).get("message", "")),
+        "picks": [_pick_row(pick) for pick in logged.picks],
+    }
+
+
+def _pick_row(pick: BrandPick) -> dict[str, Any]:
+    item = pick.item if pick.item is not None and pick.item.deleted_at is None else None
+    return {
+        "pick": pick,
+        "decision": labels.BRAND_PICKS[pick.decision],
+        "reason": str((pick.reason or {}).get("message", "")),
+        "item": item,
+    }

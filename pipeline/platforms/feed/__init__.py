@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 from pipeline.engines.base import BUCKETS
+from pipeline.platforms import rules
 from pipeline.platforms.base import Account, Found, Platform, Sent
 from pipeline.platforms.http_calls import ask
 from pipeline.platforms.payload_types import Adapted, Length
@@ -77,10 +78,7 @@ class Feed(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         del account
-        payload = post.payload
-        if payload.title.strip() or payload.body.strip() or payload.assets:
-            return ()
-        return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
+        return rules.find_empty(post.payload)
 
     def commit(
         self,

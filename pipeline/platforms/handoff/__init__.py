@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pipeline.engines.base import BUCKETS
+from pipeline.platforms import rules
 from pipeline.platforms.base import Account, AccountInfo, CannotTell, Platform, Setting
 from pipeline.platforms.fitting import PART_SEPARATOR
 from pipeline.platforms.payload_types import Adapted, Payload
@@ -59,10 +60,7 @@ class Handoff(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         del account
-        payload = post.payload
-        if payload.title.strip() or payload.body.strip() or payload.assets:
-            return ()
-        return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
+        return rules.find_empty(post.payload)
 
     def commit(
         self,

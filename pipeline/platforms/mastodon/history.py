@@ -11,14 +11,14 @@ import html
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from config.core import ids
 from pipeline.platforms.base import Account, CannotTell, Found, Sent
-from pipeline.platforms.http_calls import json_object
+from pipeline.platforms.http_calls import json_object, parse_iso_datetime
 from pipeline.platforms.mastodon.calls import call, read_list, text_of
 from pipeline.platforms.mastodon.posts import file_ids, files_of
 from pipeline.platforms.mastodon.rules import without_domains
@@ -59,7 +59,7 @@ def read_statuses(answer: Sequence[dict[str, Any]]) -> list[Status]:
             words=_comparable_text(html.unescape(_HTML_TAG.sub(" ", text_of(entry, "content")))),
             answers=text_of(entry, "in_reply_to_id"),
             files=frozenset(text_of(file, "id") for file in entry.get("media_attachments") or []),
-            made_at=_parse_datetime(text_of(entry, "created_at")),
+            made_at=parse_iso_datetime(text_of(entry, "created_at")),
         )
         for entry in answer
         if text_of(entry, "id") and not entry.get("reblog")
@@ -135,15 +135,6 @@ def _comparable_text(text: str) -> str:
     folded = unicodedata.normalize("NFKC", without_domains(text)).casefold()
     # A post of nothing but emoji is compared by these.
     return "".join(character for character in folded if character.isalnum()) or "".join(folded.split())
-
-
-def _parse_datetime(value: str) -> datetime | None:
-    """Return an ISO 8601 moment; `None` for another text."""
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def earliest_post_at(key: str, now: datetime) -> datetime:

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 from standardwebhooks import Webhook
 
 from pipeline.engines.base import BUCKETS
+from pipeline.platforms import rules
 from pipeline.platforms import settings as settings_of
 from pipeline.platforms.base import Absent, Account, AccountInfo, CannotTell, Found, Platform, Sent, Setting
 from pipeline.platforms.failures import Failure, raise_from_table
@@ -136,10 +137,7 @@ class SignedWebhook(Platform):
 
     def validate(self, account: Account, post: Adapted) -> tuple[Problem, ...]:
         del account
-        payload = post.payload
-        if payload.title.strip() or payload.body.strip() or payload.assets:
-            return ()
-        return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
+        return rules.find_empty(post.payload)
 
     def commit(
         self,

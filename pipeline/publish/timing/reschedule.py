@@ -19,7 +19,7 @@ from pipeline.publish.blockers import is_too_late
 from pipeline.publish.events_and_notices import record_publication_event
 from pipeline.publish.item_status import lock_item, refresh_item
 from pipeline.publish.payload import key_of
-from pipeline.publish.results import is_overdue, next_wake_at, write_scheduled
+from pipeline.publish.timing.postpone import is_overdue, next_wake_at, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free_slot, publish_queue_of
 from pipeline.text.local_time import UnknownZone, WallClock, moment_of
 from pipeline.text.prose.verbatim_edits import counted

@@ -101,7 +101,6 @@ class Reel:
             raise UnusableAsset(name, "it holds no moving picture.")
         self._stream = video_streams[0]
         self._stream.codec_context.thread_count = 1
-        self.has_sound = bool(self._file.streams.audio)
         self.seconds = (self._file.duration or 0) / 1_000_000
         self._clock_start = _clock_start(self._file)
         self._frames: Iterator[Any] = iter(())

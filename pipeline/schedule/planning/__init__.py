@@ -10,9 +10,9 @@ from pipeline.schedule.planning.proposal import (
     Proposed,
     propose,
 )
-from pipeline.schedule.planning.revert import Undone, forget, undo
 from pipeline.schedule.planning.shift import Moved, move, move_back, to_next_slot
 from pipeline.schedule.planning.take_slot import NextSlots, next_slots, take_day, take_slot
+from pipeline.schedule.planning.undo_plan import PlanUndo, forget, undo
 
 __all__ = [
     "APPROVE_FIRST",
@@ -23,10 +23,10 @@ __all__ = [
     "PlanCommit",
     "PlanEntry",
     "PlanRequest",
+    "PlanUndo",
     "Proposal",
     "Proposed",
     "Refusal",
-    "Undone",
     "commit",
     "forget",
     "move",

@@ -160,7 +160,7 @@ def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:
 
     Months, seasons and days of rest are counted in it.
     """
-    return ZoneInfo(_cadence_of(config).get("timezone") or default)
+    return ZoneInfo(cadence_of(config).get("timezone") or default)
 
 
 def next_slot(
@@ -172,7 +172,7 @@ def next_slot(
     they skip; one that comes twice is its first coming. With `every_hours`: the first of `previous`, then
     every so many hours, that comes after `after`; without a `previous`, `after` itself.
     """
-    cadence = _cadence_of(config)
+    cadence = cadence_of(config)
     slots = cadence.get("slots")
     if slots:
         return _next_weekly_slot(slots, after, zone_of(config, default_zone))
@@ -183,7 +183,7 @@ def next_slot(
     return previous + steps * step
 
 
-def _cadence_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def cadence_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the lane's cadence, or the default one."""
     cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
     return cadence

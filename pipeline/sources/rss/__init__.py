@@ -49,7 +49,7 @@ SETTINGS: Final = Group(
 
 
 @dataclass(frozen=True)
-class _Memory:
+class _PollState:
     """The state between two polls: validators as the server sent them, and a hash in case they are wrong.
 
     `feed_url` is where the feed of a web page was found, empty where the given address is the feed's own.
@@ -67,8 +67,8 @@ class _Memory:
     known: KnownIdentities = field(default_factory=KnownIdentities)
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, url: str) -> _Memory:
-        """Return the memory in a stored state; empty where it is of another address."""
+    def of(cls, state: Mapping[str, Any], *, url: str) -> _PollState:
+        """Return the stored state; empty where it is of another address."""
         # After a change of the address, the validators belong to another document.
         if state.get("url") != url:
             return cls(url)
@@ -88,7 +88,7 @@ class _Memory:
         )
 
     def as_state(self) -> dict[str, Any]:
-        """Return the memory as JSON to store."""
+        """Return it as JSON to store."""
         return {
             "url": self.url,
             "feed_url": self.feed_url,
@@ -173,25 +173,25 @@ class Rss(Source):
         """
         del environment
         feed_fetch = _FeedFetch(http, now, monotonic() + FETCH_SECONDS)
-        memory = _Memory.of(state, url=config["url"])
-        if memory.feed_url:
+        poll_state = _PollState.of(state, url=config["url"])
+        if poll_state.feed_url:
             try:
-                return feed_fetch.poll(memory)
+                return feed_fetch.poll(poll_state)
             except _FoundFeedGone:
-                memory = _Memory(memory.url, known=memory.known)
-        known_feeds = discovery.of_special_host(memory.url)
+                poll_state = _PollState(poll_state.url, known=poll_state.known)
+        known_feeds = discovery.of_special_host(poll_state.url)
         if len(known_feeds) == 1:
             try:
-                return feed_fetch.poll(replace(memory, feed_url=known_feeds[0].url))
+                return feed_fetch.poll(replace(poll_state, feed_url=known_feeds[0].url))
             except TryLater as error:
                 if error.code != "not_found":
                     raise
         try:
-            return feed_fetch.poll(memory)
+            return feed_fetch.poll(poll_state)
         except WebPage as page:
             candidates = discovery.of_page(page.links, feed_fetch.page, http, deadline=feed_fetch.deadline)
             return feed_fetch.poll(
-                replace(memory, feed_url=discovery.choose_feed(candidates or known_feeds).url)
+                replace(poll_state, feed_url=discovery.choose_feed(candidates or known_feeds).url)
             )
 
 
@@ -205,12 +205,12 @@ class _FeedFetch:
         self.page: Response | None = None
         """The last response that was parsed as a document."""
 
-    def poll(self, memory: _Memory) -> Fetch:
+    def poll(self, poll_state: _PollState) -> Fetch:
         """Fetch the feed, and return what it says."""
         try:
             response = self.http.get(
-                memory.address,
-                headers=memory.headers(),
+                poll_state.address,
+                headers=poll_state.headers(),
                 timeout=max(1, min(TIMEOUT_SECONDS, round(self.deadline - monotonic()))),
                 max_bytes=FEED_BYTES,
                 max_redirects=MAX_REDIRECTS,
@@ -218,18 +218,18 @@ class _FeedFetch:
         except OutboundError as error:
             raise from_outbound(error) from error
         is_lost = response.status in {HTTPStatus.GONE, HTTPStatus.NOT_FOUND}
-        if is_lost and memory.feed_url and memory.body_sha256:
+        if is_lost and poll_state.feed_url and poll_state.body_sha256:
             raise _FoundFeedGone
         if response.status == HTTPStatus.GONE:
             return Fetch(entries=(), state={}, gone=True)
-        if response.status == HTTPStatus.NOT_MODIFIED and memory.is_conditional:
+        if response.status == HTTPStatus.NOT_MODIFIED and poll_state.is_conditional:
             # A 304 may renew either validator (RFC 9111, 3.2 and 4.3.4); one that it doesn't name stays.
             etag, last_modified = validators_of(response)
             return self._unchanged_fetch(
                 replace(
-                    memory,
-                    etag=etag or memory.etag,
-                    last_modified=last_modified or memory.last_modified,
+                    poll_state,
+                    etag=etag or poll_state.etag,
+                    last_modified=last_modified or poll_state.last_modified,
                 ),
                 response,
             )
@@ -238,21 +238,23 @@ class _FeedFetch:
         etag, last_modified = validators_of(response)
         body_hash = hashlib.sha256(response.body).hexdigest()
         # The hash is needed because some servers send a new ETag with every answer, and many send none.
-        if body_hash == memory.body_sha256:
-            return self._unchanged_fetch(replace(memory, etag=etag, last_modified=last_modified), response)
+        if body_hash == poll_state.body_sha256:
+            return self._unchanged_fetch(
+                replace(poll_state, etag=etag, last_modified=last_modified), response
+            )
         return self._changed_fetch(
-            replace(memory, etag=etag, last_modified=last_modified, body_sha256=body_hash), response
+            replace(poll_state, etag=etag, last_modified=last_modified, body_sha256=body_hash), response
         )
 
-    def _unchanged_fetch(self, memory: _Memory, response: Response) -> Fetch:
+    def _unchanged_fetch(self, poll_state: _PollState, response: Response) -> Fetch:
         """Return the result for a feed that hasn't changed."""
-        return Fetch(entries=(), not_modified=True, **self._common_fields(memory, response))
+        return Fetch(entries=(), not_modified=True, **self._common_fields(poll_state, response))
 
-    def _changed_fetch(self, memory: _Memory, response: Response) -> Fetch:
+    def _changed_fetch(self, poll_state: _PollState, response: Response) -> Fetch:
         """Return the result for a feed that has changed: its entries and what to remember."""
         self.page = response
-        document = self._read_document(memory, response)
-        identities, known = identify(document.records, memory.known)
+        document = self._read_document(poll_state, response)
+        identities, known = identify(document.records, poll_state.known)
         entries = [
             entry_of(record, identity=identity, now=self.now)
             for record, identity in zip(document.records, identities, strict=True)
@@ -263,7 +265,7 @@ class _FeedFetch:
             if identity not in identities
         ]
         new_memory = replace(
-            memory,
+            poll_state,
             wait_seconds=int(document.wait.total_seconds()) if document.wait else 0,
             quiet=document.quiet,
             hub=hub_in_headers(response) or document.hub,
@@ -279,7 +281,7 @@ class _FeedFetch:
             **common_fields,
         )
 
-    def _read_document(self, memory: _Memory, response: Response) -> FeedDocument:
+    def _read_document(self, poll_state: _PollState, response: Response) -> FeedDocument:
         """Return the parsed document.
 
         Raises `WebPage`, or `_FoundFeedGone` where the found feed has become a page.
@@ -288,28 +290,28 @@ class _FeedFetch:
         try:
             return read_feed(response.body, url=response.url, content_type=content_type)
         except WebPage:
-            if memory.feed_url:
-                if memory.known.places:
+            if poll_state.feed_url:
+                if poll_state.known.places:
                     raise _FoundFeedGone from None
                 message = (
-                    f"The address leads to a web page, and what it calls its feed at {memory.feed_url} is none. Give "
+                    f"The address leads to a web page, and what it calls its feed at {poll_state.feed_url} is none. Give "
                     "the address of the feed itself."
                 )
                 raise Refused(message, code="not_a_feed", field="config.url") from None
             raise
 
-    def _common_fields(self, memory: _Memory, response: Response) -> dict[str, Any]:
+    def _common_fields(self, poll_state: _PollState, response: Response) -> dict[str, Any]:
         """Return the fields that every result has."""
-        wait = wait_of(response, memory.wait_seconds, now=self.now)
+        wait = wait_of(response, poll_state.wait_seconds, now=self.now)
         earliest_poll = self.now + (wait or timedelta(0))
-        wait_at_least = memory.quiet.end_after(earliest_poll) - self.now
+        wait_at_least = poll_state.quiet.end_after(earliest_poll) - self.now
         return {
-            "state": memory.as_state(),
+            "state": poll_state.as_state(),
             "wait_at_least": wait_at_least if wait_at_least > timedelta(0) else None,
-            "moved_to": "" if memory.feed_url else moved_to(response, memory.url),
-            "notes": memory.notes,
-            "quiet": memory.quiet,
-            "hub": memory.hub,
+            "moved_to": "" if poll_state.feed_url else moved_to(response, poll_state.url),
+            "notes": poll_state.notes,
+            "quiet": poll_state.quiet,
+            "hub": poll_state.hub,
         }
 
 

@@ -11,10 +11,10 @@ from cssselect import ExpressionError, HTMLTranslator, SelectorError
 from pipeline.plugins import Evidence, Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
 from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
-from pipeline.sources.web_pages.memory import PageMemory
 from pipeline.sources.web_pages.page_reader import PageReader
 from pipeline.sources.web_pages.polite_fetch import Visitor
 from pipeline.sources.web_pages.poll import PagePoll, Settings
+from pipeline.sources.web_pages.poll_state import PagePollState
 from pipeline.sources.web_pages.render import RENDER_SECONDS, Renderer, find_browser, missing_browser
 from pipeline.sources.web_pages.robots import Robots, product_token
 
@@ -97,10 +97,10 @@ class Scraper(Source):
             max_pages=config["max_pages"],
         )
         renderer = Renderer(find_browser(environment), http=http) if config.get("render") else None
-        # Under other settings the memory would be of other pages.
+        # Under other settings the state would be of other pages.
         address = json.dumps([config.get(name) for name in ("url", "item_selector", "sitemap", "render")])
-        memory = PageMemory.of(state, address=address)
-        robots = Robots(http, memory.robots, now=now)
+        poll_state = PagePollState.of(state, address=address)
+        robots = Robots(http, poll_state.robots, now=now)
         robot = product_token(http.policy.user_agent)
         visitor = Visitor(
             http, robots, seconds=FETCH_SECONDS, now=now, more_seconds=RENDER_SECONDS if renderer else 0
@@ -108,7 +108,7 @@ class Scraper(Source):
         with PageReader(robot=robot) as reader, renderer or nullcontext():
             poll = PagePoll(
                 settings,
-                memory,
+                poll_state,
                 visitor=visitor,
                 reader=reader,
                 robots=robots,

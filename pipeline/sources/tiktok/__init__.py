@@ -12,8 +12,8 @@ from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
 from pipeline.sources.tiktok.links_poll import Links
 from pipeline.sources.tiktok.listing import AccountPoll, list_videos, unlisted
-from pipeline.sources.tiktok.memory import TikTokMemory
 from pipeline.sources.tiktok.oembed import OEmbed
+from pipeline.sources.tiktok.poll_state import TikTokPollState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,10 +112,10 @@ class TikTok(Source):
         deadline = monotonic() + CALLS_SECONDS
         oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline)
         if "links" in config:
-            return Links(TikTokMemory.of(state, place="links"), oembed, now).run(config["links"])
+            return Links(TikTokPollState.of(state, place="links"), oembed, now).run(config["links"])
         place = next(f"{name}:{config[name]}" for name in ("username", "hashtag") if name in config)
         videos = list_videos(config, tool=environment["VIDEO_TOOL"], now=now)
-        return AccountPoll(TikTokMemory.of(state, place=place), oembed, now).run(videos)
+        return AccountPoll(TikTokPollState.of(state, place=place), oembed, now).run(videos)
 
 
 PLUGIN = TikTok()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import TryLater
 from pipeline.sources.base import Entry, Fetch, Note
-from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
+from pipeline.sources.tiktok.poll_state import TikTokPollState, TikTokRecord
 from pipeline.sources.tiktok.video import external_id, video_id_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _LEFT_OUT_MESSAGES: Final = {
 class Links:
     """The work of one poll; `run` may be called once."""
 
-    memory: TikTokMemory
+    state: TikTokPollState
     oembed: OEmbed
     now: datetime
     entries: list[Entry] = field(default_factory=list)
@@ -48,26 +48,26 @@ class Links:
 
     def run(self, links: Iterable[str]) -> Fetch:
         """Read new links and recheck due ones. Raises `TryLater` where TikTok answered nothing at all."""
-        memory = self.memory
+        state = self.state
         all_links = list(links)
         # Links that were removed from the settings aren't checked any more.
-        memory.records = {link: memory.records[link] for link in all_links if link in memory.records}
-        new = [link for link in all_links if link not in memory.records]
-        due = [link for link, record in memory.records.items() if 0 < record.next <= self._seconds]
-        due.sort(key=lambda link: memory.records[link].next)
-        is_paused = memory.paused_until > self._seconds
+        state.records = {link: state.records[link] for link in all_links if link in state.records}
+        new = [link for link in all_links if link not in state.records]
+        due = [link for link, record in state.records.items() if 0 < record.next <= self._seconds]
+        due.sort(key=lambda link: state.records[link].next)
+        is_paused = state.paused_until > self._seconds
         todo = [] if is_paused else [*new[:LINKS_PER_POLL], *due[:RECHECKS_PER_POLL]]
         answered = sum(1 for link in todo if self._read_link(link))
         if self.failure is not None and not answered:
             raise _as_try_later(self.failure)
-        memory.begun = memory.begun or self._seconds
-        notes = self._notes(sum(1 for link in all_links if link not in memory.records))
+        state.begun = state.begun or self._seconds
+        notes = self._notes(sum(1 for link in all_links if link not in state.records))
         # An unchanged result keeps the last poll's notes, so the end of all notes must count as a change.
-        has_same_notes = bool(notes) or not memory.told
-        memory.told = len(notes)
+        has_same_notes = bool(notes) or not state.told
+        state.told = len(notes)
         return Fetch(
             entries=tuple(self.entries),
-            state=memory.as_state(),
+            state=state.as_state(),
             not_modified=not self.entries and has_same_notes,
             notes=tuple(notes),
         )
@@ -83,7 +83,7 @@ class Links:
             self.failure.kind in {"blocked", "late"} or self.stalled >= MAX_STALLED
         ):
             return False
-        record = self.memory.records.get(link, TikTokRecord())
+        record = self.state.records.get(link, TikTokRecord())
         try:
             record.address = record.address or self.oembed.resolve_link(link)
             video = self.oembed.video(record.address)
@@ -102,11 +102,11 @@ class Links:
         self.failure = error
         self.stalled += 1
         if error.kind == "blocked":
-            self.memory.paused_until = int((self.now + (error.after or BLOCKED_PAUSE)).timestamp())
+            self.state.paused_until = int((self.now + (error.after or BLOCKED_PAUSE)).timestamp())
 
     def _record_video(self, link: str, record: TikTokRecord, video: TikTokVideo) -> None:
         """Record the video that a link leads to, and give it as an entry where it is new or has changed."""
-        other_records = [other for key, other in self.memory.records.items() if key != link]
+        other_records = [other for key, other in self.state.records.items() if key != link]
         is_duplicate = any(other.video_id == video.id and other.fate == "given" for other in other_records)
         has_changed = record.fate != "given" or record.fingerprint != video.fingerprint
         if has_changed and not is_duplicate:
@@ -115,7 +115,7 @@ class Links:
         record.fate = "double" if is_duplicate else "given"
         # A second link to the same video has nothing to add.
         record.next = 0 if is_duplicate else int((self.now + RECHECK_AFTER).timestamp())
-        self.memory.records[link] = record
+        self.state.records[link] = record
 
     def _record_missing(self, link: str, record: TikTokRecord, kind: str) -> None:
         """Record that a link leads to no video, and withdraw or leave out its entry."""
@@ -138,12 +138,12 @@ class Links:
             record.fate = "left_out"
             if kind == "not_a_video" or record.missing >= MAX_MISSES:
                 record.next = 0
-        self.memory.records[link] = record
+        self.state.records[link] = record
 
     def _notes(self, waiting: int) -> list[Note]:
         """Return a note on links that wait for a later poll."""
-        if self.memory.paused_until > self._seconds:
-            until = datetime.fromtimestamp(self.memory.paused_until, tz=UTC)
+        if self.state.paused_until > self._seconds:
+            until = datetime.fromtimestamp(self.state.paused_until, tz=UTC)
             message = (
                 f"TikTok refuses this service at the moment; it is asked again after {until:%d %B, %H:%M} UTC. "
                 f"Links that wait: {waiting}."

@@ -13,8 +13,8 @@ from urllib.parse import quote
 from pipeline.plugins import TryLater, Unavailability
 from pipeline.sources import yt_dlp
 from pipeline.sources.base import Entry, Fetch
-from pipeline.sources.tiktok.memory import TikTokMemory, TikTokRecord
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
+from pipeline.sources.tiktok.poll_state import TikTokPollState, TikTokRecord
 from pipeline.sources.tiktok.video import SITE, external_id, from_tool
 
 if TYPE_CHECKING:
@@ -99,30 +99,30 @@ def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[
 class AccountPoll:
     """The work of one poll; `run` may be called once."""
 
-    memory: TikTokMemory
+    state: TikTokPollState
     oembed: OEmbed
     now: datetime
 
     def run(self, videos: list[TikTokVideo]) -> Fetch:
         """Return what is new or edited among the videos, and what was taken back."""
-        memory = self.memory
+        state = self.state
         entries: list[Entry] = []
         for video in videos:
-            record = memory.records.get(video.id)
-            if record is None and 0 < _published_seconds(video) < memory.floor:
+            record = state.records.get(video.id)
+            if record is None and 0 < _published_seconds(video) < state.floor:
                 # An older video moved into the list because a newer one left it.
                 continue
             if record is None or record.fate != "given" or record.fingerprint != video.fingerprint:
                 entries.append(video.entry)
-            memory.records.pop(video.id, None)
-            memory.records[video.id] = TikTokRecord(
+            state.records.pop(video.id, None)
+            state.records[video.id] = TikTokRecord(
                 video.id, video.url, video.fingerprint, "given", published=_published_seconds(video)
             )
         entries += self._withdrawn_entries(videos)
-        if not memory.begun:
-            memory.begun = int(self.now.timestamp())
-            memory.floor = min(map(_published_seconds, videos)) if len(videos) >= MAX_VIDEOS else 0
-        return Fetch(entries=tuple(entries), state=memory.as_state(), not_modified=not entries)
+        if not state.begun:
+            state.begun = int(self.now.timestamp())
+            state.floor = min(map(_published_seconds, videos)) if len(videos) >= MAX_VIDEOS else 0
+        return Fetch(entries=tuple(entries), state=state.as_state(), not_modified=not entries)
 
     def _withdrawn_entries(self, videos: list[TikTokVideo]) -> list[Entry]:
         """Return withdrawals of videos that are missing between others.
@@ -133,7 +133,7 @@ class AccountPoll:
         oldest = min((_published_seconds(video) for video in videos if video.published_at), default=0)
         missing = [
             record
-            for record in self.memory.records.values()
+            for record in self.state.records.values()
             if record.fate == "given"
             and oldest
             and record.published > oldest

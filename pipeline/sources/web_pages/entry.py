@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pipeline.limits import EXTERNAL_ID_CHARACTERS, TITLE_CHARACTERS
 from pipeline.sources.base import Entry, EntryMedia, Note
+from pipeline.sources.web_pages.listing import bare_host
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.plain_text import plain_text
 
@@ -122,7 +123,7 @@ def own_address(page: PageText, visit: Visit) -> str:
     An address of another site may not stand for this page.
     """
     canonical = page.canonical
-    if not canonical or _bare_host(canonical) != _bare_host(visit.url):
+    if not canonical or bare_host(canonical) != bare_host(visit.url):
         return visit.url
     # Broken themes name the front page as canonical address of every page.
     is_front = not urlsplit(canonical).path.strip("/") and not urlsplit(canonical).query
@@ -139,7 +140,7 @@ def _metadata(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Mapping[s
         metadata["site"] = page.site
     if page.description:
         metadata["description"] = page.description
-    if page.canonical and _bare_host(page.canonical) != _bare_host(visit.url):
+    if page.canonical and bare_host(page.canonical) != bare_host(visit.url):
         metadata["canonical"] = page.canonical
     return metadata
 
@@ -147,11 +148,6 @@ def _metadata(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Mapping[s
 def _rule_words(text: str) -> list[str]:
     """Return the words of a robots' rule."""
     return re.findall(r"[a-z]+", text.lower())
-
-
-def _bare_host(url: str) -> str:
-    """Return the host without "www."."""
-    return urlsplit(url).netloc.lower().removeprefix("www.")
 
 
 def why_empty(page: PageText) -> str:

@@ -9,17 +9,18 @@ from urllib.parse import urlsplit
 
 from pipeline.limits import SITEMAP_BYTES
 from pipeline.plugins import TryLater
-from pipeline.sources.web_pages.memory import DAY, FILES_KEPT
 from pipeline.sources.web_pages.page_reader import PageUnreadable, SitemapText
 from pipeline.sources.web_pages.polite_fetch import OutOfTime, VisitFailed
+from pipeline.sources.web_pages.poll_state import DAY, FILES_KEPT
+from pipeline.text.prose.verbatim_edits import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import timedelta
 
-    from pipeline.sources.web_pages.memory import PageMemory
     from pipeline.sources.web_pages.page_reader import PageLink, PageReader
     from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
+    from pipeline.sources.web_pages.poll_state import PagePollState
 
 SITEMAP_ACCEPT: Final = "application/xml, text/xml;q=0.9, */*;q=0.1"
 MAX_DEPTH: Final = 3
@@ -32,13 +33,8 @@ BUILD_SECONDS: Final = 60
 """Where all changes lie within so many seconds, a site's dates are those of its last build."""
 
 
-def _split_words(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(text.split())
-
-
 # First or last parts of a path under which sites keep pages that are no articles.
-_NON_ARTICLE_PARTS: Final = _split_words(
+_NON_ARTICLE_PARTS: Final = word_set(
     "about account accounts agb archive archives author authors autor cart categories category checkout contact "
     "cookies customer datenschutz faq feed feeds help imprint impressum jobs kategorie kontakt legal login logout "
     "page pages password-reset policies privacy profile register rss schlagwort search settings shop sign-in sign-up "
@@ -67,13 +63,13 @@ def find_articles(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
 
 def find_links(links: Sequence[PageLink], *, page: str) -> list[PageLink]:
     """Return the links to other pages of the same host that are in no menu and may be articles."""
-    host = _bare_host(page)
+    host = bare_host(page)
     own = _without_slash(page)
     return [
         link
         for link in links
         if link.place != "nav"
-        and _bare_host(link.url) == host
+        and bare_host(link.url) == host
         and _without_slash(link.url) != own
         and not is_never_article(link.url)
     ]
@@ -103,7 +99,7 @@ def is_sitemap_of_lists(url: str) -> bool:
 def is_below(url: str, page: str) -> bool:
     """Return whether an address is on the page's host and in its folder, or under it."""
     folder = urlsplit(page).path.rpartition("/")[0] + "/"
-    return _bare_host(url) == _bare_host(page) and (urlsplit(url).path or "/").startswith(folder)
+    return bare_host(url) == bare_host(page) and (urlsplit(url).path or "/").startswith(folder)
 
 
 def _article_score(link: PageLink) -> int:
@@ -121,7 +117,7 @@ def _article_score(link: PageLink) -> int:
     )
 
 
-def _bare_host(url: str) -> str:
+def bare_host(url: str) -> str:
     """Return the host without "www."."""
     return urlsplit(url).netloc.lower().removeprefix("www.")
 
@@ -165,15 +161,15 @@ def is_feed(visit: Visit) -> bool:
 
 
 def list_sitemaps(
-    roots: Sequence[str], *, below: str, memory: PageMemory, visitor: Visitor, reader: PageReader, now: int
+    roots: Sequence[str], *, below: str, state: PagePollState, visitor: Visitor, reader: PageReader, now: int
 ) -> PageListing:
     """Return the addresses in all sitemaps that the roots lead to, newest first where they have dates.
 
     Those under `below` count, where it is given. Each file is fetched with its validators; one that didn't
     change is not read. Files that this poll has no time or room for are kept for the next one.
     """
-    walk = _SitemapWalk(memory, visitor, reader)
-    walk.run(memory.files_waiting or [(root, 0) for root in roots])
+    walk = _SitemapWalk(state, visitor, reader)
+    walk.run(state.files_waiting or [(root, 0) for root in roots])
     links = {link.url: link for link in walk.links if not below or is_below(link.url, below)}
     chosen = [link for link in links.values() if not is_never_article(link.url)]
     if _are_dates_meaningful(chosen, now=now):
@@ -188,14 +184,14 @@ def list_sitemaps(
 class _SitemapWalk:
     """Walks through sitemaps and their indexes, breadth first."""
 
-    def __init__(self, memory: PageMemory, visitor: Visitor, reader: PageReader) -> None:
+    def __init__(self, state: PagePollState, visitor: Visitor, reader: PageReader) -> None:
         self.links: list[PageLink] = []
-        self.is_complete = not memory.files_waiting
+        self.is_complete = not state.files_waiting
         self.problem: VisitFailed | None = None
         self.files_read = 0
         self.files_left_out = 0
         self.after: timedelta | None = None
-        self._memory = memory
+        self._state = state
         self._visitor = visitor
         self._reader = reader
 
@@ -203,7 +199,7 @@ class _SitemapWalk:
         """Read the files from these roots on; each has its depth."""
         queue = list(roots)
         seen_urls = {url for url, _ in queue}
-        self._memory.files_waiting = []
+        self._state.files_waiting = []
         while queue:
             if self.files_read == MAX_FILES_PER_POLL or len(self.links) >= MAX_LINKS_PER_POLL:
                 self._keep_for_next_poll(queue)
@@ -233,12 +229,12 @@ class _SitemapWalk:
     def _keep_for_next_poll(self, queue: list[tuple[str, int]]) -> None:
         """Keep the files that are still to be read for the next poll."""
         self.is_complete = False
-        self._memory.files_waiting = queue[:FILES_KEPT]
+        self._state.files_waiting = queue[:FILES_KEPT]
         self.files_left_out = len(queue[FILES_KEPT:])
 
     def _read_file(self, url: str) -> SitemapText:
         """Fetch and parse a file. Raises `VisitFailed` and `OutOfTime`."""
-        etag, modified = self._memory.files.get(url, ("", "")) if self._memory.is_started else ("", "")
+        etag, modified = self._state.files.get(url, ("", "")) if self._state.is_started else ("", "")
         visit = self._visitor.visit(
             url, etag=etag, modified=modified, accept=SITEMAP_ACCEPT, max_bytes=SITEMAP_BYTES
         )
@@ -258,7 +254,7 @@ class _SitemapWalk:
             raise VisitFailed(message, code="not_a_sitemap", kind="left_out")
         if sitemap.kind == "urlset":
             # No validators for an index: it is always read again, because it decides which files are fetched.
-            self._memory.files[url] = [visit.etag, visit.modified]
+            self._state.files[url] = [visit.etag, visit.modified]
         return sitemap
 
 

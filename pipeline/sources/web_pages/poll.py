@@ -19,9 +19,9 @@ from pipeline.sources.web_pages.listing import (
     is_sitemap,
     list_sitemaps,
 )
-from pipeline.sources.web_pages.memory import SEEN_KEPT, WEEK, PageRecord
 from pipeline.sources.web_pages.page_reader import MIN_TEXT_CHARACTERS, PageLink
 from pipeline.sources.web_pages.polite_fetch import MAX_PAUSE_SECONDS, OutOfTime, VisitFailed
+from pipeline.sources.web_pages.poll_state import SEEN_KEPT, WEEK, PageRecord
 from pipeline.sources.web_pages.robots import origin_of
 from pipeline.sources.web_pages.visit_pages import PageWork
 from pipeline.text.links import canonical_url
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from pipeline.sources.web_pages.memory import PageMemory
     from pipeline.sources.web_pages.page_reader import PageReader, PageText
     from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
+    from pipeline.sources.web_pages.poll_state import PagePollState
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.robots import Robots
 
@@ -56,12 +56,12 @@ class Settings:
 
 
 class PagePoll:
-    """The work of one fetch; it writes to `memory` as it goes."""
+    """The work of one fetch; it writes to `state` as it goes."""
 
     def __init__(
         self,
         settings: Settings,
-        memory: PageMemory,
+        state: PagePollState,
         *,
         visitor: Visitor,
         reader: PageReader,
@@ -71,12 +71,12 @@ class PagePoll:
         now: datetime,
     ) -> None:
         self._settings = settings
-        self._memory = memory
+        self._state = state
         self._visitor = visitor
         self._reader = reader
         self._robots = robots
         self._work = PageWork(
-            memory, visitor, reader, robot=robot, home=settings.url, now=now, renderer=renderer
+            state, visitor, reader, robot=robot, home=settings.url, now=now, renderer=renderer
         )
         self._at = int(now.timestamp())
         self._notes: list[Note] = []
@@ -89,9 +89,9 @@ class PagePoll:
         try:
             if self._must_save_requests():
                 self._visit_pages()
-            elif self._memory.mode == "page":
+            elif self._state.mode == "page":
                 self._run_page()
-            elif self._settings.sitemap or self._memory.mode == "sitemap":
+            elif self._settings.sitemap or self._state.mode == "sitemap":
                 self._run_sitemaps()
             else:
                 self._run_address()
@@ -106,7 +106,7 @@ class PagePoll:
 
     def _must_save_requests(self) -> bool:
         """Return whether a poll may make only one request while pages wait to be fetched."""
-        is_next = self._memory.is_started and bool(self._memory.waiting)
+        is_next = self._state.is_started and bool(self._state.waiting)
         return is_next and self._visitor.delay_of(self._settings.url) > MAX_PAUSE_SECONDS
 
     # --- One page ---
@@ -114,7 +114,7 @@ class PagePoll:
     def _run_page(self) -> None:
         """Read the address as one article."""
         link = PageLink(self._settings.url, "", "")
-        record = self._memory.pages.get(link.url) or PageRecord()
+        record = self._state.pages.get(link.url) or PageRecord()
         try:
             visit = self._work.visit(link.url, record)
             self._moved_to = visit.moved_to
@@ -136,8 +136,8 @@ class PagePoll:
 
     def _run_address(self) -> None:
         """Read the address, which at the first poll may turn out to be any of the three."""
-        memory, settings = self._memory, self._settings
-        record = PageRecord(etag=memory.list_etag, modified=memory.list_modified)
+        state, settings = self._state, self._settings
+        record = PageRecord(etag=state.list_etag, modified=state.list_modified)
         visit = self._work.visit(settings.url, record)
         self._moved_to = visit.moved_to
         if visit.is_unchanged:
@@ -147,21 +147,21 @@ class PagePoll:
             message = "The address leads to a feed, not to a page. Add it as a source of type rss."
             raise Refused(message, code="is_feed", field="config.url")
         if not settings.selector and is_sitemap(visit):
-            memory.roots = [settings.url]
+            state.roots = [settings.url]
             self._run_sitemaps()
             return
         page = self._work.read(visit, xpath=settings.xpath)
         links = self._selected_links(page) if settings.selector else _article_links(page, visit.url)
-        mode = memory.mode or ("list" if settings.selector else self._mode_of(page, links))
+        mode = state.mode or ("list" if settings.selector else self._mode_of(page, links))
         if mode == "sitemap" and self._find_sitemaps(page):
             self._run_sitemaps()
         elif mode in {"page", "sitemap"}:
-            memory.mode, memory.is_started = "page", True
+            state.mode, state.is_started = "page", True
             self._take_page(PageLink(settings.url, "", ""), visit, page)
         else:
             self._title = page.site or page.title
-            memory.mode = "list"
-            memory.list_etag, memory.list_modified = visit.etag, visit.modified
+            state.mode = "list"
+            state.list_etag, state.list_modified = visit.etag, visit.modified
             self._run_listed(links, is_complete=False)
 
     def _selected_links(self, page: PageText) -> list[PageLink]:
@@ -172,7 +172,7 @@ class PagePoll:
             f"Nothing on the page that holds a link matches {self._settings.selector}. Look at the page's source and "
             "give a selector that matches the articles' links or blocks, or leave it out."
         )
-        if self._memory.is_started:
+        if self._state.is_started:
             raise TryLater(message, code="selector_matches_nothing")
         raise Refused(message, code="selector_matches_nothing", field="config.item_selector")
 
@@ -197,17 +197,17 @@ class PagePoll:
             except (VisitFailed, OutOfTime):
                 # There is none, or we may not read it: then the page is all that there is.
                 named = []
-        self._memory.roots = named
+        self._state.roots = named
         return bool(named)
 
     def _run_sitemaps(self) -> None:
         """Read the sitemaps, and the pages that they list."""
-        memory, settings = self._memory, self._settings
-        roots = [settings.sitemap] if settings.sitemap else memory.roots
+        state, settings = self._state, self._settings
+        roots = [settings.sitemap] if settings.sitemap else state.roots
         listing = list_sitemaps(
             roots,
             below=settings.url if settings.sitemap else "",
-            memory=memory,
+            state=state,
             visitor=self._visitor,
             reader=self._reader,
             now=self._at,
@@ -216,8 +216,8 @@ class PagePoll:
             if listing.files_read == 0:
                 raise listing.problem
             self._notes.append(Note(listing.problem.code, listing.problem.message))
-        if memory.files_waiting:
-            message = f"{counted(len(memory.files_waiting), 'further sitemap file is', 'further sitemap files are')} read at the next polls."
+        if state.files_waiting:
+            message = f"{counted(len(state.files_waiting), 'further sitemap file is', 'further sitemap files are')} read at the next polls."
             self._notes.append(Note("sitemaps_waiting", message))
         if listing.files_left_out:
             message = (
@@ -225,7 +225,7 @@ class PagePoll:
                 "articles as `sitemap`."
             )
             self._notes.append(Note("sitemaps_left_out", message))
-        memory.mode = "sitemap"
+        state.mode = "sitemap"
         self._wait = listing.after
         self._run_listed(list(listing.links), is_complete=listing.is_complete)
 
@@ -233,30 +233,30 @@ class PagePoll:
 
     def _run_listed(self, links: Sequence[PageLink], *, is_complete: bool) -> None:
         """Fetch new, changed and due pages of a list."""
-        memory = self._memory
+        state = self._state
         # Addresses that differ only in tracking parameters are one page.
         named = [replace(link, url=canonical_url(link.url)) for link in links]
         links = list({link.url: link for link in named}.values())
-        waiting = {link.url for link in memory.waiting}
-        new_links = [link for link in links if not memory.knows(link.url) and link.url not in waiting]
-        if memory.is_started:
+        waiting = {link.url for link in state.waiting}
+        new_links = [link for link in links if not state.knows(link.url) and link.url not in waiting]
+        if state.is_started:
             new_links = self._recently_dated(new_links)
-            memory.waiting = [*new_links, *memory.waiting]
+            state.waiting = [*new_links, *state.waiting]
             self._visit_pages(self._changed_pages(links, is_complete=is_complete))
             return
-        pool = sorted([*memory.waiting, *new_links], key=lambda link: -(link.at or 0))
-        memory.waiting = pool[: self._settings.max_pages]
+        pool = sorted([*state.waiting, *new_links], key=lambda link: -(link.at or 0))
+        state.waiting = pool[: self._settings.max_pages]
         older = pool[self._settings.max_pages :]
-        memory.mark_seen(link.url for link in older)
-        if memory.files_waiting:
+        state.mark_seen(link.url for link in older)
+        if state.files_waiting:
             return
-        memory.is_started = True
+        state.is_started = True
         visited = self._visit_pages()
         # Pages that stay unread now would later look as if they were new.
-        untried = [link for link in memory.waiting if link.url not in memory.tries]
+        untried = [link for link in state.waiting if link.url not in state.tries]
         dropped = untried[max(0, MIN_FIRST_PAGES - visited) :]
-        memory.mark_seen(link.url for link in dropped)
-        memory.waiting = [link for link in memory.waiting if link not in dropped]
+        state.mark_seen(link.url for link in dropped)
+        state.waiting = [link for link in state.waiting if link not in dropped]
         older += dropped
         if older:
             message = f"{counted(len(older), 'older page was there before the first poll; it is', 'older pages were there before the first poll; they are')} not read."
@@ -264,7 +264,7 @@ class PagePoll:
 
     def _recently_dated(self, fresh: list[PageLink]) -> list[PageLink]:
         """Return the links dated of late, which are new where more is listed than can be remembered."""
-        if not self._memory.is_full:
+        if not self._state.is_full:
             return fresh
         message = (
             f"The site lists more than {SEEN_KEPT} pages, so only those that its sitemap dates within the last week are "
@@ -275,7 +275,7 @@ class PagePoll:
 
     def _changed_pages(self, links: Sequence[PageLink], *, is_complete: bool) -> list[PageLink]:
         """Return the pages that the listing says were changed or removed."""
-        pages = self._memory.pages
+        pages = self._state.pages
         changed = [
             link
             for link in links
@@ -291,19 +291,17 @@ class PagePoll:
 
     def _visit_pages(self, changed: Sequence[PageLink] = ()) -> int:
         """Fetch new pages first, then changed ones, then due ones; return how many new ones were fetched."""
-        memory, limit = self._memory, self._settings.max_pages
-        queue, memory.waiting = memory.waiting, []
+        state, limit = self._state, self._settings.max_pages
+        queue, state.waiting = state.waiting, []
         unvisited = self._work.visit_all(queue, limit=limit)
         visited = len(queue) - len(unvisited)
-        memory.waiting = [*unvisited, *memory.waiting]
+        state.waiting = [*unvisited, *state.waiting]
         if not self._work.is_stopped and visited < limit:
             known = {link.url for link in (*queue, *changed)}
             due = [
-                url
-                for url, record in memory.pages.items()
-                if url not in known and record.is_due(now=self._at)
+                url for url, record in state.pages.items() if url not in known and record.is_due(now=self._at)
             ]
-            due.sort(key=lambda url: memory.pages[url].checked)
+            due.sort(key=lambda url: state.pages[url].checked)
             rechecks = [*changed, *(PageLink(url, "", "") for url in due)]
             self._work.visit_all(rechecks, limit=limit - visited)
         return visited
@@ -312,12 +310,12 @@ class PagePoll:
 
     def _result(self) -> Fetch:
         """Return the fetch with its entries, state and notes."""
-        memory = self._memory
-        memory.robots = self._robots.as_state()
+        state = self._state
+        state.robots = self._robots.as_state()
         waits = [wait for wait in (self._wait, self._work.wait) if wait is not None]
         entries = self._work.entries
         named = [str(entry.metadata["licence"]) for entry in entries if entry.metadata.get("licence")]
-        memory.licences = list(dict.fromkeys([*named, *memory.licences]))[:MAX_LICENCES_NAMED]
+        state.licences = list(dict.fromkeys([*named, *state.licences]))[:MAX_LICENCES_NAMED]
         # Newest first, as far as the pages have dates; withdrawn pages come last.
         entries.sort(
             key=lambda entry: (
@@ -327,7 +325,7 @@ class PagePoll:
         )
         return Fetch(
             entries=tuple(entries),
-            state=memory.as_state(),
+            state=state.as_state(),
             not_modified=not entries,
             title=self._title,
             wait_at_least=max(waits, default=None),
@@ -342,16 +340,16 @@ class PagePoll:
 
     def _mode_notes(self) -> list[Note]:
         """Return notes on how the address is read and what waits."""
-        memory, settings = self._memory, self._settings
+        state, settings = self._state, self._settings
         notes = []
-        if memory.mode == "page":
+        if state.mode == "page":
             message = "The page itself is read, as one article. To read the articles that it links to, give an `item_selector`."
-            record = memory.pages.get(settings.url)
+            record = state.pages.get(settings.url)
             if record and (reason := sentence_of(record.why)):
                 message = f"Nothing is taken in yet. {reason} {message}"
             notes.append(Note("reads_page", message))
-        elif memory.mode == "sitemap":
-            sitemaps = settings.sitemap or ", ".join(memory.roots[:3])
+        elif state.mode == "sitemap":
+            sitemaps = settings.sitemap or ", ".join(state.roots[:3])
             below = f", as far as they lie under the folder of {settings.url}" if settings.sitemap else ""
             notes.append(Note("reads_sitemap", f"The pages that {sitemaps} lists are read{below}."))
         elif settings.selector:
@@ -362,13 +360,13 @@ class PagePoll:
                 "give an `item_selector`; to read the page itself, set `max_pages` to 1."
             )
             notes.append(Note("reads_list", message))
-        if memory.licences:
-            notes.append(Note("licences", f"Its pages name as their licence {', '.join(memory.licences)}."))
-        if memory.waiting:
+        if state.licences:
+            notes.append(Note("licences", f"Its pages name as their licence {', '.join(state.licences)}."))
+        if state.waiting:
             notes.append(
                 Note(
                     "pages_waiting",
-                    f"{counted(len(memory.waiting), 'listed page is', 'listed pages are')} read at the next polls.",
+                    f"{counted(len(state.waiting), 'listed page is', 'listed pages are')} read at the next polls.",
                 )
             )
         return notes

@@ -8,18 +8,18 @@ from urllib.parse import urlsplit
 from pipeline.plugins import TryLater
 from pipeline.sources.base import Entry, Note
 from pipeline.sources.web_pages.entry import entry_of, own_address, rules_of, why_left_out
-from pipeline.sources.web_pages.memory import PageRecord
 from pipeline.sources.web_pages.page_reader import PageUnreadable
 from pipeline.sources.web_pages.polite_fetch import OutOfTime, VisitFailed, check_type
+from pipeline.sources.web_pages.poll_state import PageRecord
 from pipeline.text.plain_text import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
-    from pipeline.sources.web_pages.memory import PageMemory
     from pipeline.sources.web_pages.page_reader import PageLink, PageReader, PageText
     from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
+    from pipeline.sources.web_pages.poll_state import PagePollState
     from pipeline.sources.web_pages.render import Renderer
 
 MAX_TRIES: Final = 5
@@ -32,11 +32,11 @@ _UNREADABLE: Final = {
 
 
 class PageWork:
-    """One poll's work on single pages; it writes what it saw into the memory."""
+    """One poll's work on single pages; it writes what it saw into the state."""
 
     def __init__(
         self,
-        memory: PageMemory,
+        state: PagePollState,
         visitor: Visitor,
         reader: PageReader,
         *,
@@ -48,7 +48,7 @@ class PageWork:
         self.entries: list[Entry] = []
         self.wait: timedelta | None = None
         self.is_stopped = False
-        self._memory = memory
+        self._state = state
         self._visitor = visitor
         self._reader = reader
         self._robot = robot
@@ -56,7 +56,7 @@ class PageWork:
         self._now = now
         self._renderer = renderer
         self._problems: dict[str, tuple[int, str, str]] = {}
-        self._owners = {record.identity: url for url, record in memory.pages.items() if record.identity}
+        self._owners = {record.identity: url for url, record in state.pages.items() if record.identity}
 
     @property
     def at(self) -> int:
@@ -74,9 +74,7 @@ class PageWork:
             except VisitFailed as problem:
                 self.wait, self.is_stopped = problem.after, True
                 return (
-                    [*links[index + 1 :], link]
-                    if link.url in self._memory.tries
-                    else list(links[index + 1 :])
+                    [*links[index + 1 :], link] if link.url in self._state.tries else list(links[index + 1 :])
                 )
         return list(links[limit:])
 
@@ -85,7 +83,7 @@ class PageWork:
 
         Raises `OutOfTime`, and `VisitFailed` where no further page should be fetched.
         """
-        record = self._memory.pages.get(link.url) or PageRecord()
+        record = self._state.pages.get(link.url) or PageRecord()
         try:
             visit = self.visit(link.url, record)
             if visit.is_unchanged:
@@ -122,7 +120,7 @@ class PageWork:
     def take_page(self, link: PageLink, visit: Visit, page: PageText) -> None:
         """Make an entry of a page that was read, if it is new or has changed."""
         url = link.url
-        record = self._memory.pages.get(url) or PageRecord()
+        record = self._state.pages.get(url) or PageRecord()
         if (record.digest or record.why == "gone") and self._leads_away(url, record, visit):
             message = "The address now leads to another page."
             raise VisitFailed(message, code="gone", kind="gone")
@@ -160,8 +158,8 @@ class PageWork:
         if not visit.is_unchanged:
             record.etag, record.modified = visit.etag, visit.modified
         record.stamp = max(record.stamp, link.at or 0)
-        self._memory.pages[link.url] = record
-        self._memory.tries.pop(link.url, None)
+        self._state.pages[link.url] = record
+        self._state.tries.pop(link.url, None)
 
     def _identity_of(self, url: str, page: PageText, visit: Visit, digest: str) -> str:
         """Return the address that identifies the page; empty where another address has it already."""
@@ -169,7 +167,7 @@ class PageWork:
             owner = self._owners.get(candidate)
             if owner is None or owner == url:
                 return candidate
-            if self._memory.pages[owner].digest == digest:
+            if self._state.pages[owner].digest == digest:
                 return ""
         return ""
 
@@ -181,20 +179,20 @@ class PageWork:
             return False
         owner = self._owners.get(target)
         is_home = target.rstrip("/") == self._home.rstrip("/") or not urlsplit(target).path.strip("/")
-        return is_home or target in self._memory.pages or (owner is not None and owner != url)
+        return is_home or target in self._state.pages or (owner is not None and owner != url)
 
     def record_failure(self, link: PageLink, record: PageRecord, problem: VisitFailed) -> None:
         """Remember that the page failed: withdraw or leave out its entry, or try it again later."""
         url = link.url
         if problem.kind == "later":
             self._count_problem(url, problem)
-            if url in self._memory.pages:
+            if url in self._state.pages:
                 record.checked = self.at
                 return
-            tries = self._memory.tries[url] = self._memory.tries.get(url, 0) + 1
+            tries = self._state.tries[url] = self._state.tries.get(url, 0) + 1
             if tries < MAX_TRIES:
                 if not problem.stops:
-                    self._memory.waiting.append(link)
+                    self._state.waiting.append(link)
                 return
             problem = VisitFailed(
                 f"{problem.message} It failed at {tries} polls.", code="unreachable", kind="left_out"
@@ -202,8 +200,8 @@ class PageWork:
         record.checked = self.at
         record.stamp = max(record.stamp, link.at or 0)
         record.etag = record.modified = ""
-        self._memory.pages[url] = record
-        self._memory.tries.pop(url, None)
+        self._state.pages[url] = record
+        self._state.tries.pop(url, None)
         if problem.kind == "gone":
             self._withdraw(url, record, problem)
         elif record.why != problem.code:

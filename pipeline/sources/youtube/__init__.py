@@ -14,8 +14,8 @@ from pipeline.sources.youtube.address import CHANNEL_ID, PLAYLIST_ID, place_in
 from pipeline.sources.youtube.api import DataApi
 from pipeline.sources.youtube.captions import Captions
 from pipeline.sources.youtube.listing import Finder, FollowedAddress
-from pipeline.sources.youtube.memory import YouTubeMemory
 from pipeline.sources.youtube.poll import Poll
+from pipeline.sources.youtube.poll_state import YouTubePollState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,15 +154,15 @@ class YouTubeSource(Source):
         """Return the videos that are new or changed since `state`, and those that were taken back."""
         deadline = monotonic() + CAPTIONS_SECONDS
         place = _followed_address(config)
-        memory = YouTubeMemory.of(state, place=str(place))
+        poll_state = YouTubePollState.of(state, place=str(place))
         key = environment["YOUTUBE_API_KEY"]
-        is_api_open = bool(key) and memory.api_after <= now.timestamp()
+        is_api_open = bool(key) and poll_state.api_after <= now.timestamp()
         api = DataApi(http, environment["YOUTUBE_API_URL"], key) if is_api_open else None
         base = environment["YOUTUBE_URL"]
         finder = Finder(http, base, api, now)
-        listing = finder.list_videos(place, memory)
+        listing = finder.list_videos(place, poll_state)
         captions = Captions(http, base, environment["VIDEO_TOOL"], deadline)
-        return Poll(memory, finder, captions, now, api).run(listing)
+        return Poll(poll_state, finder, captions, now, api).run(listing)
 
 
 def _followed_address(config: Mapping[str, Any]) -> FollowedAddress:

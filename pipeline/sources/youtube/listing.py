@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from config.core.http_client import Client, Response
     from pipeline.sources.base import Entry
     from pipeline.sources.youtube.api import DataApi
-    from pipeline.sources.youtube.memory import YouTubeMemory
+    from pipeline.sources.youtube.poll_state import YouTubePollState
 
 FEED_SECONDS: Final = 12
 PAGE_SECONDS: Final = 8
@@ -111,33 +111,33 @@ class Finder:
     api: DataApi | None
     now: datetime
 
-    def list_videos(self, place: FollowedAddress, memory: YouTubeMemory) -> VideoListing:
+    def list_videos(self, place: FollowedAddress, state: YouTubePollState) -> VideoListing:
         """Return the videos of a place.
 
         Raises `TryLater`, and `Refused` where the place is known not to exist.
         """
         if place.kind == "video":
-            return self._single_video(place.name, memory)
-        if place.kind in _PAGE_PATHS and not memory.channel_id:
-            memory.channel_id = self._find_channel(place)
-        channel = place.name if place.kind == "channel" else memory.channel_id
+            return self._single_video(place.name, state)
+        if place.kind in _PAGE_PATHS and not state.channel_id:
+            state.channel_id = self._find_channel(place)
+        channel = place.name if place.kind == "channel" else state.channel_id
         query = f"channel_id={channel}" if channel else f"playlist_id={place.name}"
         if self.api is not None and not channel:
             try:
-                return self._by_api(self.api, place.name, memory, pages=PLAYLIST_PAGES)
+                return self._by_api(self.api, place.name, state, pages=PLAYLIST_PAGES)
             except ApiFailed as error:
                 if error.code == "not_found":
                     message = "YouTube knows no such playlist, or hides it. Check the playlist's address."
                     raise TryLater(message, code="not_found") from error
-                listing = self._by_feed(query, channel, memory)
+                listing = self._by_feed(query, channel, state)
                 return replace(listing, is_usual=False, notes=(Note(error.code, str(error)),))
         try:
-            listing = self._by_feed(query, channel, memory)
+            listing = self._by_feed(query, channel, state)
         except TryLater as feed_error:
             if self.api is None or feed_error.code == "not_found":
                 raise
-            return self._by_api_instead(self.api, f"UU{channel.removeprefix('UC')}", memory, feed_error)
-        is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS or (listing.by == "same" and memory.floor > 0)
+            return self._by_api_instead(self.api, f"UU{channel.removeprefix('UC')}", state, feed_error)
+        is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS or (listing.by == "same" and state.floor > 0)
         return listing if channel or not is_cut_off else replace(listing, notes=(_PLAYLIST_CUT_OFF_NOTE,))
 
     def is_there(self, video_id: str) -> bool:
@@ -150,12 +150,12 @@ class Finder:
             return True
         return not _is_hidden(response)
 
-    def _single_video(self, video_id: str, memory: YouTubeMemory) -> VideoListing:
+    def _single_video(self, video_id: str, state: YouTubePollState) -> VideoListing:
         """Return one video by oEmbed, which knows its title and its channel; none where it was taken back."""
         response = self._get(_oembed_url(self.base, video_id), PAGE_SECONDS, "The video")
         if _is_hidden(response):
-            if memory.begun:
-                return VideoListing("video", title=memory.title)
+            if state.begun:
+                return VideoListing("video", title=state.title)
             message = "YouTube shows no such video to everybody. Check the video's address."
             raise TryLater(message, code="not_found", platform_status=response.status)
         try:
@@ -172,15 +172,15 @@ class Finder:
 
     # --- The feed ---
 
-    def _by_feed(self, query: str, channel: str, memory: YouTubeMemory) -> VideoListing:
+    def _by_feed(self, query: str, channel: str, state: YouTubePollState) -> VideoListing:
         """Return the videos of the feed. Raises `TryLater`."""
         response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
         if response.status != 200:
             raise self._failure_of_feed(response, channel)
         _raise_if_page(response)
         digest = hashlib.sha256(_CHANGING_COUNTS.sub(b"", response.body)).hexdigest()
-        if digest == memory.digest:
-            return VideoListing("same", title=memory.title, digest=digest)
+        if digest == state.digest:
+            return VideoListing("same", title=state.title, digest=digest)
         try:
             document = read_feed(response.body, url=response.url, content_type="text/xml; charset=utf-8")
         except Refused as error:
@@ -243,35 +243,35 @@ class Finder:
 
     # --- The Data API ---
 
-    def _by_api(self, api: DataApi, playlist: str, memory: YouTubeMemory, *, pages: int) -> VideoListing:
+    def _by_api(self, api: DataApi, playlist: str, state: YouTubePollState, *, pages: int) -> VideoListing:
         """Return the newest videos by the Data API. Raises `ApiFailed`."""
         try:
             videos = api.videos_of(playlist, pages=pages, now=self.now)
         except ApiFailed as error:
             if error.until is not None:
-                memory.api_after = int(error.until.timestamp())
+                state.api_after = int(error.until.timestamp())
             raise
         oldest = datetime.min.replace(tzinfo=UTC)
         videos.sort(key=lambda video: video.listed_at or oldest, reverse=True)
-        if not memory.begun:
+        if not state.begun:
             return VideoListing("api", videos=tuple(videos[:MAX_FEED_VIDEOS]), title=_channel_name(videos))
         # Older ones may never have been in a feed; they don't count as new.
-        begun = datetime.fromtimestamp(memory.begun, tz=UTC)
+        begun = datetime.fromtimestamp(state.begun, tz=UTC)
         videos = [
             video
             for video in videos
-            if video.id in memory.records
-            or video.id in memory.waiting
+            if video.id in state.records
+            or video.id in state.waiting
             or (video.listed_at is not None and video.listed_at > begun)
         ]
-        return VideoListing("api", videos=tuple(videos), title=memory.title)
+        return VideoListing("api", videos=tuple(videos), title=state.title)
 
     def _by_api_instead(
-        self, api: DataApi, uploads: str, memory: YouTubeMemory, feed_error: TryLater
+        self, api: DataApi, uploads: str, state: YouTubePollState, feed_error: TryLater
     ) -> VideoListing:
         """Return the list by the Data API where the feed failed. Raises `TryLater`."""
         try:
-            listing = self._by_api(api, uploads, memory, pages=1)
+            listing = self._by_api(api, uploads, state, pages=1)
         except ApiFailed as error:
             after = error.until - self.now if error.until else feed_error.after
             message = f"{feed_error.message} {error}"

@@ -16,7 +16,7 @@ from pipeline.sources.base import Entry, EntryMedia, Fetch, Note
 from pipeline.sources.youtube.api import ApiFailed
 from pipeline.sources.youtube.captions import NoCaptions
 from pipeline.sources.youtube.listing import MAX_FEED_VIDEOS
-from pipeline.sources.youtube.memory import UpcomingVideo, YouTubeMemory, YouTubeRecord
+from pipeline.sources.youtube.poll_state import UpcomingVideo, YouTubePollState, YouTubeRecord
 from pipeline.sources.youtube.video import THUMBNAIL, Details, YouTubeVideo, prose_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ _INVISIBLE_KINDS: Final = frozenset({"gone", "private", "members_only"})
 class Poll:
     """The work of one poll; `run` may be called once."""
 
-    memory: YouTubeMemory
+    state: YouTubePollState
     finder: Finder
     captions: Captions
     now: datetime
@@ -82,8 +82,8 @@ class Poll:
 
     def run(self, listing: VideoListing) -> Fetch:
         """Return what is new, edited or taken back in the listing."""
-        memory, is_same = self.memory, listing.by == "same"
-        self.is_first = not memory.begun
+        state, is_same = self.state, listing.by == "same"
+        self.is_first = not state.begun
         self.notes += listing.notes
         todo = self._videos_to_read(listing)
         checks = self._videos_to_check(listing)
@@ -92,24 +92,24 @@ class Poll:
             self._read_video(video)
         self._check_given(checks, listing)
         if self.is_first:
-            memory.begun = self._seconds
+            state.begun = self._seconds
             is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS
-            memory.floor = min(map(_published, listing.videos)) if is_cut_off else 0
-        memory.title = listing.title or memory.title
+            state.floor = min(map(_published, listing.videos)) if is_cut_off else 0
+        state.title = listing.title or state.title
         # The Data API's list has no digest, so the feed is read again when it is back.
-        memory.digest = listing.digest
+        state.digest = listing.digest
         self._add_notes()
         # An unchanged result keeps the last poll's notes, so the end of all notes must count as a change.
-        has_same_notes = bool(self.notes) or not memory.told
-        memory.told = len(self.notes)
+        has_same_notes = bool(self.notes) or not state.told
+        state.told = len(self.notes)
         oldest = datetime.min.replace(tzinfo=UTC)
         self.entries.sort(key=lambda entry: entry.published_at or oldest, reverse=True)
         return Fetch(
             entries=tuple(self.entries),
-            state=memory.as_state(),
+            state=state.as_state(),
             not_modified=is_same and not self.entries and has_same_notes,
             malformed=listing.malformed,
-            title=memory.title,
+            title=state.title,
             notes=tuple(self.notes),
         )
 
@@ -122,9 +122,9 @@ class Poll:
 
     def _videos_to_read(self, listing: VideoListing) -> list[YouTubeVideo]:
         """Return new, edited and waiting videos that are due, newest first."""
-        memory, due = self.memory, {}
+        state, due = self.state, {}
         for video in listing.videos:
-            waiting, record = memory.waiting.get(video.id), memory.records.get(video.id)
+            waiting, record = state.waiting.get(video.id), state.records.get(video.id)
             is_todo = False
             if waiting is not None:
                 waiting.video = video
@@ -137,7 +137,7 @@ class Poll:
                 is_todo = is_edited or record.fate == "withdrawn"
             if is_todo:
                 due[video.id] = video
-        for video_id, waiting in memory.waiting.items():
+        for video_id, waiting in state.waiting.items():
             if waiting.next <= self._seconds:
                 due[video_id] = waiting.video
         oldest = datetime.min.replace(tzinfo=UTC)
@@ -145,19 +145,19 @@ class Poll:
 
     def _is_old_video(self, video: YouTubeVideo) -> bool:
         """Return whether an old video came into a channel's feed because a newer one left it."""
-        return not self.memory.place.startswith("playlist:") and 0 < _published(video) < self.memory.floor
+        return not self.state.place.startswith("playlist:") and 0 < _published(video) < self.state.floor
 
     def _videos_to_check(self, listing: VideoListing) -> list[str]:
         """Return the videos that were given and may have been taken back since."""
-        given = {key: record for key, record in self.memory.records.items() if record.fate == "given"}
+        given = {key: record for key, record in self.state.records.items() if record.fate == "given"}
         doubtful = [key for key, record in given.items() if record.missing]
-        is_time = self._seconds - self.memory.checked >= CHECK_EVERY.total_seconds()
+        is_time = self._seconds - self.state.checked >= CHECK_EVERY.total_seconds()
         if self.api is not None:
             newest = sorted(given, key=lambda key: given[key].published, reverse=True)[:CHECKED_WITH_KEY]
             return list(dict.fromkeys([*doubtful, *(newest if is_time else [])]))
         if listing.by == "video":
             return [] if listing.videos else list(given)
-        if listing.by != "feed" or self.memory.place.startswith("playlist:"):
+        if listing.by != "feed" or self.state.place.startswith("playlist:"):
             return doubtful[:CHECKED_WITHOUT_KEY]
         # The feed shows the newest: one missing between others was taken back, or is unlisted now.
         listed = {video.id for video in listing.videos}
@@ -178,7 +178,7 @@ class Poll:
             self.details = self.api.details_of(ids, now=self.now)
         except ApiFailed as error:
             if error.until is not None:
-                self.memory.api_after = int(error.until.timestamp())
+                self.state.api_after = int(error.until.timestamp())
             self.notes.append(Note(error.code, str(error)))
             self.is_api_away = True
 
@@ -197,7 +197,7 @@ class Poll:
 
     def _read_captions(self, video: YouTubeVideo, details: Details) -> None:
         """Give a video with its captions, as far as they can be read now."""
-        if self.memory.captions_after > self._seconds:
+        if self.state.captions_after > self._seconds:
             self._postpone(video, details, "captions_blocked")
             return
         if self.asked >= MAX_CAPTIONS or self.stalled >= MAX_STALLED:
@@ -216,7 +216,7 @@ class Poll:
         """Decide what becomes of a video without captions, by the kind of `NoCaptions`."""
         self.stalled = self.stalled + 1 if kind in {"failed", "late"} else 0
         if kind == "blocked":
-            self.memory.captions_after = int((self.now + BLOCKED_PAUSE).timestamp())
+            self.state.captions_after = int((self.now + BLOCKED_PAUSE).timestamp())
             self._postpone(video, details, "captions_blocked")
         elif kind == "upcoming":
             self._wait_for(video, "live", until=self.now + RECHECK_AFTER)
@@ -236,7 +236,7 @@ class Poll:
 
         At the first poll nothing waits for that: a video given later would look new, and it isn't.
         """
-        record, waiting = self.memory.records.get(video.id), self.memory.waiting.get(video.id)
+        record, waiting = self.state.records.get(video.id), self.state.waiting.get(video.id)
         tries = (waiting.tries if waiting else 0) + (reason == "captions_failed")
         had_captions = record is not None and record.fate == "given" and record.has_captions
         has_waited = waiting is not None and self._seconds - waiting.first >= MAX_WAIT.total_seconds()
@@ -254,20 +254,20 @@ class Poll:
 
     def _wait_for(self, video: YouTubeVideo, reason: str, *, until: datetime, tries: int = 0) -> None:
         """Let a video wait until a moment; a new one is listed as left out meanwhile."""
-        waiting = self.memory.waiting.get(video.id)
+        waiting = self.state.waiting.get(video.id)
         first = waiting.first if waiting else self._seconds
-        if waiting is None and video.id not in self.memory.records:
+        if waiting is None and video.id not in self.state.records:
             # It is listed now as well, so that people see that it waits.
             self._add_entry(video, Details(), None, left_out=_WAIT_NOTES[reason])
         due = int(until.timestamp())
-        self.memory.waiting[video.id] = UpcomingVideo(video, reason, first=first, next=due, tries=tries)
+        self.state.waiting[video.id] = UpcomingVideo(video, reason, first=first, next=due, tries=tries)
 
     def _give_without_captions(self, video: YouTubeVideo, details: Details, reason: str) -> None:
         """Give a video by its description, or leave it out where that says too little."""
-        record = self.memory.records.get(video.id)
+        record = self.state.records.get(video.id)
         if reason in _INVISIBLE_KINDS and record is not None and record.fate == "given":
             # It was edited and is hidden now: later checks tell whether it stays hidden.
-            self.memory.waiting.pop(video.id, None)
+            self.state.waiting.pop(video.id, None)
             record.missing = max(record.missing, 1)
             record.fingerprint = video.fingerprint
             return
@@ -276,14 +276,14 @@ class Poll:
             return
         left_out = Note(reason, _MESSAGES.get(reason, _MESSAGES["no_captions"]))
         self._add_entry(video, details, None, left_out=left_out)
-        self.memory.records[video.id] = YouTubeRecord(
+        self.state.records[video.id] = YouTubeRecord(
             video.fingerprint, "left_out", published=_published(video)
         )
 
     def _give(self, video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> None:
         """Give a video as an entry, and remember it."""
         self._add_entry(video, details, transcript)
-        self.memory.records[video.id] = YouTubeRecord(
+        self.state.records[video.id] = YouTubeRecord(
             video.fingerprint, "given", has_captions=transcript is not None, published=_published(video)
         )
 
@@ -295,7 +295,7 @@ class Poll:
         left_out: Note | None = None,
     ) -> None:
         """Add the entry of a video."""
-        self.memory.waiting.pop(video.id, None)
+        self.state.waiting.pop(video.id, None)
         spoken_text = transcript.text if transcript else ""
         body = "\n\n".join(text for text in (prose_of(video.description), spoken_text) if text)
         self.entries.append(
@@ -319,15 +319,15 @@ class Poll:
     def _check_given(self, checks: Iterable[str], listing: VideoListing) -> None:
         """Withdraw videos that the feed says were deleted, and check those that may have been taken back."""
         for video_id in listing.deleted:
-            record = self.memory.records.get(video_id)
+            record = self.state.records.get(video_id)
             if record is not None and record.fate == "given":
                 self._withdraw(video_id, record)
         if self.is_api_away:
             return
         if self.api is not None and checks:
-            self.memory.checked = self._seconds
+            self.state.checked = self._seconds
         for video_id in checks:
-            record = self.memory.records.get(video_id)
+            record = self.state.records.get(video_id)
             if record is not None and record.fate == "given" and monotonic() < self.captions.deadline:
                 self._check_one(video_id, record)
 
@@ -348,7 +348,7 @@ class Poll:
     def _withdraw(self, video_id: str, record: YouTubeRecord) -> None:
         """Withdraw the entry of a video."""
         record.fate, record.missing = "withdrawn", 0
-        self.memory.waiting.pop(video_id, None)
+        self.state.waiting.pop(video_id, None)
         video = YouTubeVideo(video_id, "")
         self.entries.append(Entry(external_id=video.external_id, url=video.url, withdrawn=True))
 
@@ -356,9 +356,9 @@ class Poll:
 
     def _add_notes(self) -> None:
         """Add notes on captions that are blocked and on videos that wait."""
-        memory = self.memory
-        if memory.captions_after > self._seconds:
-            until = datetime.fromtimestamp(memory.captions_after, tz=UTC)
+        state = self.state
+        if state.captions_after > self._seconds:
+            until = datetime.fromtimestamp(state.captions_after, tz=UTC)
             self.notes.append(
                 Note(
                     "captions_blocked",
@@ -367,12 +367,12 @@ class Poll:
                     "with title and description.",
                 )
             )
-        live = sum(1 for upcoming in memory.waiting.values() if upcoming.why == "live")
+        live = sum(1 for upcoming in state.waiting.values() if upcoming.why == "live")
         if live:
             message = f"{_count_videos(live)} live or yet to begin: taken in afterwards."
             self.notes.append(Note("live", message))
-        if len(memory.waiting) > live:
-            message = f"{_count_videos(len(memory.waiting) - live)} waiting for captions, for a day at most."
+        if len(state.waiting) > live:
+            message = f"{_count_videos(len(state.waiting) - live)} waiting for captions, for a day at most."
             self.notes.append(Note("captions_awaited", message))
 
 

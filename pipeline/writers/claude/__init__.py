@@ -11,6 +11,7 @@ from pipeline.plugins import Refused
 from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.prose.verbatim_edits import collapse, is_clean
+from pipeline.text.similarity import is_same_idea
 from pipeline.writers.base import (
     Accounted,
     BriefAnswer,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Check, Draft, Engine, PersonaCard, SourceText
     from pipeline.writers.base import Judge
 
-_SAME_IDEA_SIMILARITY: Final = 0.4
-"""Two variants that share this much of their words count as the same idea."""
 _MIN_QUOTE_CHARACTERS: Final = 12
 _MIN_QUOTE_END_CHARACTERS: Final = 5
 """Length of each of the two parts that name the beginning and the end of a quote."""
@@ -327,9 +326,7 @@ def _without_similar(
     runs_by_index: dict[int, frozenset[tuple[str, ...]]] = {}
     for index in sorted(range(len(drafts)), key=lambda index: (index in failed_by_index, index)):
         runs = _word_runs(drafts[index].body)
-        is_new = not any(
-            len(runs & other) >= _SAME_IDEA_SIMILARITY * len(runs | other) for other in runs_by_index.values()
-        )
+        is_new = not any(is_same_idea(runs, other) for other in runs_by_index.values())
         if is_new and not any(engine.shares(drafts[index], drafts[other]) for other in runs_by_index):
             runs_by_index[index] = runs
     return tuple(drafts[index] for index in sorted(runs_by_index))

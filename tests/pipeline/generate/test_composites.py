@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from functools import partial
 from itertools import pairwise
 
 import av
@@ -12,36 +11,26 @@ from PIL import Image
 
 from config.core.errors import Invalid
 from pipeline import generate
-from pipeline.media import made_films, source_media
+from pipeline.media import source_media
 from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
-from pipeline.render.video import film_process, shot_process
+from pipeline.render.video import shot_process
 from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.review import decisions
 from pipeline.writers.extractive import Extractive
 from tests.engines.test_persona_short import SENTENCES, TITLE
-from tests.pipeline.generate.test_clips import board_of, film_of, hand_over, made, pushed
+from tests.pipeline.generate.test_clips import board_of, film_of, folders, hand_over, made, pushed
 from tests.pipeline.steps import claimed, pass_points_of_generate, run_generations
 from tests.render import footage_files
 from tests.render.footage_files import number_in
 
 LENGTH = 17.2
+__all__ = ["folders"]
 
 
 @pytest.fixture(scope="module")
 def film():
     return footage_files.video(seconds=LENGTH, size=(320, 180), group=240)
-
-
-@pytest.fixture(autouse=True)
-def folders(settings, tmp_path, monkeypatch):
-    settings.MEDIA_ROOT = tmp_path / "media"
-    settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(made_films, "SHRINK", 4)
-    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
-    monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
-    yield tmp_path
-    assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
 
 
 def picture(size, colour, form="JPEG"):

@@ -77,7 +77,7 @@ def test_publishing_twice_makes_one_mailing(newsletter_item, letter, server):
     subscribe(letter, "ann")
     made = issued(newsletter_item, letter)
     row = Publication.everywhere.select_related("outlet", "item").get()
-    post = publish.results._post_of(row, publish.results.platform_of(row.platform))
+    post = publish.record_outcome._post_of(row, publish.record_outcome.platform_of(row.platform))
     assert lifecycle.issue(row, post, now=NOON).external_id == encode("mlg", made.pk)
     assert Mailing.everywhere.count() == 1
 

@@ -272,7 +272,7 @@ def test_many_at_once_renew_once(outlet, wall, together):
 
 def test_one_that_looked_before_another_ended_does_not_renew_again(outlet, wall, monkeypatch):
     near = ends(outlet, NOON + MINUTE)
-    renew, read, seen = renewal.renew, renewal._reload, []
+    renew, read, seen = renewal.renew, renewal.reload_outlet, []
 
     def watched(row, now):
         # The other one reads the row while it is held, and gets its turn after the end.
@@ -281,7 +281,7 @@ def test_one_that_looked_before_another_ended_does_not_renew_again(outlet, wall,
 
     monkeypatch.setattr(renewal, "renew", watched)
     outlets.fresh_credentials(near, now=NOON)
-    monkeypatch.setattr(renewal, "_reload", lambda row: seen.pop() if seen else read(row))
+    monkeypatch.setattr(renewal, "reload_outlet", lambda row: seen.pop() if seen else read(row))
     found = outlets.fresh_credentials(near, now=NOON)
     assert found.credentials.open_object()["refresh"] == wall.refresh
     assert (wall.renewals, seen) == (1, [])

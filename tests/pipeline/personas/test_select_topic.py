@@ -10,9 +10,10 @@ import pytest
 from config.core.ids import uuid7
 from pipeline import limits
 from pipeline.generate.topics import select
-from pipeline.generate.topics.persona_history import PersonaHistory, likeness, word_runs
+from pipeline.generate.topics.persona_history import PersonaHistory, word_runs
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
+from pipeline.text.similarity import jaccard
 from tests.pipeline.personas.lanes import add_lane_of_no_topics, make_persona, make_topics, slot_of
 from tests.pipeline.steps import NOON, push_raw, run_generations
 
@@ -147,7 +148,7 @@ def test_choice_is_by_weight_and_rest_and_the_same_for_the_same_seed():
     ],
 )
 def test_likeness_is_the_share_of_common_runs(one, other, expected):
-    assert likeness(word_runs(one), word_runs(other)) == pytest.approx(expected)
+    assert jaccard(word_runs(one), word_runs(other)) == pytest.approx(expected)
 
 
 def test_memory_is_of_one_persona_for_ninety_days(workspace, lane, clock):

@@ -18,7 +18,8 @@ from pipeline import publish
 from pipeline.media import files
 from pipeline.models import Asset, GeneratedItem, Outlet, Publication, Revision
 from pipeline.platforms import http_calls
-from pipeline.publish import reconciliation, results, send, steps
+from pipeline.publish import reconciliation, send, steps
+from pipeline.publish import record_outcome as results
 from tests.pipeline.steps import claimed, reread, to
 from tests.platforms.test_faults import KEEPS_FROM_DOUBLING, KINDS
 from tests.sizes import size

@@ -20,7 +20,8 @@ from pipeline.models import Attempt, Outlet, Publication, PublishHold, RawItem
 from pipeline.platforms.base import Absent, Found, Prepared, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import OutcomeUnknown, Problem, TryLater
-from pipeline.publish import publish_http_client, reconciliation, results
+from pipeline.publish import publish_http_client, reconciliation
+from pipeline.publish import record_outcome as results
 from pipeline.publish import send as sending
 from pipeline.review import decisions
 from tests import claims

@@ -24,7 +24,7 @@ from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 from django.db.models.constants import OnConflict
 
-from config.core.database.relaxed_durability import MAY_BE_LOST
+from config.core.database.raw_sql import MAY_BE_LOST
 from config.core.database.search_words import search_words
 from config.core.database.sqlite.schema import DatabaseSchemaEditor
 

@@ -45,7 +45,7 @@ class TextBox:
     smallest: int
 
 
-LEFT, TOP, RIGHT, BOTTOM = SAFE_AREA
+LEFT, _, RIGHT, _ = SAFE_AREA
 ROOM: Final = float(RIGHT - LEFT)
 LEAVE_SECONDS: Final = 0.17
 """Seconds in which an overlay leaves after it was read."""

@@ -45,8 +45,8 @@ class UpcomingVideo:
 
 
 @dataclass
-class YouTubeMemory:
-    """The memory of one source.
+class YouTubePollState:
+    """The poll state of one source.
 
     `begun` is the moment of the first poll, 0 before it; `digest` is of the feed that was last read. `floor`
     is when the oldest video of the first poll was published, 0 where the list was complete; `told` is how
@@ -67,17 +67,17 @@ class YouTubeMemory:
     waiting: dict[str, UpcomingVideo] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, place: str) -> YouTubeMemory:
-        """Return the memory in a stored state; empty where it is of another channel or list."""
+    def of(cls, state: Mapping[str, Any], *, place: str) -> YouTubePollState:
+        """Return the stored state; empty where it is of another channel or list."""
         if state.get("place") != place:
             return cls(place)
-        memory = cls(place)
+        poll_state = cls(place)
         for name in ("channel_id", "title", "digest"):
-            setattr(memory, name, _string(state.get(name)))
+            setattr(poll_state, name, _string(state.get(name)))
         for name in ("begun", "floor", "captions_after", "api_after", "checked", "told"):
-            setattr(memory, name, _positive_int(state.get(name)))
+            setattr(poll_state, name, _positive_int(state.get(name)))
         for video_id, stored in _videos_in(state.get("records")):
-            memory.records[video_id] = YouTubeRecord(
+            poll_state.records[video_id] = YouTubeRecord(
                 fingerprint=_string(stored.get("fingerprint")),
                 fate=_string(stored.get("fate")),
                 has_captions=stored.get("has_captions") is True,
@@ -86,17 +86,17 @@ class YouTubeMemory:
                 is_unlisted=stored.get("is_unlisted") is True,
             )
         for video_id, stored in _videos_in(state.get("waiting")):
-            memory.waiting[video_id] = UpcomingVideo(
+            poll_state.waiting[video_id] = UpcomingVideo(
                 YouTubeVideo.from_json(video_id, stored),
                 why=_string(stored.get("why")),
                 first=_positive_int(stored.get("first")),
                 next=_positive_int(stored.get("next")),
                 tries=_positive_int(stored.get("tries")),
             )
-        return memory
+        return poll_state
 
     def as_state(self) -> dict[str, Any]:
-        """Return the memory as JSON to store, cut to its bounds."""
+        """Return it as JSON to store, cut to its bounds."""
         newest = sorted(self.records.items(), key=lambda pair: pair[1].published, reverse=True)[:MAX_RECORDS]
         waiting = list(self.waiting.items())[:MAX_WAITING]
         return {

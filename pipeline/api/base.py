@@ -22,7 +22,7 @@ from config.core.errors import Conflict, NotFound
 from pipeline.models import WorkspaceDefaults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from django.db.models import QuerySet
 
@@ -53,6 +53,14 @@ _DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
         "test_push_source" if test else "push_source"
     )
 )
+
+
+def as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body's values under the model's names: `persona` is its `persona_id`."""
+    settings = dict(values)
+    if "persona" in settings:
+        settings["persona_id"] = settings.pop("persona")
+    return settings
 
 
 class PipelineResource(WorkspaceResource):

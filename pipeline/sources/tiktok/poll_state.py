@@ -29,8 +29,8 @@ class TikTokRecord:
 
 
 @dataclass
-class TikTokMemory:
-    """The memory of one source.
+class TikTokPollState:
+    """The poll state of one source.
 
     `records` are by link, or by the video's id where an account is listed. `floor` is when the oldest video
     of an account's first list was published, 0 where the list was complete; `told` is how many notes the last
@@ -45,14 +45,17 @@ class TikTokMemory:
     records: dict[str, TikTokRecord] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, place: str) -> TikTokMemory:
-        """Return the memory in a stored state; empty where it is of another place."""
-        memory = cls(place)
+    def of(cls, state: Mapping[str, Any], *, place: str) -> TikTokPollState:
+        """Return the stored state; empty where it is of another place."""
+        poll_state = cls(place)
         stored_records = state.get("records")
         if state.get("place") != place or not isinstance(stored_records, dict):
-            return memory
-        memory.begun, memory.floor = _positive_int(state.get("begun")), _positive_int(state.get("floor"))
-        memory.paused_until, memory.told = (
+            return poll_state
+        poll_state.begun, poll_state.floor = (
+            _positive_int(state.get("begun")),
+            _positive_int(state.get("floor")),
+        )
+        poll_state.paused_until, poll_state.told = (
             _positive_int(state.get("paused_until")),
             _positive_int(state.get("told")),
         )
@@ -62,7 +65,7 @@ class TikTokMemory:
                 video_id, address, fingerprint, fate = (
                     text if isinstance(text, str) else "" for text in texts
                 )
-                memory.records[key] = TikTokRecord(
+                poll_state.records[key] = TikTokRecord(
                     video_id,
                     address,
                     fingerprint,
@@ -71,10 +74,10 @@ class TikTokMemory:
                     next=_positive_int(stored.get("next")),
                     missing=_positive_int(stored.get("missing")),
                 )
-        return memory
+        return poll_state
 
     def as_state(self) -> dict[str, Any]:
-        """Return the memory as JSON to store."""
+        """Return it as JSON to store."""
         newest = list(self.records.items())[-MAX_RECORDS:]
         return {
             "place": self.place,

@@ -26,7 +26,7 @@ FORGOTTEN_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
-class Undone:
+class PlanUndo:
     """The result; `kept` are the entries that stay, each with why: `gone`, `out` or `changed`."""
 
     plan: WeekPlan
@@ -34,7 +34,7 @@ class Undone:
     kept: tuple[tuple[Mapping[str, Any], str], ...]
 
 
-def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
+def undo(plan: WeekPlan, *, by: str, now: datetime) -> PlanUndo:
     """Cancel the plan's unchanged publications, and undo its rejections of variants and its approvals.
 
     Raises `Conflict` if that was done before.
@@ -74,7 +74,7 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> Undone:
             subject=encode("pln", row.pk),
             details={"publications": len(taken_back)},
         )
-    return Undone(row, tuple(taken_back), tuple(kept))
+    return PlanUndo(row, tuple(taken_back), tuple(kept))
 
 
 def forget(now: datetime) -> int:

@@ -14,7 +14,6 @@ from config.core import limits as core_limits
 from config.core import states
 from config.core.crash_points import crash_point
 from config.core.datetimes import as_z
-from config.core.errors import Detail
 from config.core.ids import encode
 from pipeline import limits, mailing
 from pipeline.models import Attempt, AttemptStatus, GeneratedItem, Outlet, Publication, PublicationStatus
@@ -33,6 +32,7 @@ from pipeline.publish.platform_responses import (
     posted_twice_error,
     serialize_failure,
 )
+from pipeline.publish.timing.postpone import is_overdue, no_later_than_overdue, write_scheduled
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def record_failure(
             "error": serialized,
             "attempt_count": tries,
             "next_attempt_at": next_at,
-            "wake_at": next_at and (next_at if is_late else _no_later_than_overdue(row, next_at)),
+            "wake_at": next_at and (next_at if is_late else no_later_than_overdue(row, next_at)),
             "attempts": 0,
             "step": "prepare",
             "unknown_since": None,
@@ -281,77 +281,6 @@ def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now
     """
     Publication.everywhere.filter(pk=publication_id).update(
         metrics=dict(metrics), version=F("version") + 1, updated_at=now
-    )
-
-
-def postpone(
-    row: Publication, until: datetime, now: datetime, *, waits_for: Mapping[str, Any] | None = None
-) -> None:
-    """Give a scheduled publication back unsent; if it is overdue by now, emit that in the same transaction.
-
-    `waits_for` says what it waits for meanwhile. Without one, what it said before stays.
-    """
-    values: dict[str, Any] = {"attempts": 0}
-    if waits_for is not None and waits_for != row.waits_for:
-        values |= {"waits_for": dict(waits_for), "version": row.version + 1, "updated_at": now}
-    if not is_overdue(row, now):
-        row.sleep_until(_no_later_than_overdue(row, until), **values)
-        return
-    with transaction.atomic():
-        item = lock_item(row.item)
-        # The version stays, because nothing that is shown changes.
-        values["overdue_told_at"] = now
-        if not row.sleep_until(until, **values):
-            raise overtaken_error()
-        for name, value in values.items():
-            setattr(row, name, value)
-        record_publication_event(row, item, "published.overdue", now)
-
-
-def is_overdue(row: Publication, now: datetime) -> bool:
-    """Return whether its people have to be told by now that it is late, and weren't yet."""
-    notice_at = _overdue_notice_at(row)
-    return notice_at is not None and now >= notice_at
-
-
-def next_wake_at(row: Publication) -> datetime | None:
-    """Return when a task takes a scheduled publication next.
-
-    That is its next try, or before that the time to report that it is late.
-    """
-    planned_at = row.next_attempt_at or row.due_at
-    return planned_at and _no_later_than_overdue(row, planned_at)
-
-
-def _no_later_than_overdue(row: Publication, until: datetime) -> datetime:
-    """Return `until`, or the time of the overdue notice if that is earlier."""
-    notice_at = _overdue_notice_at(row)
-    return until if notice_at is None else min(until, notice_at)
-
-
-def _overdue_notice_at(row: Publication) -> datetime | None:
-    """Return when to report that the publication is late; `None` if that was done, or it has no due time."""
-    if row.overdue_told_at is not None or row.due_at is None:
-        return None
-    return row.due_at + limits.OVERDUE_TOLD_AFTER
-
-
-def write_scheduled(row: Publication, values: Mapping[str, Any]) -> None:
-    """Write a failure before the call, which leaves the status as it is.
-
-    Raises `Overtaken` if the lease isn't ours any more.
-    """
-    if not row.under_lease().update(**values, version=F("version") + 1):
-        raise overtaken_error()
-    for name, value in values.items():
-        setattr(row, name, value)
-    row.version += 1
-
-
-def overtaken_error() -> states.Overtaken:
-    """Return the error for a publication that was changed meanwhile."""
-    return states.Overtaken(
-        Detail("status", "changed_meanwhile", "Changed meanwhile. Reload it and try again.")
     )
 
 

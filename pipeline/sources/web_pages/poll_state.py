@@ -51,7 +51,7 @@ class PageRecord:
 
 
 @dataclass
-class PageMemory:
+class PagePollState:
     """Everything remembered of one source.
 
     `mode` is how its address is read: `page`, `list` or `sitemap`, empty at first.
@@ -79,8 +79,8 @@ class PageMemory:
     """Digests of addresses that were there before the first poll, or are too old to be followed."""
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], *, address: str) -> PageMemory:
-        """Return the memory in a stored state; empty where it can't be read or is of another address."""
+    def of(cls, state: Mapping[str, Any], *, address: str) -> PagePollState:
+        """Return the stored state; empty where it can't be read or is of another address."""
         if state.get("address") != address:
             return cls(address)
         try:
@@ -118,7 +118,7 @@ class PageMemory:
         self.seen.update(dict.fromkeys(map(_digest, urls)))
 
     def as_state(self) -> dict[str, Any]:
-        """Return the memory as JSON to store, cut to its bounds."""
+        """Return it as JSON to store, cut to its bounds."""
         self._prune()
         empty = PageRecord()
         names = [each.name for each in fields(PageRecord)]

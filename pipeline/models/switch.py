@@ -1,8 +1,7 @@
-"""State of the whole instance: what the operator has stopped, and the media folder."""
+"""What an operator has stopped: publishing or calls to models, for the instance or a workspace."""
 
 from __future__ import annotations
 
-import uuid
 from typing import Any, ClassVar
 
 from django.db import models
@@ -66,29 +65,3 @@ class Switch(models.Model):
         if self.workspace is not None:
             scope = self.workspace.name
         return f"{what}: {scope}{f', {self.platform}' if self.platform else ''}."
-
-
-class MediaFolder(models.Model):
-    """The one row that names the media folder.
-
-    The folder holds the `instance` in a file too: where the two differ, nothing deletes files.
-    """
-
-    number = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
-    instance = models.UUIDField(default=uuid.uuid4)
-    created_at = models.DateTimeField(default=utc_now)
-    sweep_stopped_at = models.DateTimeField(null=True)
-    """Since when the sweep waits for a person; the counts below are of its last round."""
-    sweep_found = models.PositiveIntegerField(null=True)
-    """The number of files that no row names."""
-    sweep_total = models.PositiveIntegerField(null=True)
-    sweep_approved = models.PositiveIntegerField(null=True)
-    """How many of them a person has allowed to be deleted, once."""
-
-    everywhere: ClassVar[models.Manager[MediaFolder]] = models.Manager()
-
-    class Meta:
-        db_table = "media_folder"
-        base_manager_name = "everywhere"
-        verbose_name = _("media folder")
-        verbose_name_plural = _("media folder")
