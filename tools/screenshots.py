@@ -168,7 +168,6 @@ def take_screenshots(browser: Browser, demo: Demo, folder: Path) -> None:
     }
     for name, address in addresses.items():
         open_page(page, address)
-        scroll_past_filters(page)
         write_picture(page.screenshot(), folder / f"{name.lower()}.png")
     open_item(page, demo, workspace)
     write_picture(page.screenshot(), folder / "item.png")
@@ -179,15 +178,6 @@ def open_page(page: Page, address: str) -> None:
     response = page.goto(address, wait_until="networkidle")
     if response is None or not response.ok:
         raise Failed(f"{address} could not be shown.")
-
-
-def scroll_past_filters(page: Page) -> None:
-    """Scroll to the charts, where they stand below a form that fills half the window."""
-    if page.locator("main canvas").count():
-        page.evaluate("""() => {
-            const numbers = document.querySelector("main form").closest("section").nextElementSibling;
-            window.scrollBy(0, numbers.getBoundingClientRect().top - 24);
-        }""")
 
 
 def open_item(page: Page, demo: Demo, workspace: str) -> None:

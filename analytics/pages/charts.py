@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from analytics.aggregate import METRICS
 from analytics.pages.filters import METRIC_NAMES
-from analytics.reports.number_format import number
+from analytics.reports.number_format import format_change, number
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ REASONS: Final = {
     "delayed": gettext_lazy("not yet counted"),
     "unavailable": gettext_lazy("not provided"),
 }
-_CARDS: Final = ("published", "failed", "impressions", "views", "engagements", "engagement_rate")
+_CARDS: Final = ("published", "impressions", "views", "engagements", "engagement_rate", "failed")
 TABLE_METRICS: Final = METRICS
 
 
@@ -41,11 +41,15 @@ class ChartCell:
 class ChartCard:
     """A number above the charts."""
 
+    metric: str
     label: str
     text: str
+    change: str
+    """The change against the period before; empty if there is none."""
+    tone: str
+    """Of the change: `good`, `bad`, or empty where neither is better."""
     about: str
-    """The reason if the number is unknown, else the previous value."""
-    tone: str = ""
+    """The value before, or the reason if the number is unknown."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,6 @@ class ChartWithTable:
     data: dict[str, Any]
     names: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    is_empty: bool
     left_out: int
 
 
@@ -73,26 +76,42 @@ def metric_cells(figures: Figures) -> list[tuple[str, ChartCell]]:
     return [(str(METRIC_NAMES[metric]), metric_cell(figures, metric)) for metric in TABLE_METRICS]
 
 
-def metric_cards(compared: Sequence[MetricComparison]) -> list[ChartCard]:
-    """Return the cards of the most important metrics."""
-    return [_card(comparison) for comparison in compared if comparison.metric in _CARDS]
+def metric_cards(compared: Sequence[MetricComparison], *, has_before: bool) -> list[ChartCard]:
+    """Return the cards of the most important metrics that are known now, or were before.
+
+    `has_before` says whether anything happened in the period before.
+    """
+    by_metric = {comparison.metric: comparison for comparison in compared}
+    return [
+        _card(by_metric[metric], has_before=has_before) for metric in _CARDS if _has_card(by_metric[metric])
+    ]
 
 
-def _card(comparison: MetricComparison) -> ChartCard:
+def _has_card(comparison: MetricComparison) -> bool:
+    """Return whether there is something to say; failures only if there are any."""
+    if comparison.metric == "failed":
+        return bool(comparison.now)
+    return comparison.now is not None or comparison.before is not None
+
+
+def _card(comparison: MetricComparison, *, has_before: bool) -> ChartCard:
+    change, before = comparison.change, comparison.before
     if comparison.now is None:
         about = str(REASONS.get(comparison.reason, ""))
-    elif comparison.before is None:
-        about = _("no earlier data")
-    elif comparison.change is None:
-        about = _("Previously %(before)s") % {"before": number(comparison.before, comparison.metric)}
+    elif before is None or not has_before:
+        about = ""
     else:
-        about = _("%(change)s %% vs %(before)s") % {
-            "change": f"{comparison.change:+d}".replace("-", "\u2212"),
-            "before": number(comparison.before, comparison.metric),
-        }
-    tone = "bad" if comparison.metric == "failed" and comparison.now else ""
+        about = _("from %(before)s") % {"before": number(before, comparison.metric)}
+    tone = ""
+    if change and comparison.metric != "published":
+        tone = "bad" if (change > 0) == (comparison.metric == "failed") else "good"
     return ChartCard(
-        str(METRIC_NAMES[comparison.metric]), number(comparison.now, comparison.metric), about, tone
+        comparison.metric,
+        str(METRIC_NAMES[comparison.metric]),
+        number(comparison.now, comparison.metric),
+        "" if change is None else format_change(change),
+        tone,
+        about,
     )
 
 
@@ -124,9 +143,12 @@ def chart_with_table(
         },
         names=names,
         rows=tuple((label, tuple(column[index] for column in columns)) for index, label in enumerate(labels)),
-        is_empty=source.is_empty,
         left_out=source.left_out,
     )
+
+
+def format_day(day: date) -> str:
+    return f"{day.day} {day:%b %Y}"
 
 
 def format_bucket_label(label: str) -> str:
@@ -135,8 +157,7 @@ def format_bucket_label(label: str) -> str:
     A moment gets its UTC offset, which tells the hour apart that a change of clocks repeats.
     """
     if "T" not in label:
-        day = date.fromisoformat(label)
-        return f"{day.day} {day:%b %Y}"
+        return format_day(date.fromisoformat(label))
     moment = datetime.fromisoformat(label)
     # The offset follows `YYYY-MM-DDTHH:MM:SS`.
     return f"{moment.day} {moment:%b, %H:%M} ({label[19:]})"

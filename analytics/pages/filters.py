@@ -28,12 +28,16 @@ MAX_DAYS_BY_HOUR: Final = 14
 WEEKS_FROM_DAYS: Final = 93
 """If nobody chose an interval, a range of at least so many days is shown by weeks."""
 CHOSEN: Final = "chosen"
+SHORT_RANGES: Final = {
+    "7": gettext_lazy("7 days"),
+    "30": gettext_lazy("30 days"),
+    "90": gettext_lazy("90 days"),
+}
+"""The ranges in sight; the others are below *Custom*."""
 RANGES: Final = {
     "1": gettext_lazy("Today"),
-    "7": gettext_lazy("Last 7 days"),
-    "30": gettext_lazy("Last 30 days"),
-    "90": gettext_lazy("Last 90 days"),
-    "365": gettext_lazy("Last 365 days"),
+    **SHORT_RANGES,
+    "365": gettext_lazy("365 days"),
     CHOSEN: gettext_lazy("Custom"),
 }
 DEFAULT_RANGE: Final = "30"
@@ -55,10 +59,14 @@ METRIC_NAMES: Final = {
     "engagements": gettext_lazy("Engagements"),
     "engagement_rate": gettext_lazy("Engagement rate"),
 }
+CUSTOM_FIELDS: Final = ("content_type", "metric", "interval", "tz", "attribution")
+"""What is set below *Customise*."""
 _DAY_INPUT: Final = {"type": "date"}
 
 
 class AnalyticsFilter(forms.Form):
+    """The filters; `range` is one of `RANGES`, whose `chosen` takes its days from `start` and `end`."""
+
     range = forms.ChoiceField(label=gettext_lazy("Range"), required=False, choices=[*RANGES.items()])
     start = forms.DateField(
         label=gettext_lazy("From"),
@@ -70,7 +78,9 @@ class AnalyticsFilter(forms.Form):
         required=False,
         widget=forms.DateInput(attrs=_DAY_INPUT, format="%Y-%m-%d"),
     )
-    outlet = forms.ChoiceField(label=gettext_lazy("Outlet"), required=False)
+    outlet = forms.ChoiceField(
+        label=gettext_lazy("Outlet"), required=False, widget=forms.Select(attrs={"data-submit": True})
+    )
     content_type = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
@@ -108,6 +118,21 @@ class AnalyticsFilter(forms.Form):
         if decode("out", chosen_id) is not None and chosen_id not in dict(outlets):
             outlets.append((chosen_id, _("Another outlet")))
         fields["outlet"].choices = [("", _("All outlets")), *outlets]
+
+    def custom_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in CUSTOM_FIELDS]
+
+    def is_set(self, name: str) -> bool:
+        """Return whether the field differs from its default."""
+        defaults = {"tz": self.workspace.timezone, "attribution": Attribution.RECEIVED}
+        return self.data.get(name, "") not in {"", defaults.get(name, "")}
+
+    def set_count(self) -> int:
+        """Return how many fields below *Customise* are set."""
+        return sum(self.is_set(name) for name in CUSTOM_FIELDS)
+
+    def has_custom_errors(self) -> bool:
+        return any(name in self.errors for name in CUSTOM_FIELDS)
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = {**(super().clean() or {})}

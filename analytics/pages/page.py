@@ -10,19 +10,25 @@ from django.utils.translation import gettext as _
 
 from accounts.pages.page_access import Place, page
 from analytics import queries
+from analytics.aggregate import COUNTED
 from analytics.pages import charts
+from analytics.pages.controls import controls_of, metric_query
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
+from analytics.pages.rankings import MIN_RANKED_POSTS, highlights
 from analytics.reports.number_format import format_seconds, number
 from analytics.reports.page_report import report
 from analytics.reports.punctuality_and_top_posts import performance
+from analytics.reports.rankings import DIMENSIONS, MIN_POSTS
 from analytics.serialize import as_csv, serialize_row
 from config.core.clock import utc_now
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.http import HttpRequest
 
     from analytics.aggregate import Figures
-    from analytics.reports.page_report import Report
+    from analytics.reports.page_report import Chart, Report, ReportLine
 
 _DEFAULT_POST_METRIC: Final = "engagements"
 """Ranks posts if the shown metric isn't one that a post has."""
@@ -32,22 +38,55 @@ _DEFAULT_POST_METRIC: Final = "engagements"
 def analytics(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the report of the chosen period and filters."""
     form = _form(request, place)
-    context: dict[str, Any] = {"filter": form, "kept": request.GET.urlencode()}
+    context: dict[str, Any] = {
+        "filter": form,
+        "controls": controls_of(form),
+        "kept": request.GET.urlencode(),
+    }
     if not form.is_valid():
         return render(request, "pages/analytics/page.html", context)
     question = form.question()
     shown = report(question, form.cleaned_data["metric"], now=form.now)
-    post_metric = _DEFAULT_POST_METRIC if shown.metric in {"published", "failed"} else shown.metric
-    results = performance(question, post_metric)
+    context |= {"report": shown, "zone": question.period.zone.key}
+    if not shown.is_empty:
+        context |= _headline(form, shown) | _highlights(place, question, shown) | _numbers(shown)
+    return render(request, "pages/analytics/page.html", context)
+
+
+def _headline(form: AnalyticsFilter, shown: Report) -> dict[str, Any]:
+    period = form.cleaned_data["period"]
+    return {
+        "cards": [
+            (card, metric_query(form, card.metric), card.metric == shown.metric)
+            for card in charts.metric_cards(shown.compared, has_before=shown.has_before)
+        ],
+        "coverage": None if shown.totals.coverage is None else round(shown.totals.coverage * 100),
+        "days_before": round(period.days) if shown.has_before else 0,
+        "is_today_in_it": period.end > form.now >= period.start,
+    }
+
+
+def _highlights(place: Place, question: queries.Question, shown: Report) -> dict[str, Any]:
+    metric = _DEFAULT_POST_METRIC if shown.metric in COUNTED else shown.metric
+    results = performance(question, metric, dimensions=DIMENSIONS)
+    lateness = results.lateness
+    return {
+        "did": results,
+        "highlights": highlights(place, question, results, metric),
+        "post_metric": METRIC_NAMES[metric],
+        "min_posts": MIN_RANKED_POSTS,
+        "min_group_posts": MIN_POSTS,
+        "median": format_seconds(lateness.median) if lateness else "",
+        "worst": format_seconds(lateness.worst_twentieth) if lateness else "",
+    }
+
+
+def _numbers(shown: Report) -> dict[str, Any]:
     failed, published = shown.totals.metrics["failed"], shown.totals.metrics["published"]
     ended = (failed or 0) + (published or 0)
-    context |= {
-        "report": shown,
+    return {
         "own": shown.own,
-        "did": results,
         "metric": METRIC_NAMES[shown.metric],
-        "cards": charts.metric_cards(shown.compared),
-        "coverage": None if shown.totals.coverage is None else round(shown.totals.coverage * 100),
         "charts": _charts(shown),
         "columns": [METRIC_NAMES[name] for name in charts.TABLE_METRICS],
         "parts": [
@@ -61,16 +100,8 @@ def analytics(request: HttpRequest, place: Place) -> HttpResponse:
         ],
         "sources": [(part.name, _published_and_metric(part.figures, shown.metric)) for part in shown.sources],
         "engines": [(part.name, _published_and_metric(part.figures, shown.metric)) for part in shown.engines],
-        "posts": [(post, number(post.value, post_metric)) for post in results.best],
-        "post_metric": METRIC_NAMES[post_metric],
         "failed_percent": round((failed or 0) * 100 / ended, 1) if ended else None,
-        "median": format_seconds(results.lateness.median) if results.lateness else "",
-        "worst": format_seconds(results.lateness.worst_twentieth) if results.lateness else "",
-        "is_today_in_it": question.period.end > form.now >= question.period.start,
-        "zone": question.period.zone.key,
-        "is_filtered": bool(request.GET),
     }
-    return render(request, "pages/analytics/page.html", context)
 
 
 @page("look", methods=("GET",))
@@ -97,33 +128,36 @@ def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
 
 
 def _charts(shown: Report) -> list[charts.ChartWithTable]:
+    """Return the charts that have anything to draw."""
     metric = shown.metric
     label = str(METRIC_NAMES[metric])
-    return [
-        charts.chart_with_table(
+    specs: list[tuple[str, str, str, Chart, Callable[[ReportLine], str]]] = [
+        (
             "over-time",
             label,
-            _("Compared with the previous period. Gaps: no data"),
+            _("Gaps: no data"),
             shown.over_time,
-            metric,
-            line_label=lambda line: _("Previous period") if line.is_before else _("This period"),
+            lambda line: _("Previous period") if line.is_before else _("This period"),
         ),
-        charts.chart_with_table(
+        (
             "by-outlet",
             _("%(metric)s by outlet") % {"metric": label},
             "",
             shown.by_outlet,
-            metric,
-            line_label=lambda line: line.name,
+            lambda line: line.name,
         ),
-        charts.chart_with_table(
+        (
             "by-kind",
             _("%(metric)s by kind") % {"metric": label},
             "",
             shown.by_type,
-            metric,
-            line_label=charts.content_type_label,
+            charts.content_type_label,
         ),
+    ]
+    return [
+        charts.chart_with_table(name, title, about, source, metric, line_label=line_label)
+        for name, title, about, source, line_label in specs
+        if not source.is_empty
     ]
 
 

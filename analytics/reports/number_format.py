@@ -14,6 +14,11 @@ def number(value: float | None, metric: str) -> str:
     return f"{value * 100:.2f} %" if metric == "engagement_rate" else str(intcomma(value))
 
 
+def format_change(percent: int) -> str:
+    """Return a change in percent with its sign."""
+    return f"{percent:+d} %".replace("-", "\u2212") if percent else "0 %"
+
+
 def format_seconds(seconds: float) -> str:
     """Return the duration in its largest unit, with about two digits."""
     if seconds < 1:

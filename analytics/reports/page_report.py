@@ -19,7 +19,7 @@ from pipeline.models import Source
 from pipeline.outlets.outlet_client import platform_if_known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -92,6 +92,8 @@ class Report:
     fresh_at: datetime | None
     own: Mapping[str, int | None]
     """What the service counted itself; queried separately, because feed fetches have no content type."""
+    has_before: bool
+    """Whether anything happened in the period before."""
     is_empty: bool
     """Whether nothing was published, failed or measured within the period."""
 
@@ -123,10 +125,16 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
             for row in parts.rows
             if row.dimensions.outlet
         ),
-        sources=_ranked(sources, "source", shown_metric, _source_names(question, sources)),
+        sources=_ranked(
+            sources,
+            "source",
+            shown_metric,
+            source_names(question, [row.dimensions.source for row in sources.rows if row.dimensions.source]),
+        ),
         engines=_ranked(engines, "engine_output", shown_metric, {}),
         fresh_at=dated.fresh_at,
         own=_first_party_totals(question),
+        has_before=bool(earlier.rows),
         is_empty=not dated.rows,
     )
 
@@ -244,8 +252,8 @@ def _ranked(
     )
 
 
-def _source_names(question: Question, answer: AnalyticsAnswer) -> dict[UUID, str]:
-    ids = {row.dimensions.source for row in answer.rows if row.dimensions.source}
+def source_names(question: Question, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the names of the workspace's sources by id, deleted ones too."""
     rows = Source.objects.of(question.workspace_id).filter(pk__in=ids)
     return {
         key: labels.source_name_of(name, is_push=is_push)

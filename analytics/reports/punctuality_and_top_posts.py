@@ -1,4 +1,4 @@
-"""Computes how punctual a period's publications were, and its best posts, from its newest publications.
+"""Computes how punctual a period's publications were, and what did best, from its newest publications.
 
 At most `MAX_ROWS_READ` are read, so that a page costs the same however much was published; `is_complete` says
 whether there were fewer.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.aggregate import ENGAGEMENT_METRICS
+from analytics.reports.rankings import COLUMNS, RankedGroup, rank_by
 from pipeline import plugins
 from pipeline.dashboard.counts import first_id_of
 from pipeline.models import GeneratedItem, Publication
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS_READ: Final = 5000
 BEST_POSTS: Final = 10
+_PUNCTUALITY_COLUMNS: Final = ("published_at", "due_at", "step", "platform")
 ON_TIME_SECONDS: Final = 60
 
 
@@ -34,6 +36,7 @@ ON_TIME_SECONDS: Final = 60
 class TopPost:
     item_id: UUID
     title: str
+    engine_output: str
     outlet: str
     published_at: datetime
     value: int | float
@@ -67,16 +70,24 @@ class Punctuality:
 @dataclass(frozen=True)
 class Performance(Punctuality):
     best: tuple[TopPost, ...]
+    known: int
+    """How many posts have a known number."""
+    rankings: Mapping[str, tuple[RankedGroup, ...]]
+    """The best groups by dimension; empty where too little is known to rank them."""
 
 
-def performance(question: Question, metric: str) -> Performance:
-    """Return the punctuality and the posts with the highest `metric`, one that posts have; three statements."""
-    rows = _newest_publications(question)
+def performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:
+    """Return the punctuality and what has the highest `metric`, one that posts have; three statements."""
+    columns = [column for dimension in dimensions for column in COLUMNS[dimension]]
+    rows = _newest_publications(question, ["pk", "metrics", *_PUNCTUALITY_COLUMNS, *columns])
     values = ((_value(row["metrics"] or {}, metric), row) for row in rows)
-    ranked = [(value, row["pk"]) for value, row in values if value is not None]
+    known = [(value, row) for value, row in values if value is not None]
+    best = heapq.nlargest(BEST_POSTS, ((value, row["pk"]) for value, row in known))
     made, not_made, are_all_items = _count_made(question)
     return Performance(
-        best=_load_posts(question, heapq.nlargest(BEST_POSTS, ranked)),
+        best=_load_posts(question, best),
+        known=len(known),
+        rankings={name: rank_by(name, known, question.period.zone) for name in dimensions},
         lateness=_lateness(rows),
         made=made,
         not_made=not_made,
@@ -86,13 +97,13 @@ def performance(question: Question, metric: str) -> Performance:
 
 def punctuality(question: Question) -> Punctuality:
     """Return the punctuality without the best posts; two statements."""
-    rows = _newest_publications(question, without=("metrics",))
+    rows = _newest_publications(question, _PUNCTUALITY_COLUMNS)
     made, not_made, are_all_items = _count_made(question)
     return Punctuality(_lateness(rows), made, not_made, len(rows) < MAX_ROWS_READ and are_all_items)
 
 
-def _newest_publications(question: Question, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return the newest published publications as dicts, without the columns in `without`."""
+def _newest_publications(question: Question, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the newest published publications as dicts of the columns."""
     period = question.period
     published = Publication.objects.of(question.workspace_id).published()
     rows = published.filter(test=question.test, published_at__gte=period.start, published_at__lt=period.end)
@@ -100,11 +111,6 @@ def _newest_publications(question: Question, *, without: Sequence[str] = ()) -> 
         rows = rows.filter(outlet_id__in=question.outlets)
     if question.content_types is not None:
         rows = rows.filter(item__bucket__in=question.content_types)
-    columns = [
-        name
-        for name in ("pk", "metrics", "published_at", "due_at", "step", "platform")
-        if name not in without
-    ]
     newest: QuerySet[Any] = rows.order_by("-published_at").values(*columns)
     return list(newest[:MAX_ROWS_READ])
 
@@ -127,6 +133,7 @@ def _load_posts(question: Question, best: Sequence[tuple[int | float, UUID]]) ->
         TopPost(
             publication.item_id,
             publication.item.title or publication.item.excerpt,
+            publication.item.engine_output,
             publication.outlet.name,
             publication.published_at,
             value,

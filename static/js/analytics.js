@@ -1,6 +1,6 @@
 // Draws the charts of the page of analytics from the data beside them; without it their tables stay open.
 
-const HEIGHT = 260;
+const height = () => (window.innerWidth > 720 ? 240 : 200);
 const DASHES = [[], [], [], [], [6, 4], [6, 4], [2, 3], [2, 3]];
 const drawn = new Map();
 
@@ -37,12 +37,12 @@ function options(place, data) {
   const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
   return {
     width: place.clientWidth,
-    height: HEIGHT,
+    height: height(),
     legend: { show: false },
     padding: [12, 12, 0, 0],
     scales: { x: { time: false, range: (_u, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: { range: (_u, low, high) => uPlot.rangeNum(Math.min(low ?? 0, 0), Math.max(high ?? 1, data.percent ? 0.01 : 1), { min: { pad: 0.1, soft: 0, mode: 1 }, max: { pad: 0.1 } }) } },
     axes: [
-      { ...axis, grid: { show: false }, space: 90, incrs: [1, 2, 3, 7, 14, 30, 60, 90, 180, 360], values: (_u, places) => places.map((i) => (Number.isInteger(i) ? data.labels[i]?.replace(/ \d{4}$/, "").replace(/ \(.*\)$/, "") ?? "" : "")) },
+      { ...axis, size: 28, grid: { show: false }, space: 90, incrs: [1, 2, 3, 7, 14, 30, 60, 90, 180, 360], values: (_u, places) => places.map((i) => (Number.isInteger(i) ? data.labels[i]?.replace(/ \d{4}$/, "").replace(/ \(.*\)$/, "") ?? "" : "")) },
       { ...axis, size: 56, incrs: data.percent ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 5e7, 1e8, 1e9, 1e10], values: (_u, values) => values.map((value) => short(value, data.percent)) },
     ],
     series: [
@@ -125,6 +125,6 @@ window.addEventListener("resize", () => {
   if (window.innerWidth === width) return;
   width = window.innerWidth;
   // Narrower first, so that a chart doesn't hold its own place open.
-  for (const [place, chart] of drawn) { chart.setSize({ width: 1, height: HEIGHT }); chart.setSize({ width: place.clientWidth, height: HEIGHT }); }
+  for (const [place, chart] of drawn) { chart.setSize({ width: 1, height: height() }); chart.setSize({ width: place.clientWidth, height: height() }); }
 });
 document.fonts.ready.then(drawAll);

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.conf import settings
@@ -19,6 +20,10 @@ from django.urls import reverse
 from accounts.access import tokens
 from accounts.ledger import credits
 from accounts.pages.page_access import Place
+from analytics.periods import Period
+from analytics.queries import Question
+from analytics.reports.punctuality_and_top_posts import performance
+from analytics.reports.rankings import DIMENSIONS
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events
@@ -458,6 +463,18 @@ def test_entries_are_met_by_index(workspace, filled):
     assert indexes_of(*by_second) == {"raw_print_once"}
     assert indexes_of(*logged) == {"source_entry_once"}
     assert indexes_of(*near) == {f"raw_print_band_{number}" for number in range(4)}
+
+
+@pytest.mark.parametrize("dimensions", [(), DIMENSIONS])
+def test_posts_of_the_analytics_are_read_by_index(workspace, filled, dimensions):
+    now = datetime.now(UTC)
+    period = Period(now - timedelta(days=90), now, "day", ZoneInfo("UTC"))
+    with seen() as sent:
+        performance(Question(workspace.pk, test=False, period=period), "views", dimensions=dimensions)
+    for table in ("publication", "generated_item"):
+        filled(table)
+    (posts,) = reads_of(sent, "publication")
+    assert indexes_of(*posts) == {"publication_done", *(["generated_item_pkey"] if dimensions else [])}
 
 
 def test_what_is_on_its_way_is_summed_by_index(workspace, filled):

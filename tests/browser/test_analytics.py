@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from pipeline.models import Publication
 from tests.analytics.factories import (
@@ -80,10 +81,11 @@ def test_charts_filters_and_pictures(page, months):
         page.locator("[data-chart-png=by-outlet]").click()
     assert taken.value.suggested_filename == "by-outlet.png"
     assert Path(taken.value.path()).read_bytes().startswith(PNG)
-    page.get_by_label("Range").select_option("Last 90 days")
-    page.get_by_label("Outlet", exact=True).select_option("Bluesky")
-    page.get_by_role("button", name="Show", exact=True).click()
+    page.get_by_role("link", name="90 days").click()
     page.wait_for_url("**range=90**")
+    # Applied at once, with the range that was chosen.
+    page.get_by_label("Outlet", exact=True).select_option("Bluesky")
+    page.wait_for_url("**range=90&outlet=out_**")
     page.locator("[data-chart=by-outlet] canvas").wait_for()
     assert page.locator("figure .legend").nth(1).inner_text().split() == ["Bluesky"]
     with page.expect_download() as taken:
@@ -106,6 +108,61 @@ def test_a_point_says_its_numbers(page, months):
     assert reading.inner_text() == "—"
 
 
+def test_days_and_the_rest_are_set_by_keyboard(page, months):
+    log_in(page, months.alice, at(months))
+    custom = page.locator("summary", has_text="Custom").first
+    custom.press("Enter")
+    start = page.get_by_label("From")
+    expect(start).to_be_visible()
+    look_over(page, "analytics-days")
+    start.press("Escape")
+    expect(start).to_be_hidden()
+    expect(custom).to_be_focused()
+    custom.press("Enter")
+    days = [datetime.now(UTC).date() - timedelta(days=number) for number in (20, 10)]
+    for label, day in zip(("From", "To"), days, strict=True):
+        page.get_by_label(label, exact=True).fill(day.isoformat())
+    page.get_by_label("To", exact=True).press("Enter")
+    page.wait_for_url(f"**start={days[0]}&end={days[1]}")
+    rest = page.locator("summary", has_text="Customise")
+    rest.press("Enter")
+    page.get_by_label("Metric", exact=True).select_option("Likes")
+    page.get_by_label("Kind", exact=True).select_option("Text")
+    look_over(page, "analytics-customise")
+    page.locator("details", has=rest).get_by_role("button", name="Apply").press("Enter")
+    page.wait_for_url("**metric=likes**")
+    assert f"start={days[0]}&end={days[1]}" in page.url
+    expect(rest).to_have_text("Customise 2 set")
+    expect(page.get_by_label("Metric", exact=True)).to_be_hidden()
+    page.get_by_role("heading", name="Likes by outlet").wait_for()
+    rest.press("Enter")
+    page.get_by_role("link", name="Reset").press("Enter")
+    expect(rest).to_have_text("Customise")
+
+
+def test_what_worked_is_within_reach_on_a_phone(open_window, months):
+    page = open_window(phone=True)
+    log_in(page, months.alice, at(months, "?range=90&metric=views"))
+    page.locator("[data-chart=over-time] canvas").wait_for()
+    for heading in ("Best posts", "Best formats", "Best sources", "Best days"):
+        page.get_by_role("heading", name=heading, exact=True).wait_for()
+    # What is set stays in the first screen; no list is longer than a few, and the long ones scroll by themselves.
+    assert page.locator("summary", has_text="Customise").bounding_box()["y"] < 400
+    assert page.get_by_role("heading", name="What worked?").bounding_box()["y"] < 844
+    heights = page.locator("main section").evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert max(heights) < 3000
+    tables = page.locator("main .card").evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert max(tables) < 844
+    # The outlet's name stays where the numbers are scrolled to.
+    table = page.get_by_role("region", name="Table of all outlets and kinds")
+    table.evaluate("one => { one.scrollLeft = one.scrollWidth; }")
+    assert table.get_by_role("rowheader").first.bounding_box()["x"] < 40
+    post = page.locator("table.best-posts a").first
+    with page.expect_navigation():
+        post.click()
+    page.get_by_role("heading", level=1, name="Ferries run every").wait_for()
+
+
 def test_without_scripts_there_are_tables(open_window, months):
     page = open_window(phone=True, scripts=False)
     log_in(page, months.alice, at(months))
@@ -113,6 +170,9 @@ def test_without_scripts_there_are_tables(open_window, months):
     assert page.locator(".plot").first.is_hidden()
     assert page.locator("[data-chart-table] table").count() == 3
     assert page.locator("[data-chart-table] table").first.is_visible()
+    page.get_by_label("Outlet", exact=True).select_option("Bluesky")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url("**outlet=out_**")
 
 
 def test_what_can_not_be_shown(page, months):

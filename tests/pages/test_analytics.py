@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -50,13 +51,26 @@ def drawn(answer, name):
     return json.loads(found[1])
 
 
+def cells_of(answer, heading):
+    """The words of each cell of the table below a heading, row by row."""
+    text = answer.content.decode()
+    table = text[text.index(f'id="{heading}"') :].partition("</table>")[0]
+    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+    return [
+        [html.unescape(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row)]
+        for row in rows
+    ]
+
+
 def test_an_empty_workspace_is_told_what_to_do(owner, newsroom):
     text = owner.get(at(newsroom)).content.decode()
     assert "Nothing was published yet" in text
     assert "Review items" in text
     assert "data-chart=" not in text
-    # There is nothing to take along.
+    # There is nothing to take along, and nothing to choose from.
     assert "analytics.csv" not in text
+    assert "Customise" not in text
+    assert "analytics-bar" not in text
 
 
 def test_charts_draw_gaps_and_tables_dashes(owner, newsroom, outlet):
@@ -198,4 +212,165 @@ def test_what_is_counted_here_stands_apart(owner, newsroom, outlet):
     assert answer.context["own"] == {"clicks": 1203, "feed_fetches": 9}
     assert answer.context["report"].totals.metrics["clicks"] == 50
     assert "No clicks tracked" not in answer.content.decode()
-    assert '<td data-label="Own clicks" class="number">1,203</td>' in answer.content.decode()
+    header, row = cells_of(answer, "all-head")
+    unknown = "— (not provided by the platform)"
+    numbers = {**dict.fromkeys(header[2:], unknown), "Published": "1", "Failed": "0", "Own clicks": "1,203"}
+    assert dict(zip(header, row, strict=True)) == {
+        "Outlet": "Harbour <b>news</b>",
+        "Kind": "Text",
+        **numbers,
+        "Clicks": "50",
+        "Engagements": "50",
+    }
+
+
+def make_ranked(outlet, *, sources=(None,), formats=("Thread", "Short Post"), each=3):
+    """Posts of each format on as many days: the views fall from format to format, and a little from post to post."""
+    for place, name in enumerate(formats):
+        for number in range(each):
+            publication = make_published(
+                outlet,
+                NOW - timedelta(days=1 + number, hours=6 * place),
+                engine_output=name,
+                source=sources[number % len(sources)],
+                metrics={"views": 100 - 40 * place - number, "likes": 3},
+            )
+            publication.item.title = f"{name} {number}"
+            publication.item.save(update_fields=["title"])
+            make_measurement(publication, NOW - timedelta(hours=2), views=100 - 40 * place - number)
+
+
+def test_range_and_outlet_apply_at_once_and_the_rest_is_counted(owner, newsroom, outlet):
+    make_published(outlet, NOW - timedelta(days=3))
+    out = encode("out", outlet.pk)
+    text = owner.get(at(newsroom)).content.decode()
+    assert '<a href="?range=30" aria-current="true">30 days</a>' in text
+    assert '<select name="outlet" data-submit' in text
+    assert "<summary>Customise</summary>" in text
+    set_query = {"outlet": out, "content_type": "text", "tz": "Asia/Kolkata", "attribution": "received"}
+    text = owner.get(at(newsroom, range="7", metric="", **set_query)).content.decode()
+    assert 'Customise <span class="badge accent">2<span class="said-only"> set</span></span>' in text
+    # A range keeps the rest, and Customise the range.
+    kept = f"outlet={out}&amp;content_type=text&amp;tz=Asia%2FKolkata"
+    assert f'<a href="?range=90&amp;{kept}">90 days</a>' in text
+    assert '<input type="hidden" name="range" value="7">' in text
+    assert f'href="?range=7&amp;outlet={out}">Reset</a>' in text
+
+
+def test_days_that_were_chosen_are_named_and_kept(owner, newsroom, outlet):
+    make_published(outlet, NOW - timedelta(days=3))
+    days = {"start": "2026-11-12", "end": "2026-11-20"}
+    text = owner.get(at(newsroom, **days)).content.decode()
+    assert "12 Nov 2026 – 20 Nov 2026 <svg" in text
+    for name, value in {"range": "chosen", **days}.items():
+        assert f'<input type="hidden" name="{name}" value="{value}">' in text
+    assert "No earlier data to compare" in text
+
+
+def test_figures_say_their_change_and_choose_the_metric(owner, newsroom, outlet):
+    for days, views, likes in ((20, 50, 4), (3, 75, 3)):
+        publication = make_published(outlet, NOW - timedelta(days=days))
+        make_measurement(publication, NOW - timedelta(days=days - 1), views=views, likes=likes)
+    make_failed(outlet, NOW - timedelta(days=2))
+    answer = owner.get(at(newsroom, range="chosen", start="2026-11-07"))
+    cards = {card.metric: card for card, _query, _is_current in answer.context["cards"]}
+    # What no platform gives has no figure.
+    assert list(cards) == ["published", "views", "engagements", "failed"]
+    told = {name: (card.text, card.change, card.tone, card.about) for name, card in cards.items()}
+    assert told == {
+        "published": ("1", "0 %", "", "from 1"),
+        "views": ("75", "+50 %", "good", "from 50"),
+        "engagements": ("3", "\u221225 %", "bad", "from 4"),
+        "failed": ("1", "", "", "from 0"),
+    }
+    text = answer.content.decode()
+    assert "Compared with the 14 days before" in text
+    query = "?range=chosen&amp;start=2026-11-07&amp;metric=views"
+    assert f'<a class="card figure" href="{query}" aria-current="true">' in text
+
+
+def test_what_worked_has_its_numbers_and_leads_to_the_posts(owner, newsroom, outlet):
+    sources = [make_source(newsroom, name) for name in ("Blog", "Council")]
+    make_ranked(outlet, sources=sources, each=6)
+    answer = owner.get(at(newsroom, range="30", metric="views"))
+    assert cells_of(answer, "best-head")[1] == [
+        "Thread 0",
+        "Thread",
+        "Harbour <b>news</b>",
+        "19 Nov 2026, 16:30",
+        "100",
+    ]
+    assert len(cells_of(answer, "best-head")) == 6
+    assert cells_of(answer, "best-format") == [
+        ["Format", "Posts", "Median", "vs all"],
+        ["Thread", "6", "98", "+26 %"],
+        ["Short Post", "6", "58", "\u221226 %"],
+    ]
+    assert [row[0] for row in cells_of(answer, "best-source")[1:]] == ["Blog", "Council"]
+    assert [row[0] for row in cells_of(answer, "best-time")[1:]] == ["15:00–18:00", "09:00–12:00"]
+    text = answer.content.decode()
+    content = reverse("items_page", kwargs={"ws": newsroom.pk})
+    assert f'<a href="{content}?engine=Thread&amp;status=published">Thread</a>' in text
+    source = encode("src", sources[0].pk)
+    assert f'<a href="{content}?source={source}&amp;status=published">Blog</a>' in text
+    assert "Not ranked: topics, days. A ranking needs two that differ, with 3 posts each." in text
+    # The links lead to what they name.
+    listed = owner.get(f"{content}?engine=Thread&status=published")
+    assert listed.status_code == 200
+    assert "Unknown filter" not in listed.content.decode()
+
+
+def test_a_topic_leads_to_its_page_where_one_may_open_it(owner, newsroom, outlet):
+    from pipeline.models import GeneratedItem, Topic
+    from tests.analytics.factories import make_persona
+
+    persona = make_persona(newsroom)
+    topics = [
+        Topic.everywhere.create(workspace=newsroom, title="The <tram>", persona=persona),
+        Topic.everywhere.create(workspace=newsroom, title="Port", persona=persona, deleted_at=NOW),
+    ]
+    make_ranked(outlet)
+    for name, topic in zip(("Thread", "Short Post"), topics, strict=True):
+        GeneratedItem.objects.of(newsroom).filter(engine_output=name).update(topic=topic)
+    answer = owner.get(at(newsroom, metric="views"))
+    assert [row[:3] for row in cells_of(answer, "best-topic")[1:]] == [
+        ["The <tram>", "3", "99"],
+        ["Port", "3", "59"],
+    ]
+    link = reverse("topic", kwargs={"ws": newsroom.pk, "per": persona.pk, "top": topics[0].pk})
+    text = answer.content.decode()
+    assert f'<a href="{link}">The &lt;tram&gt;</a>' in text
+    assert '<th scope="row">Port</th>' in text
+    assert owner.get(link).status_code == 200
+
+
+def test_nothing_is_ranked_out_of_a_few_posts(owner, newsroom, outlet):
+    make_ranked(outlet, each=2)
+    text = owner.get(at(newsroom, metric="views")).content.decode()
+    assert "Posts are ranked from 5 with known views." in text
+    assert "Best posts" not in text
+    assert "Not ranked" not in text
+
+
+def test_a_metric_that_no_platform_gives_is_one_line(owner, newsroom, outlet):
+    make_ranked(outlet)
+    answer = owner.get(at(newsroom, metric="shares"))
+    text = answer.content.decode()
+    assert "No shares from the platforms in these dates." in text
+    assert answer.context["charts"] == []
+    assert "analytics.js" not in text
+
+
+def test_rankings_cost_the_same_however_much_there_is(owner, newsroom, outlet):
+    formats = ("Thread", "Short Post", "Carousel", "Blog Article")
+    sources = [make_source(newsroom, name) for name in ("A", "B", "C", "D")]
+    make_ranked(outlet, formats=formats[:2], sources=sources[:2], each=6)
+    owner.get(at(newsroom))
+    with CaptureQueriesContext(connection) as few:
+        owner.get(at(newsroom, metric="views"))
+    make_ranked(outlet, formats=formats, sources=sources, each=12)
+    with CaptureQueriesContext(connection) as many:
+        answer = owner.get(at(newsroom, metric="views"))
+    assert len(cells_of(answer, "best-format")) == 5
+    assert len(cells_of(answer, "best-source")) == 5
+    assert len(many) == len(few)

@@ -1,0 +1,86 @@
+"""Ranks formats, topics, sources, weekdays and times of day by what a typical post of each got.
+
+A group is ranked by the median of its posts, which one post that went around doesn't move, and needs
+`MIN_POSTS` of which the number is known. A ranking needs two groups that differ; otherwise there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from zoneinfo import ZoneInfo
+
+MIN_POSTS: Final = 3
+"""The fewest posts with a known number that a group needs."""
+MAX_GROUPS: Final = 5
+"""The groups of a ranking, the best first."""
+HOURS: Final = 3
+"""The length of a time of day."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RankedGroup:
+    key: Any
+    """A format's name, the id of a topic or source, a weekday (Monday is 0), or an hour."""
+    posts: int
+    """How many posts have a known number."""
+    median: int | float
+    change: int | None
+    """By how many percent the median is above that of all posts; None if that is 0."""
+
+
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "format": ("item__engine_output",),
+    "topic": ("item__topic_id",),
+    "source": ("item__source_id",),
+    "weekday": (),
+    "time": (),
+}
+"""The columns that each dimension reads, beside the moment of publication."""
+DIMENSIONS: Final = tuple(COLUMNS)
+_KEYS: Final[Mapping[str, Callable[[Row, ZoneInfo], Hashable]]] = {
+    "format": lambda row, _zone: row["item__engine_output"] or None,
+    "topic": lambda row, _zone: row["item__topic_id"],
+    "source": lambda row, _zone: row["item__source_id"],
+    "weekday": lambda row, zone: row["published_at"].astimezone(zone).weekday(),
+    "time": lambda row, zone: row["published_at"].astimezone(zone).hour // HOURS * HOURS,
+}
+
+
+def rank_by(
+    dimension: str, posts: Sequence[tuple[int | float, Row]], zone: ZoneInfo
+) -> tuple[RankedGroup, ...]:
+    """Return the best groups of a dimension; `posts` are the known values with their publications."""
+    key_of = _KEYS[dimension]
+    values: dict[Any, list[int | float]] = {}
+    for value, row in posts:
+        key = key_of(row, zone)
+        if key is not None:
+            values.setdefault(key, []).append(value)
+    medians = {key: _median(known) for key, known in values.items() if len(known) >= MIN_POSTS}
+    if len(set(medians.values())) < 2:
+        return ()
+    overall = _median([value for value, _row in posts])
+    # Of equal medians that of more posts is the surer one.
+    ranked = sorted(medians, key=lambda key: (-medians[key], -len(values[key]), str(key)))
+    return tuple(
+        RankedGroup(
+            key,
+            len(values[key]),
+            medians[key],
+            round((medians[key] - overall) * 100 / overall) if overall else None,
+        )
+        for key in ranked[:MAX_GROUPS]
+    )
+
+
+def _median(values: Sequence[int | float]) -> int | float:
+    """Return the median; of counts a count, of rates one to four places."""
+    middle = median(values)
+    return round(middle, 4) if any(isinstance(value, float) for value in values) else round(middle)
