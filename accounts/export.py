@@ -33,7 +33,7 @@ _CHUNK_BYTES: Final = 256 * 1024
 _README: Final = """Everything that the workspace holds, one JSON object a line, oldest first.
 
 Ids are those of the API. Secrets are left out: keys, passwords of outlets, secrets of webhook endpoints, and the
-addresses that work for whoever knows them. What changed while the file was written may be in it as before or after.
+addresses that work for anyone who knows them. What changed while the file was written may be in it as before or after.
 """
 
 

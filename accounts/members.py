@@ -339,7 +339,7 @@ def _lock(workspace: Workspace) -> None:
 def _refuse_last_owner(workspace: Workspace, user_id: UUID) -> None:
     if is_last_owner(workspace, user_id):
         message = _(
-            "A workspace needs an owner, and this is its last one. Make somebody else an owner first."
+            "A workspace needs an owner, and this is its last one. Make another member an owner first."
         )
         raise Conflict.because(code="last_owner", message=message)
 
@@ -349,7 +349,7 @@ def _refuse_too_many_mails(workspace: Workspace, now: datetime) -> None:
     # each mail.
     mails = AuditEntry.objects.of(workspace).filter(action__in=_MAILING_ACTIONS, created_at__gt=now - _A_DAY)
     if mails.count() >= limits.INVITATION_MAILS_PER_DAY:
-        message = _("This workspace has sent %(most)d invitations in a day. Go on tomorrow.") % {
+        message = _("This workspace has sent %(most)d invitations in a day. Try again tomorrow.") % {
             "most": limits.INVITATION_MAILS_PER_DAY
         }
         raise Conflict.because(code="too_many_mails", message=message)

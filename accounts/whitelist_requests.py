@@ -38,7 +38,7 @@ def request_whitelisting(workspace: Workspace, message: str, actor: str) -> Whit
     """
     message = _validated_message(message)
     if workspace.is_whitelisted:
-        raise Conflict.because(code="whitelisted", message="This workspace is approved already.")
+        raise Conflict.because(code="whitelisted", message="This workspace is already approved.")
     try:
         with transaction.atomic():
             request: WhitelistRequest = WhitelistRequest.everywhere.create(
@@ -46,7 +46,7 @@ def request_whitelisting(workspace: Workspace, message: str, actor: str) -> Whit
             )
             audit.note("whitelisting.asked", workspace=workspace, actor=actor, subject=workspace.public_id)
     except IntegrityError as error:
-        refusal = "A request of this workspace waits already; an operator decides."
+        refusal = "This workspace already has a request, which an operator decides on."
         raise Conflict.because(code="already_asked", message=refusal) from error
     mail_sending.send(
         "asked",
@@ -71,7 +71,7 @@ def revise_request(workspace: Workspace, message: str, actor: str) -> None:
     message = _validated_message(message)
     with transaction.atomic():
         if not WhitelistRequest.objects.of(workspace).filter(status=PENDING).update(message=message):
-            refusal = "The request was decided meanwhile."
+            refusal = "The request has already been decided."
             raise Conflict.because(code="not_pending", message=refusal)
         audit.note("whitelisting.revised", workspace=workspace, actor=actor, subject=workspace.public_id)
 
@@ -127,7 +127,7 @@ def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
     """
     reason = reason.strip()
     if not 1 <= len(reason) <= REASON_CHARACTERS:
-        refusal = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners are told it."
+        refusal = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners see it."
         raise Invalid.one(field="reason", code="length", message=refusal)
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())

@@ -136,7 +136,7 @@ _PUBLICATION_QUERY: Final[Prepared[Publication]] = Prepared(
 def _read_metrics(publication: Publication, published_at: datetime, now: datetime) -> MetricReading:
     outlet = publication.outlet
     if outlet.status != OutletStatus.OK:
-        message = "The outlet has to be connected again before its numbers can be read."
+        message = "Reconnect the outlet to read its numbers."
         raise NeedsReconnect(message)
     connection = connect(fresh_credentials(outlet, now=now))
     sent = Sent(external_id=publication.external_id, url=publication.url)

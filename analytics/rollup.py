@@ -113,7 +113,7 @@ def roll_up(row: RollupDay) -> None:
 
 def give_up(row: RollupDay) -> None:
     """Leave the day to be answered from its facts, and try again after a day."""
-    message = "Adding this day up failed again and again; the log has the reason."
+    message = "Adding up this day failed several times; the log has the reason."
     log.error("rollup_given_up", day=row.day.isoformat(), workspace=str(row.workspace_id))
     row.sleep_until(utc_now() + RETRY_AFTER_GIVING_UP, attempts=0, last_error=message)
 

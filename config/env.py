@@ -164,15 +164,15 @@ def sealing_keys(name: str) -> list[str]:
     if not pairs:
         raise _missing(
             name,
-            "secrets in the database are sealed with it. "
-            f"It holds id:key pairs; make a key with: {GENERATE_KEY_COMMAND}.",
+            "secrets in the database are encrypted with it. It holds id:key pairs; generate a key with: "
+            f"{GENERATE_KEY_COMMAND}.",
         )
     for pair in pairs:
         try:
             Fernet(pair.partition(":")[2])
         except ValueError:
             # The value itself is a secret, so it isn't quoted.
-            message = f"{name} must hold id:key pairs; make a key with: {GENERATE_KEY_COMMAND}"
+            message = f"{name} must hold id:key pairs; generate a key with: {GENERATE_KEY_COMMAND}"
             raise ImproperlyConfigured(message) from None
     return pairs
 

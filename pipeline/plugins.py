@@ -126,7 +126,7 @@ class TryLater(PluginError):
 
     error_class = "retry"
     default_code = "temporary"
-    usual_action = "Nothing; it is tried again by itself."
+    usual_action = "Nothing. It is retried automatically."
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class NeedsReconnect(PluginError):
 
     error_class = "account"
     default_code = "needs_reconnect"
-    usual_action = "Connect the outlet again, then retry."
+    usual_action = "Reconnect the outlet, then retry."
 
 
 class OutcomeUnknown(PluginError):
@@ -169,7 +169,9 @@ class OutcomeUnknown(PluginError):
 
     error_class = "unknown"
     default_code = "outcome_unknown"
-    usual_action = "Look at the platform, or wait: it is looked up by itself and never sent again blindly."
+    usual_action = (
+        "Check the platform, or wait: the outcome is looked up automatically before anything is sent again."
+    )
 
 
 class ConfigInvalid(Exception):

@@ -245,7 +245,7 @@ def give_up(delivery: Delivery) -> None:
     if delivery.status == DeliveryStatus.HELD:
         states.move(delivery, "pending", under_lease=True)
     _end_delivery(
-        delivery, "failed", "The service stopped again and again while sending this; send it again by hand."
+        delivery, "failed", "The service stopped several times while sending this. Send it again by hand."
     )
 
 

@@ -238,7 +238,8 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
         _refuse_removed(endpoint)
         if not is_open(endpoint):
             raise Conflict.because(
-                code="endpoint_is_off", message="Switch the endpoint on first; what it holds can go with it."
+                code="endpoint_is_off",
+                message="Switch the endpoint on first. Its held events can be sent with it.",
             )
         if not Event.everywhere.filter(pk=delivery.event_id, body__isnull=False).exists():
             days = limits.EVENT_PAYLOADS_KEPT.days

@@ -82,7 +82,7 @@ def start(
                     wake_at=now,
                 )
         except IntegrityError:
-            message = "Another one is under way; wait for its end or stop it."
+            message = "Another recovery is in progress. Wait until it ends, or stop it."
             raise Conflict.because(code="recovery_running", message=message) from None
         _audit("endpoint.recovery_started", recovery, actor)
         dispatcher.wake()

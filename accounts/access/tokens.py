@@ -213,11 +213,11 @@ def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT
         )
         now = utc_now()
         if ApiToken.everywhere.filter(rotated_from=current, revoked_at=None).exists():
-            message = "This key has a successor already; rotate that one, or revoke it first."
+            message = "This key already has a replacement. Rotate that one, or revoke it first."
             raise Conflict.because(code="token_rotated", message=message, field=None)
         if current.revoked_at is not None or (current.expires_at is not None and current.expires_at <= now):
             raise Conflict.because(
-                code="token_not_live", message="This key no longer works; make a new one.", field=None
+                code="token_not_live", message="This key no longer works. Make a new one.", field=None
             )
         minted = _create_token(
             current.workspace,
@@ -271,11 +271,11 @@ def unrevoke(token: ApiToken, by: User) -> None:
             action="token.revoked", subject=subject, actor=by.email, created_at__gte=current.revoked_at
         )
         if current.revoked_at <= utc_now() - limits.TOKEN_UNDO or not own_revocations.exists():
-            message = "It is too late to take this back; make a new key."
+            message = "This can't be undone any more. Make a new key."
             raise Conflict.because(code="undo_over", message=message, field=None)
         successors = ApiToken.everywhere.filter(rotated_from=current.rotated_from_id, revoked_at=None)
         if current.rotated_from_id is not None and successors.exists():
-            message = "The key that this one replaced has another successor by now; use that one."
+            message = "The key that this one replaced has a newer replacement. Use that one."
             raise Conflict.because(code="token_rotated", message=message, field=None)
         ApiToken.everywhere.filter(pk=current.pk).update(revoked_at=None)
         token.revoked_at = None

@@ -32,7 +32,7 @@ class UsageSerializer(serializers.Serializer[Any]):
         help_text="Credits of this month, adjustments included; null where they are not limited.",
     )
     used = serializers.IntegerField()
-    reserved = serializers.IntegerField(help_text="Held by work that isn't finished.")
+    reserved = serializers.IntegerField(help_text="Reserved by work in progress.")
     available = serializers.IntegerField(allow_null=True)
     resets_at = MomentField(help_text="The first moment of the next calendar month in UTC.")
 

@@ -94,7 +94,7 @@ class WorkspaceView(WorkspaceResource):
 
     @extend_schema(
         operation_id="get_workspace",
-        summary="The workspace and token that are calling",
+        summary="Read the calling workspace and token",
         tags=["workspace"],
         responses=answers({200: WorkspaceSerializer}),
         examples=[OpenApiExample("A workspace", _EXAMPLE, response_only=True, status_codes=["200"])],

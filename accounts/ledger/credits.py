@@ -41,7 +41,7 @@ class QuotaExceeded(AppError):
         unit = "credit" if needed == 1 else "credits"
         message = (
             f"This needs {needed} {unit} and {max(balance.available, 0)} of {balance.granted} are left "
-            f"({balance.reserved} are reserved by work in hand); the next ones come at {resets_at}."
+            f"({balance.reserved} are reserved by work in progress); the next ones come at {resets_at}."
         )
         extra = {"limit": balance.granted, "used": balance.used, "resets_at": resets_at}
         super().__init__(Detail(None, self.code, message, extra))

@@ -119,7 +119,7 @@ def give_up(message: NoticeMessage) -> None:
         under_lease=True,
         wake_at=None,
         attempts=0,
-        error="The service stopped again and again while sending this.",
+        error="The service stopped several times while sending this.",
     )
 
 

@@ -57,15 +57,15 @@ class FirstPartySerializer(serializers.Serializer[Any]):
     )
     feed_fetches = serializers.IntegerField(
         allow_null=True,
-        help_text="How often readers asked for the workspace feed, also those who had it already; null where "
-        "nobody did, and where rows are told apart by more than outlet and date.",
+        help_text="How often readers requested the workspace feed, unchanged answers included; null "
+        "without a request, and where rows are split by more than outlet and date.",
     )
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
     metrics = MetricsSerializer()
     availability = AvailabilityField(
-        help_text="For every metric that is null the reason: unavailable (asked for, not given), delayed (not "
+        help_text="For every metric that is null the reason: unavailable (not provided), delayed (not "
         "counted yet, or not within these dates), unsupported (this platform never gives it)."
     )
     coverage = serializers.FloatField(

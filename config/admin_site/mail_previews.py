@@ -55,11 +55,11 @@ _NOTICES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "source_failing": (
         "The source Port authority fails",
-        "The server answered 503.\nIt is polled again by itself, with longer waits.",
+        "The server answered 503.\nIt is polled again automatically, at longer intervals.",
     ),
     "recurrence_stopped": (
-        "“Ferries every ten minutes” doesn’t come back any more",
-        "Its source Port authority was deleted. Restore the source, then let it come back again.",
+        "“Ferries every ten minutes” no longer repeats",
+        "Its source Port authority was deleted. Restore the source, then repeat the item again.",
     ),
     "few_topics": (
         "Bread every morning runs out of topics",

@@ -51,7 +51,7 @@ def unseal(sealed: str) -> str:
     key_id, _, token = sealed.partition(":")
     key = _keys(tuple(settings.FIELD_KEYS)).get(key_id)
     if key is None:
-        message = f"A secret in the database is sealed with key {key_id!r}, which FIELD_KEYS does not hold."
+        message = f"A secret in the database is encrypted with key {key_id!r}, which isn't in FIELD_KEYS."
         raise CannotDecrypt from LookupError(message)
     try:
         return key.decrypt(token.encode()).decode()

@@ -85,7 +85,7 @@ def _safely(name: str, check: Callable[[], Finding]) -> Finding:
     # Whatever breaks here, the next check must still run.
     except Exception as error:  # noqa: BLE001
         return Finding(
-            name, "FAIL", f"The check itself broke: {type(error).__name__}.", "See the lines above it."
+            name, "FAIL", f"The check itself failed: {type(error).__name__}.", "See the lines above it."
         )
 
 
@@ -114,7 +114,7 @@ def _database() -> Finding:
         elif health.database().ok:
             advice = "Free some space there, or point DATABASE_URL at the server that takes writes."
         else:
-            advice = "Start it, or mend DATABASE_URL."
+            advice = "Start it, or correct DATABASE_URL."
         return Finding("database", "FAIL", check.detail, advice)
     return Finding("database", "ok", f"{check.detail} answers.")
 
@@ -149,7 +149,7 @@ def _broker() -> Finding:
             "broker",
             "FAIL",
             check.detail,
-            "Start Redis, or mend REDIS_URL. Nothing is worked meanwhile; what is pushed is kept.",
+            "Start Redis, or correct REDIS_URL. Until then nothing is processed; pushed content is kept.",
         )
     return Finding("broker", "ok", f"{check.detail}.")
 
@@ -197,14 +197,14 @@ def _fonts() -> Finding:
     return Finding(
         "fonts",
         "ok",
-        f"{limitation.reason} Pushes in them are told so, and get formats without pictures. They show {names}.",
+        f"{limitation.reason} Pushes in them say so, and get formats without pictures. They show {names}.",
         f"Install Debian's package {supported_scripts.CJK_PACKAGE}.",
     )
 
 
 def _restore() -> Finding:
     if not unfinished_restore.is_half_restored():
-        return Finding("restore", "ok", "None is under way.")
+        return Finding("restore", "ok", "None is in progress.")
     return Finding("restore", "FAIL", unfinished_restore.MESSAGE, "Run manage.py restore again, to its end.")
 
 
@@ -231,7 +231,7 @@ def _backups() -> Finding:
     advice = "Set BACKUP_DIR and run manage.py backup --keep 7 every night; see docs/running.md."
     if not settings.BACKUP_DIR:
         verdict: Verdict = "ok" if settings.IS_DEVELOPMENT else "warn"
-        return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be looked at.", advice)
+        return Finding("backups", verdict, "BACKUP_DIR is not set, so they can't be checked.", advice)
     folder = Path(settings.BACKUP_DIR)
     backups = backup.list_backups(folder) if folder.is_dir() else []
     if not backups:
@@ -255,7 +255,7 @@ def _outbound() -> Finding:
     message = f"Users' sources and webhooks can reach {', '.join(reachable)}."
     advice = "Leave out OUTBOUND_ALLOW_LOOPBACK and OUTBOUND_ALLOW_PRIVATE."
     if settings.IS_DEVELOPMENT:
-        return Finding("outbound", "ok", f"{message} That is right for development only.")
+        return Finding("outbound", "ok", f"{message} This is right for development only.")
     # Private networks can be meant; this machine's own services can't.
     return Finding("outbound", "FAIL" if settings.OUTBOUND_ALLOW_LOOPBACK else "warn", message, advice)
 
@@ -270,18 +270,21 @@ def keys() -> Finding:
             return Finding(
                 "keys",
                 "FAIL",
-                f"A value of {table}.{column}, sealed with key {sealed.partition(':')[0]!r}, can't be opened.",
-                "Put the key that sealed it back into FIELD_KEYS, behind the newest.",
+                (
+                    f"A value of {table}.{column}, encrypted with key {sealed.partition(':')[0]!r}, can't "
+                    "be decrypted."
+                ),
+                "Put the key that encrypted it back into FIELD_KEYS, after the newest.",
             )
         opened += 1
-    return Finding("keys", "ok", f"They open what is sealed ({opened} values tried).")
+    return Finding("keys", "ok", f"They decrypt the stored secrets ({opened} values tried).")
 
 
 def platforms() -> Finding:
     """Warn of platform API versions that expire soon, or weren't reviewed for long."""
     aging = plugin_checks.aging_apis()
     if not aging:
-        return Finding("platforms", "ok", "No API that they are asked by ends soon.")
+        return Finding("platforms", "ok", "No API version in use expires soon.")
     return Finding(
         "platforms", "warn", " ".join(api.message for api in aging), " ".join(api.advice for api in aging)
     )
@@ -334,7 +337,7 @@ def _dispatcher_of_embedded(advice: str) -> Finding:
             return Finding("dispatcher", "warn", f"No service answers at port {settings.PORT}.", advice)
     check = next((entry for entry in readiness.get("checks", ()) if entry.get("name") == "dispatcher"), None)
     if check is None:
-        return Finding("dispatcher", "warn", f"Something else answers at port {settings.PORT}.", advice)
+        return Finding("dispatcher", "warn", f"Another program answers at port {settings.PORT}.", advice)
     return Finding(
         "dispatcher", "ok" if check["ok"] else "FAIL", check["detail"], "" if check["ok"] else advice
     )
@@ -356,7 +359,7 @@ def _dead_rows() -> list[Finding]:
     try:
         counts = queue_stats.dead_counts()
     except DatabaseError:
-        return [Finding("dead rows", "FAIL", "They could not be counted.", "Mend the database first.")]
+        return [Finding("dead rows", "FAIL", "They could not be counted.", "Fix the database first.")]
     return [
         Finding(f"dead {name.replace('_', ' ')}", "warn", f"{count}.", queue_stats.DEAD[name].advice)
         if count

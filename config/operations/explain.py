@@ -123,7 +123,7 @@ def _error_lines(row: Any) -> Iterator[str]:
         return
     for dead in queue_stats.DEAD.values():
         if isinstance(row, dead.model) and dead.rows().filter(pk=row.pk).exists():
-            yield f"No task takes it up again by itself. {dead.advice}"
+            yield f"It isn't retried automatically. {dead.advice}"
 
 
 # --- When it is taken up, and by whom --------------------------------------------------------------------------------
@@ -142,14 +142,14 @@ def _work_lines(row: DueModel, now: datetime) -> Iterator[str]:
         subject = "it" if lease.subject == row.pk else "its endpoint"
         yield from _running_line(lease.worker, subject, lease.began_at, row.wake_at, now)
     elif lease is not None and lease.until > now:
-        yield f"It is queued for a worker of {job.queue} since {as_z(lease.queued_at)}."
+        yield f"It has been queued for a worker of {job.queue} since {as_z(lease.queued_at)}."
     elif row.wake_at > now:
-        yield f"It is taken up next at {as_z(row.wake_at)}."
+        yield f"It runs next at {as_z(row.wake_at)}."
     else:
-        yield f"It is due since {as_z(row.wake_at)} and waits for a worker of {job.queue}."
+        yield f"It has been due since {as_z(row.wake_at)} and waits for a worker of {job.queue}."
         yield from _queue_problems(job.queue, now)
     if row.attempts and isinstance(job, jobs.RowJob):
-        yield f"It was begun {counted(row.attempts, 'time')} without success, of {job.max_attempts} at most."
+        yield f"It was tried {counted(row.attempts, 'time')} without success, of {job.max_attempts} at most."
 
 
 def _is_of(row: DueModel, job: jobs.Job) -> bool:
@@ -241,7 +241,7 @@ def _of_source(source: Source, now: datetime) -> Iterator[str]:
 
 def _of_publication(row: Publication, now: datetime) -> Iterator[str]:
     if Publication.everywhere.unsent().by_hand().filter(pk=row.pk).exists():
-        yield "It was handed over: somebody has to post it and say so."
+        yield "It is posted by hand. Post it, then mark it as posted."
     elif row.status not in explanation.ENDED:
         yield from _blocker_lines(explanation.blockers_of(row, now))
 
@@ -251,7 +251,7 @@ def _of_outlet(outlet: Outlet, now: datetime) -> Iterator[str]:
     if closed is not None:
         yield closed.message
     if outlet.rests_until is not None and outlet.rests_until > now:
-        yield f"Its platform asked to be left alone until {as_z(outlet.rests_until)}."
+        yield f"Its platform asked to wait until {as_z(outlet.rests_until)}."
     yield from _of_workspace(outlet.workspace, now, platform=outlet.platform)
 
 
@@ -264,7 +264,7 @@ def _of_workspace(workspace: Workspace, _now: datetime, *, platform: str = "") -
 
 def _of_endpoint(endpoint: Endpoint, now: datetime) -> Iterator[str]:
     if not is_open(endpoint):
-        yield "It is switched off: its deliveries are held until somebody switches it on."
+        yield "It is switched off. Its deliveries are held until you switch it on."
     if endpoint.failing_since is not None:
         yield f"{counted(endpoint.failures, 'attempt')} in a row failed, since {as_z(endpoint.failing_since)}."
     waiting = Delivery.everywhere.open().filter(endpoint=endpoint).order_by("pk")
@@ -277,7 +277,7 @@ def _of_endpoint(endpoint: Endpoint, now: datetime) -> Iterator[str]:
 
 def _of_delivery(row: Delivery, _now: datetime) -> Iterator[str]:
     if not is_open(row.endpoint):
-        yield f"Its endpoint {encode('whe', row.endpoint_id)} is switched off; somebody has to switch it on."
+        yield f"Its endpoint {encode('whe', row.endpoint_id)} is switched off. Switch it on to send this."
     if row.attempt_count:
         answer = f"; the last answer was {row.last_status}" if row.last_status else ""
         yield f"It was sent {counted(row.attempt_count, 'time')}{answer}."
@@ -285,7 +285,7 @@ def _of_delivery(row: Delivery, _now: datetime) -> Iterator[str]:
 
 def _of_event(event: Event, now: datetime) -> Iterator[str]:
     if event.dispatched_at is None:
-        yield "It wasn't handed to the endpoints yet."
+        yield "It hasn't been queued for the endpoints yet."
         yield from _queue_problems("webhooks", now)
     yield from _explain_parts(Delivery.everywhere.filter(event=event).order_by("pk"), now)
 

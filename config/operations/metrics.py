@@ -98,7 +98,7 @@ def _database_series() -> Iterable[str]:
     # It waits for `manage.py media --approve-sweep`.
     yield from _series(
         "pipeline_media_sweep_waits",
-        "1 while the sweep of the media asks before it takes so many files.",
+        "1 while the media sweep waits for approval to delete so many files.",
         "",
         {"": int(media_sweep.why_stopped() != "")},
     )
@@ -122,7 +122,7 @@ def _due_row_series() -> Iterable[str]:
         "kind",
         {w.kind: w.oldest_seconds for w in waiting},
     )
-    yield from _series("pipeline_dead_rows", "Rows that nothing takes up again by itself.", "kind", dead)
+    yield from _series("pipeline_dead_rows", "Rows that aren't retried automatically.", "kind", dead)
 
 
 def _lateness_series(now: datetime) -> Iterable[str]:
@@ -131,10 +131,10 @@ def _lateness_series(now: datetime) -> Iterable[str]:
         "publications": _lateness(Publication.everywhere.scheduled(), now),
         "deliveries": _lateness(Delivery.everywhere.pending(), now),
     }
-    yield from _series("pipeline_late_seconds", "How far behind its promise the latest one is.", "kind", late)
+    yield from _series("pipeline_late_seconds", "How late the most overdue one is.", "kind", late)
     yield from _series(
         "pipeline_overdue_publications",
-        "Promised for a moment that is past, and not out.",
+        "Scheduled for a time that has passed, and not published.",
         "",
         {"": Publication.everywhere.due(now).count()},
     )
@@ -171,12 +171,15 @@ def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: dateti
 
 _JOB_COUNTERS: Final = {
     "attempts": ("pipeline_attempts_total", "Tasks that began and ended."),
-    "work_failed": ("pipeline_work_failed_total", "Of those, how many ended with a fault of our own."),
-    "given_up": ("pipeline_given_up_total", "Of those, how many ended a row after too many tries."),
-    "overdue": ("pipeline_overdue_tasks_total", "Tasks that ran on 30 s after the lease of their row."),
+    "work_failed": ("pipeline_work_failed_total", "Tasks that ended with an internal error."),
+    "given_up": ("pipeline_given_up_total", "Tasks that gave a row up after too many tries."),
+    "overdue": (
+        "pipeline_overdue_tasks_total",
+        "Tasks that still ran 30 s after their row's lease had ended.",
+    ),
     "claims_lost": (
         "pipeline_claims_lost_total",
-        "Writes that came to nothing because the lease was another's.",
+        "Writes that were dropped because another worker had the lease.",
     ),
     "work_seconds": ("pipeline_work_seconds_total", "How long tasks ran."),
 }

@@ -42,9 +42,9 @@ def why_not(applied: Collection[tuple[str, str]]) -> str | None:
         if missing and any(applied_app == app for applied_app, _ in applied_set):
             names = ", ".join(f"{app}.{name}" for app, name in missing[:3])
             return (
-                f"It was made by an unreleased version and lacks {len(missing)} of its migrations ({names}). "
-                f"Check out commit {LAST_UNSQUASHED}, run its manage.py migrate, then come back to this version "
-                "and run manage.py migrate. Nothing was changed."
+                f"It was made by an unreleased version and lacks {len(missing)} of its migrations "
+                f"({names}). Check out commit {LAST_UNSQUASHED}, run its manage.py migrate, then check out "
+                "this version again and run manage.py migrate. Nothing was changed."
             )
     return None
 

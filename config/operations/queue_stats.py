@@ -64,19 +64,19 @@ DEAD: Final[Mapping[str, DeadRows]] = {
             "generated_items",
             GeneratedItem,
             GeneratedItem.everywhere.failed,
-            "Making it failed; its error says why.",
+            "Generating it failed; its error says why.",
         ),
         DeadRows(
             "persona_drafts",
             PersonaDraft,
             PersonaDraft.everywhere.failed,
-            "Its error says why, and what whoever asked for it was told to do.",
+            "Its error says why, and what to do next.",
         ),
         DeadRows(
             "publications",
             Publication,
             Publication.everywhere.unresolved,
-            "Retry what failed; what is unknown is looked up, never sent again blindly.",
+            "Retry what failed. An unknown outcome is looked up before anything is sent again.",
         ),
         DeadRows(
             "deliveries",

@@ -31,8 +31,8 @@ ACTOR: Final = "manage.py restore"
 STAGING_FOLDER: Final = ".restoring"
 """A folder inside the media folder, which may be a volume of its own, so that files are moved and not copied."""
 STOP_REASON: Final = (
-    "Restored from a backup of {made_at}. What came after it may be published already, "
-    "and sources that publish by themselves would do it again."
+    "Restored from a backup of {made_at}. What came after it may be published already, and sources on "
+    "autopilot would publish it again."
 )
 
 
@@ -184,8 +184,9 @@ def _refuse_other_folder(
         is_known = is_half_restored or (_has_tables() and not media_root_id.compare_folder().refusal)
     if not is_known:
         message = (
-            f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Mend DATABASE_URL or "
-            "MEDIA_ROOT; or move those files away, or set MEDIA_ROOT to an empty folder. Nothing was changed."
+            f"The files in {settings.MEDIA_ROOT} belong to neither this database nor the backup. Correct "
+            "DATABASE_URL or MEDIA_ROOT; or move those files away, or set MEDIA_ROOT to an empty folder. "
+            "Nothing was changed."
         )
         raise backup_archive.UnusableBackup(message)
     if not wipe and not is_half_restored:
@@ -209,7 +210,7 @@ def _refuse_unless_space(stage: Path, needed: int) -> None:
     if free < needed:
         message = (
             f"{stage.parent} has {free // 2**20} MiB free; the backup unpacks to {needed // 2**20} MiB "
-            "beside what is there. Free some space. Nothing was changed."
+            "next to the existing files. Free some space. Nothing was changed."
         )
         raise backup_archive.UnusableBackup(message)
 

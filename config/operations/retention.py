@@ -70,11 +70,11 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule("sessions of people who are logged in", "until they expire", forget_sessions),
     RetentionRule(
-        "sessions in which nobody is logged in, with a form that was sent after a session had ended",
+        "anonymous sessions, with a form that was sent after a session had ended",
         accounts_limits.STRANGERS_SESSION_KEPT,
     ),
     RetentionRule(
-        "accounts whose address nobody has proven",
+        "accounts whose address was never confirmed",
         accounts_limits.UNVERIFIED_KEPT,
         users.delete_unverified,
     ),
@@ -109,7 +109,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule(
         "secrets of webhook sources",
-        "until their source is deleted; a rotated one until its time beside the new one is over",
+        "until their source is deleted; a rotated one until its overlap with the new one ends",
         receive.forget_secrets,
     ),
     RetentionRule(
@@ -128,7 +128,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
     RetentionRule(
         "what identifies a raw item (`dedup_key`)",
-        "for good, so that what was deleted isn't taken in again",
+        "for good, so that deleted content isn't imported again",
     ),
     RetentionRule(
         "entries of a source that nothing was made of, in its log",
@@ -141,19 +141,19 @@ RULES: Final[tuple[RetentionRule, ...]] = (
         pipeline_limits.PLANS_KEPT,
         planning.forget,
     ),
-    RetentionRule("series that were ended, and their logs; what they made stays", series.KEPT, series.forget),
+    RetentionRule("ended series and their logs; their digests stay", series.KEPT, series.forget),
     RetentionRule(
-        "items that have stopped coming back, with their logs; what they made stays",
+        "items that no longer repeat, with their logs; their repeats stay",
         recurring.KEPT,
         recurring.forget,
     ),
     RetentionRule(
-        "people on their way to a platform to connect an outlet",
+        "unfinished connections of outlets at a platform",
         pipeline_limits.OAUTH_ATTEMPT_KEPT,
         oauth_connect.forget,
     ),
     RetentionRule(
-        "hosts that nobody fetches from any more", pipeline_limits.HOST_SLOTS_KEPT, collect.forget_hosts
+        "hosts that are no longer fetched from", pipeline_limits.HOST_SLOTS_KEPT, collect.forget_hosts
     ),
     RetentionRule(
         "each recipient's line of a newsletter; the counts stay",
@@ -166,7 +166,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
         mailing.forget_unconfirmed,
     ),
     RetentionRule(
-        "other subscribers, also unsubscribed and bounced ones, so that nobody mails them again",
+        "other subscribers, including unsubscribed and bounced ones, so that they aren't mailed again",
         "until they are removed",
     ),
     RetentionRule(
@@ -178,14 +178,14 @@ RULES: Final[tuple[RetentionRule, ...]] = (
         "their sums by quarter of an hour and day", pipeline_limits.HIT_COUNTS_KEPT, rollup.forget_hits
     ),
     RetentionRule(
-        "short links, which hold an address and nothing of who followed it",
-        "until their workspace is erased, so that what was published leads on",
+        "short links, which hold an address and nothing about their visitors",
+        "until their workspace is erased, so that published links keep working",
     ),
     RetentionRule("model answers of a run, those of a batch too", "until the run is over"),
     RetentionRule(
         "batches of calls to a model; their costs stay", pipeline_limits.MODEL_BATCHES_KEPT, batches.forget
     ),
-    RetentionRule("notices and what became of them", accounts_limits.NOTICES_KEPT, notices.delete_old),
+    RetentionRule("notices and their outcome", accounts_limits.NOTICES_KEPT, notices.delete_old),
     RetentionRule("what a model found in a raw item", "until the raw item is deleted"),
     RetentionRule("a workspace's place in its rate limit", "one row for each workspace"),
     RetentionRule(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FILTERS: Mapping[str, Parameter] = {
     "limit": PAGING["limit"],
     "after": Parameter(
-        str, description="The `next_cursor` of the page before; without it, from the beginning."
+        str, description="The `next_cursor` of the previous page; without it, from the beginning."
     ),
     "type": choices(*events.TYPES),
 }
@@ -47,16 +47,19 @@ _SERIALIZERS_BY_PREFIX: Final[dict[str, dict[str, type[serializers.Serializer[An
 _SUMMARIES: Final = {
     "raw.ingested": "A new raw item entered the queue.",
     "raw.failed": "Nothing could be made from a raw item.",
-    "raw.skipped": "A raw item is kept but nothing is made of it; it says why. A new one emits it in place of raw.ingested.",
+    "raw.skipped": (
+        "A raw item is stored but nothing is made from it; the error says why. A new one emits this "
+        "instead of raw.ingested."
+    ),
     "generated.ready": "A variant is ready for review; once per item.",
-    "generated.failed": "A variant could not be made; it says why.",
-    "engine.skipped": "A format that a raw item was asked for can't be made of it; it says why.",
-    "published.success": "One outlet has the item.",
+    "generated.failed": "A variant failed; the error says why.",
+    "engine.skipped": "A requested format can't be made from a raw item; the error says why.",
+    "published.success": "The item was published on one outlet.",
     "published.failed": "One attempt failed; `will_retry` says whether another follows.",
-    "published.overdue": "A publication still waits 15 minutes after it was promised; once per promise.",
+    "published.overdue": "A publication is still waiting 15 minutes after its scheduled time. Sent once per scheduled time.",
     "source.failing": "A source could not be read several times in a row, or is gone.",
     "outlet.needs_reconnect": "An outlet's permission has expired.",
-    "webhook.test": "Somebody tries the endpoint.",
+    "webhook.test": "A test of the endpoint.",
 }
 
 
@@ -127,7 +130,7 @@ def _webhook(event_type: str) -> OpenApiWebhook:
     """Return the OpenAPI description of an event as a webhook."""
     default = "Sent by default." if events.TYPES.get(event_type) else "Sent to endpoints that ask for it."
     if event_type == TEST:
-        default = "Sent when somebody asks for it."
+        default = "Sent on request."
     return OpenApiWebhook(
         name=event_type,
         decorator=extend_schema(
@@ -135,7 +138,7 @@ def _webhook(event_type: str) -> OpenApiWebhook:
             description=f"{default} Signed by Standard Webhooks: webhook-id, webhook-timestamp, webhook-signature.",
             tags=["webhooks"],
             request=_envelope(event_type),
-            responses={"2XX": OpenApiResponse(description="Taken; any other answer is tried again.")},
+            responses={"2XX": OpenApiResponse(description="Accepted; any other answer is retried.")},
         ),
     )
 

@@ -95,13 +95,13 @@ class MappingTrialInput(StrictSerializer):
 
 class RotateInput(StrictSerializer):
     secret = StrictCharField(
-        max_length=300, required=False, help_text="Without it we make one, where the sender lets us."
+        max_length=300, required=False, help_text="Default: we make one, if the sender allows it."
     )
     overlap_seconds = StrictIntegerField(
         min_value=0,
         max_value=int(accounts_limits.TOKEN_OVERLAP_MOST.total_seconds()),
         required=False,
-        help_text="How long the old one counts beside it; default a day.",
+        help_text="How long the old one keeps working; default a day.",
     )
 
 
@@ -117,9 +117,9 @@ class InboundDeliveryDocument(serializers.Serializer[Any]):
     reason = DeliveryNote(allow_null=True, help_text="Why it was refused or ignored, or made nothing.")
     verification = serializers.CharField()
     sender_key = serializers.CharField(allow_null=True, help_text="The sender's own id of it.")
-    repeats = serializers.IntegerField(help_text="How often it came again under that id.")
+    repeats = serializers.IntegerField(help_text="How many duplicates came under that id.")
     content_type = serializers.CharField()
-    headers = ObjectField(help_text="Those that say what it is; none that proves anything.")
+    headers = ObjectField(help_text="Those that describe it; none that verifies it.")
     body_bytes = serializers.IntegerField()
     body_excerpt = serializers.CharField(
         allow_null=True, help_text=f"At most {limits.INBOUND_EXCERPT} bytes; null where no body is kept."
@@ -150,7 +150,7 @@ class MappingTrial(serializers.Serializer[Any]):
 
 
 class InboundSecretDocument(serializers.Serializer[Any]):
-    secret = serializers.CharField(allow_null=True, help_text="Shown now only; null where it was given.")
+    secret = serializers.CharField(allow_null=True, help_text="Shown only once; null if you gave it.")
 
 
 InboundDeliveryDocument.__name__ = "InboundDelivery"
@@ -179,7 +179,7 @@ class InboundDeliveryView(PipelineResource):
 
     @extend_schema(
         operation_id="inbound_deliveries_list",
-        summary="List what came to a webhook source",
+        summary="List a webhook source's deliveries",
         parameters=[path_id("src"), *documented(FILTERS)],
         responses=answers(
             {200: listing(InboundDeliveryDocument), 304: OpenApiResponse(description="Unchanged.")}, 404
@@ -197,7 +197,7 @@ class InboundDeliveryView(PipelineResource):
 
     @extend_schema(
         operation_id="inbound_deliveries_replay",
-        summary="Take a delivery in again, with the mapping of now",
+        summary="Process a delivery again with the current mapping",
         parameters=[path_id("src"), DELIVERY_ID, *POST_PARAMETERS],
         request=NoFields,
         responses=answers({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
@@ -210,7 +210,7 @@ class InboundDeliveryView(PipelineResource):
 
     @extend_schema(
         operation_id="inbound_deliveries_dry_run",
-        summary="See what a mapping makes of a body",
+        summary="Preview a mapping on a body",
         parameters=[path_id("src"), *POST_PARAMETERS],
         request=MappingTrialInput,
         responses=answers({200: MappingTrial}, 404, 409, 413, 415, 422),
@@ -233,7 +233,7 @@ class InboundDeliveryView(PipelineResource):
 
     @extend_schema(
         operation_id="sources_rotate_secret",
-        summary="Give a webhook source another secret",
+        summary="Rotate a webhook source's secret",
         parameters=[path_id("src"), *POST_PARAMETERS],
         request=RotateInput,
         responses=answers({200: InboundSecretDocument}, 404, 409, 413, 415, 422),

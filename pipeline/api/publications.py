@@ -92,7 +92,7 @@ class PublicationView(PipelineResource):
 
     @extend_schema(
         operation_id="publications_attempts",
-        summary="List the calls that were made for a publication, with what each handed over",
+        summary="List a publication's calls, and what each sent",
         parameters=[path_id("pub"), *documented(PAGING)],
         responses=answers(
             {
@@ -125,7 +125,7 @@ class PublicationView(PipelineResource):
 
     @extend_schema(
         operation_id="publications_retry",
-        summary="Try a failed publication again",
+        summary="Retry a failed publication",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
@@ -139,7 +139,7 @@ class PublicationView(PipelineResource):
 
     @extend_schema(
         operation_id="publications_remove",
-        summary="Take a published post back",
+        summary="Delete a published post",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
@@ -153,7 +153,7 @@ class PublicationView(PipelineResource):
 
     @extend_schema(
         operation_id="publications_settle",
-        summary="Say what became of a publication",
+        summary="Record the outcome of a publication",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=SettleInput,
         responses=answers({200: response_schemas.Publication}, 404, 409, 413, 415, 422),

@@ -57,11 +57,13 @@ class Queue(serializers.Serializer[Any]):
     name = serializers.CharField()
     timezone = serializers.CharField()
     slots = WeeklySlot(many=True)
-    blackouts = Blackout(many=True, help_text="Stretches in which it gives no slots.")
+    blackouts = Blackout(many=True, help_text="Periods without slots.")
     on_gap = serializers.ChoiceField(
-        choices=SlotGapChoice.values, help_text="For a time that the clocks skip."
+        choices=SlotGapChoice.values, help_text="For a time that a clock change skips."
     )
-    on_overlap = serializers.ChoiceField(choices=OverlapChoice.values, help_text="For one that comes twice.")
+    on_overlap = serializers.ChoiceField(
+        choices=OverlapChoice.values, help_text="For a time that a clock change repeats."
+    )
     default = serializers.BooleanField()
     paused = serializers.BooleanField()
     outlets = serializers.ListField(child=PublicIdField("out"), help_text="Those that use it.")
@@ -180,7 +182,10 @@ class Coming(serializers.Serializer[Any]):
     due_at = MomentField(allow_null=True)
     then = serializers.ChoiceField(
         choices=("publishes", "waits", "next_slot", "held"),
-        help_text="What becomes of it once the hold is let go: out at once, at its time, at a later slot, nothing.",
+        help_text=(
+            "What happens when publishing resumes: published at once, at its time, at a later slot, or "
+            "not at all."
+        ),
     )
 
 
@@ -204,7 +209,7 @@ class HoldView(PipelineResource):
 
     @extend_schema(
         operation_id="hold_retrieve",
-        summary="Read the hold and what it keeps back",
+        summary="Read the hold and what it affects",
         responses=answers({200: Hold, 304: OpenApiResponse(description="Unchanged.")}),
     )
     def retrieve(self, request: Request) -> Response:
@@ -226,7 +231,7 @@ class HoldView(PipelineResource):
 
     @extend_schema(
         operation_id="hold_delete",
-        summary="Let publishing go on",
+        summary="Resume publishing",
         responses=answers({204: NO_CONTENT}, 404),
     )
     def destroy(self, request: Request) -> Response:

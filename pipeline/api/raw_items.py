@@ -178,7 +178,7 @@ class RawItemView(PipelineResource):
 
     @extend_schema(
         operation_id="raw_retrieve",
-        summary="Read a raw item and what came of it",
+        summary="Read a raw item and its items",
         parameters=[path_id("raw")],
         responses=answers(
             {200: response_schemas.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
@@ -208,7 +208,7 @@ class RawItemView(PipelineResource):
 
     @extend_schema(
         operation_id="raw_retry",
-        summary="Try a failed, skipped or waiting raw item again",
+        summary="Retry a failed, skipped or waiting raw item",
         parameters=[path_id("raw"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.RawItem}, 402, 404, 409, 413, 415, 422),
@@ -242,7 +242,7 @@ class EstimateView(PipelineResource):
 
     @extend_schema(
         operation_id="estimate",
-        summary="What pushing it would cost; spends nothing",
+        summary="Estimate what pushing it would cost; spends nothing",
         parameters=POST_PARAMETERS,
         request=EstimateInput,
         responses=answers({200: response_schemas.Estimate}, 409, 413, 415, 422),

@@ -56,14 +56,16 @@ class RecurrenceInput(_RecurrenceFields):
 class RecurrenceChanges(_RecurrenceFields):
     every_days = StrictIntegerField(min_value=1, max_value=limits.RECURRING_DAYS_MOST, required=False)
     status = StrictChoiceField(
-        choices=RecurrenceStatus.values, required=False, help_text="Stops it, or lets it go on."
+        choices=RecurrenceStatus.values, required=False, help_text="Stops or resumes it."
     )
 
 
 class RecurrenceStopped(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField(help_text="Why, and what to do.")
-    by = serializers.CharField(allow_null=True, help_text="Who stopped it; null: it stopped itself.")
+    by = serializers.CharField(
+        allow_null=True, help_text="Who stopped it; null: it was stopped automatically."
+    )
     at = MomentField()
 
 

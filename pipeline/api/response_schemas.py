@@ -41,7 +41,7 @@ class Reason(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     stage = serializers.CharField(required=False)
-    retryable = serializers.BooleanField(required=False, help_text="Whether trying again can end otherwise.")
+    retryable = serializers.BooleanField(required=False, help_text="Whether a retry can succeed.")
     action = serializers.CharField(required=False, help_text="What to do about it.")
     at = MomentField(required=False)
     by = serializers.CharField(required=False)
@@ -51,7 +51,7 @@ class RunError(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     stage = serializers.CharField()
-    retryable = serializers.BooleanField(help_text="Whether trying again can end otherwise.")
+    retryable = serializers.BooleanField(help_text="Whether a retry can succeed.")
     action = serializers.CharField(help_text="What to do about it.")
 
 
@@ -107,7 +107,7 @@ class Source(serializers.Serializer[Any]):
     max_burst = serializers.IntegerField(allow_null=True)
     inbound_url = serializers.CharField(allow_null=True)
     inbound_secret = serializers.CharField(
-        required=False, help_text="Only in the answer that made it: it is never shown again."
+        required=False, help_text="Only in the response that created it; never shown again."
     )
     last_polled_at = MomentField(allow_null=True)
     next_poll_at = MomentField(allow_null=True)
@@ -226,7 +226,7 @@ class Outcome(serializers.Serializer[Any]):
     outcome = serializers.CharField(help_text="pending, made, skipped or failed; there may be more.")
     reason = OutcomeReason(allow_null=True, help_text="Why it was skipped or failed.")
     retryable = serializers.BooleanField(
-        allow_null=True, help_text="Of what was skipped or failed: whether trying again can end otherwise."
+        allow_null=True, help_text="Of what was skipped or failed: whether a retry can succeed."
     )
     generated_item = PublicIdField("gen", allow_null=True)
 
@@ -253,9 +253,9 @@ class RawItem(serializers.Serializer[Any]):
     persona = PublicIdField("per", allow_null=True)
     near_duplicate = NearDuplicate(
         allow_null=True,
-        help_text="The raw item of the last 90 days whose text it nearly repeats; it holds nothing up.",
+        help_text="The raw item of the last 90 days whose text it nearly repeats; it blocks nothing.",
     )
-    withdrawn_at = MomentField(allow_null=True, help_text="When its source took it back.")
+    withdrawn_at = MomentField(allow_null=True, help_text="When its source withdrew it.")
     test = serializers.BooleanField()
     deleted_at = MomentField(allow_null=True)
     created_at = MomentField()
@@ -264,7 +264,7 @@ class RawItem(serializers.Serializer[Any]):
 
 class RawItemDetail(RawItem):
     generated = serializers.ListField(child=PublicIdField("gen"))
-    complete = serializers.BooleanField(help_text="Nothing more will come of it by itself.")
+    complete = serializers.BooleanField(help_text="Nothing more is made from it unless requested.")
 
 
 class PushedRawItem(RawItem):
@@ -337,10 +337,8 @@ class PublicationInItem(serializers.Serializer[Any]):
     )
     late_policy = serializers.ChoiceField(choices=LatePolicy.values)
     max_lateness_minutes = serializers.IntegerField(allow_null=True)
-    overdue_seconds = serializers.IntegerField(
-        help_text="How late it is; what was handed over to a person isn't late."
-    )
-    waits_for = WaitsFor(allow_null=True, help_text="Why it goes out later than promised.")
+    overdue_seconds = serializers.IntegerField(help_text="How late it is; a post by hand is never late.")
+    waits_for = WaitsFor(allow_null=True, help_text="Why it is published later than scheduled.")
     next_attempt_at = MomentField(allow_null=True)
     published_at = MomentField(allow_null=True)
     test = serializers.BooleanField()
@@ -467,14 +465,13 @@ class GeneratedItem(serializers.Serializer[Any]):
     approval = Approval()
     rejection = Reason(allow_null=True)
     publications = PublicationInItem(many=True)
-    publish_at = MomentField(allow_null=True, help_text="The earliest promise that is still to come.")
-    overdue_seconds = serializers.IntegerField(
-        help_text="How late that promise is; one that a person has to keep counts for none."
-    )
+    publish_at = MomentField(allow_null=True, help_text="The earliest scheduled time that is still to come.")
+    overdue_seconds = serializers.IntegerField(help_text="How late it is; a post by hand counts as none.")
     held = serializers.CharField(
         allow_null=True,
-        help_text="Why nothing of it is sent though it is due: source_changed, source_withdrawn, approval_stale or "
-        "instructions_in_source (its source gives orders to a machine, of which nothing was made). An approval lets go.",
+        help_text="Why nothing of it is sent though it is due: source_changed, source_withdrawn, "
+        "approval_stale or instructions_in_source (its source holds instructions to an AI, "
+        "which weren't used). Approving it releases it.",
     )
     flagged = serializers.CharField(
         allow_null=True,
@@ -562,7 +559,7 @@ class Rehearsal(serializers.Serializer[Any]):
         help_text="The posts of a thread; one where it is none.",
     )
     steps = FittingStep(many=True, help_text="What was done to the words so that they fit.")
-    disclosure = ObjectField(help_text="The platform's own fields that tell of a model's hand.")
+    disclosure = ObjectField(help_text="The platform's own fields that disclose AI use.")
     content = ObjectField(help_text="What would be sent, typed by bucket.")
     media = RehearsedMedia(many=True)
     settings = ObjectField()
@@ -572,13 +569,13 @@ class DryRun(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField()
     generated_item = PublicIdField("gen")
     outlets = Rehearsal(many=True)
-    notes = Note(many=True, help_text="What became of the wish, such as `time_moved`.")
+    notes = Note(many=True, help_text="What was changed in the request, such as `time_moved`.")
 
 
 class PublishedItem(GeneratedItem):
     """The item as it is now, and what is to be known of its schedule."""
 
-    notes = Note(many=True, help_text="What became of the wish, such as `time_moved`.")
+    notes = Note(many=True, help_text="What was changed in the request, such as `time_moved`.")
 
 
 class Receipt(serializers.Serializer[Any]):
@@ -739,7 +736,7 @@ class SourceType(_Standing):
         help_text="As people read it."
     )
     fetches = serializers.BooleanField(
-        help_text="Whether it is polled; else it is pushed to, or has a clock."
+        help_text="Whether it is polled; otherwise it receives pushes or runs on a schedule."
     )
     config_schema = ObjectField(help_text="JSON Schema of a source's `config`.")
 
@@ -773,5 +770,5 @@ class EventList(serializers.Serializer[Any]):
     data = Event(many=True)  # type: ignore[assignment]  # the contract's name
     has_more = serializers.BooleanField()
     next_cursor = serializers.CharField(
-        allow_null=True, help_text="Where to go on; given on the last page too, for the next look."
+        allow_null=True, help_text="Where to continue; given on the last page too, for the next request."
     )

@@ -64,10 +64,10 @@ class WeeklySlotInput(StrictSerializer):
 class _SeriesFields(StrictSerializer):
     timezone = StrictCharField(max_length=64, required=False, help_text="An IANA zone; the workspace's.")
     on_gap = StrictChoiceField(
-        choices=SlotGapChoice.values, required=False, help_text="For a time that the clocks skip."
+        choices=SlotGapChoice.values, required=False, help_text="For a time that a clock change skips."
     )
     on_overlap = StrictChoiceField(
-        choices=OverlapChoice.values, required=False, help_text="For one that comes twice."
+        choices=OverlapChoice.values, required=False, help_text="For a time that a clock change repeats."
     )
     window_days = StrictIntegerField(min_value=1, max_value=limits.SERIES_WINDOW_DAYS, required=False)
     items_least = StrictIntegerField(min_value=MIN_STORIES, max_value=MAX_STORIES, required=False)
@@ -102,7 +102,7 @@ class Series(serializers.Serializer[Any]):
     slots = WeeklySlot(many=True)
     on_gap = serializers.ChoiceField(choices=SlotGapChoice.values)
     on_overlap = serializers.ChoiceField(choices=OverlapChoice.values)
-    window_days = serializers.IntegerField(help_text="How old a raw item may be that it tells.")
+    window_days = serializers.IntegerField(help_text="How old a raw item in the digest may be.")
     items_least = serializers.IntegerField()
     items_most = serializers.IntegerField()
     sources = serializers.ListField(child=PublicIdField("src"), help_text="Empty: all.")
@@ -121,9 +121,9 @@ class SeriesIssue(serializers.Serializer[Any]):
     due_at = MomentField()
     decision = serializers.ChoiceField(choices=SeriesIssueDecision.values)
     message = serializers.CharField(allow_null=True, help_text="Why there is no digest.")
-    found = serializers.IntegerField(help_text="How many raw items could be told.")
+    found = serializers.IntegerField(help_text="How many raw items were available.")
     generated_item = PublicIdField("gen", allow_null=True)
-    by = serializers.CharField(allow_null=True, help_text="Who asked for it; null: its time came.")
+    by = serializers.CharField(allow_null=True, help_text="Who requested it; null: it was scheduled.")
     created_at = MomentField()
 
 
@@ -136,7 +136,7 @@ class SeriesDetail(Series):
     next_slots = SeriesSlot(many=True)
     holds_now = serializers.ListField(
         child=PublicIdField("raw"),
-        help_text="What it would tell now, in order; fewer than the least: nothing.",
+        help_text="What it would include now, in order; with fewer than the minimum, nothing is made.",
     )
     issues = SeriesIssue(many=True)
 
@@ -168,7 +168,7 @@ class SeriesView(PipelineResource):
 
     @extend_schema(
         operation_id="series_create",
-        summary="Begin a series of digests",
+        summary="Create a series of digests",
         parameters=POST_PARAMETERS,
         request=SeriesInput,
         responses=answers({201: Series}, 409, 413, 415, 422),
@@ -184,7 +184,7 @@ class SeriesView(PipelineResource):
 
     @extend_schema(
         operation_id="series_retrieve",
-        summary="Read a series: its next times, what it would tell now, what came of the last ones",
+        summary="Read a series: its next times, preview and history",
         parameters=[path_id("ser")],
         responses=answers({200: SeriesDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
     )
@@ -207,7 +207,7 @@ class SeriesView(PipelineResource):
 
     @extend_schema(
         operation_id="series_update",
-        summary="Change a series, pause it or let it go on",
+        summary="Change, pause or resume a series",
         parameters=[path_id("ser"), IF_MATCH],
         request=SeriesChanges,
         responses=answers({200: Series}, 404, 409, 412, 413, 415),

@@ -230,7 +230,7 @@ class SourceView(PipelineResource):
 
     @extend_schema(
         operation_id="sources_preview",
-        summary="What a source would bring; creates nothing",
+        summary="Preview a source; creates nothing",
         parameters=POST_PARAMETERS,
         request=SourceInput,
         responses=answers({200: response_schemas.SourcePreview}, 409, 413, 415, 422),

@@ -105,7 +105,7 @@ class StoryboardView(PipelineResource):
 
     @extend_schema(
         operation_id="generated_storyboard_update",
-        summary="Film it again from a changed storyboard",
+        summary="Render the film again from a changed storyboard",
         parameters=[path_id("gen"), IF_MATCH],
         request={"application/json": _BODY},
         responses=answers({202: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),

@@ -85,7 +85,7 @@ class _TopicFields(StrictSerializer):
         child=StrictCharField(max_length=limits.ANGLE_CHARACTERS),
         max_length=limits.TOPIC_ANGLES,
         required=False,
-        help_text="Ways to come at it; each rests on its own.",
+        help_text="Angles; each has its own cooldown.",
     )
     evidence = BoundedListField(child=EvidenceInput(), max_length=limits.TOPIC_EVIDENCE, required=False)
     weight = StrictIntegerField(min_value=1, max_value=limits.TOPIC_WEIGHT, required=False)
@@ -94,7 +94,7 @@ class _TopicFields(StrictSerializer):
     season = SeasonInput(required=False, allow_null=True)
     is_active = StrictBooleanField(required=False)
     persona = PublicIdField(
-        "per", required=False, allow_null=True, help_text="Who alone speaks of it; null: everybody."
+        "per", required=False, allow_null=True, help_text="The only persona that uses it; null: all."
     )
 
 

@@ -65,7 +65,7 @@ class UploadView(PipelineResource):
 
     @extend_schema(
         operation_id="uploads_create",
-        summary="Hand a file over",
+        summary="Upload a file",
         parameters=POST_PARAMETERS,
         request=_BODY,
         responses=answers({201: response_schemas.Upload}, 409, 413, 415, 422),

@@ -70,7 +70,7 @@ class PlanInput(StrictSerializer):
         min_value=1,
         max_value=MAX_PER_DAY,
         required=False,
-        help_text="Posts that a day may have on one outlet; as many as there are slots.",
+        help_text="Posts per day on one outlet; default: as many as there are slots.",
     )
     dry_run = StrictBooleanField(required=False)
     entries = BoundedListField(
@@ -107,7 +107,7 @@ class PlanRehearsal(serializers.Serializer[Any]):
     starts_at = MomentField()
     ends_at = MomentField()
     entries = ProposedEntry(many=True)
-    left = LeftItem(many=True, help_text="Ready items that aren't in it, each with why.")
+    left = LeftItem(many=True, help_text="Ready items that are left out, each with the reason.")
     free_slots = serializers.IntegerField(help_text="Slots that stay free.")
 
 
@@ -144,9 +144,7 @@ class KeptEntry(PlanEntry):
 
 
 class WeekPlanUndone(WeekPlanShown):
-    kept = KeptEntry(
-        many=True, help_text="What stays, because it went out or was changed or cancelled since."
-    )
+    kept = KeptEntry(many=True, help_text="What stays because it was published, changed or cancelled since.")
 
 
 class PlanView(PipelineResource):
@@ -198,7 +196,7 @@ class PlanView(PipelineResource):
 
     @extend_schema(
         operation_id="plans_undo",
-        summary="Take back what a plan scheduled",
+        summary="Undo what a plan scheduled",
         parameters=[path_id("pln"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({200: WeekPlanUndone}, 404, 409, 413, 415, 422),

@@ -184,7 +184,7 @@ def _claim_or_read(
         return row
     if row.refusal is not None and row.refused_at is not None and row.refused_at >= generation.created_at:
         raise Refused(row.refusal["message"], code=row.refusal["code"])
-    message = "Another run of the same raw item asks the model; this one goes on with what it answers."
+    message = "Another run of the same raw item is asking the model. This one continues with its answer."
     asker = row.asked_by_id
     is_asleep = asker is not None and Generation.everywhere.filter(pk=asker, attempts=0).exists()
     wait = row.asked_until - now if is_asleep and row.asked_until is not None else AWAIT

@@ -32,10 +32,10 @@ _FIELDS: Final = (
     "error",
     "deleted_at",
 )
-_DELETED: Final = {"code": "deleted", "message": "Somebody deleted it before it was made.", "stage": "push"}
+_DELETED: Final = {"code": "deleted", "message": "It was deleted before it was generated.", "stage": "push"}
 _UNKNOWN: Final = {
     "code": "not_kept",
-    "message": "It was left out when this was pushed; an earlier release didn't keep why.",
+    "message": "It was left out when this was pushed; an earlier release didn't store the reason.",
     "stage": "push",
 }
 

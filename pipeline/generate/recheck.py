@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NO_SOURCE: Final = Check(
     "support",
     "warning",
-    "The words were changed, and there is no source to hold them against: read them once more yourself.",
+    "The text was edited, and there is no source to check it against. Read it again.",
 )
 _INNER_MARKS: Final = str.maketrans({"\u201c": "\u2018", "\u201d": "\u2019", '"': "'"})
 _MAX_SENTENCES_SHOWN: Final = 5
@@ -255,7 +255,7 @@ def _load_parts(item: GeneratedItem) -> list[SourcePart]:
 def _load_topic(item: GeneratedItem, persona: PersonaCard) -> tuple[Brief, SourceText]:
     topic = item.topic
     if topic is None or topic.deleted_at is not None:
-        message = "The topic that it speaks of was deleted."
+        message = "Its topic was deleted."
         raise Refused(message, code="topic_deleted")
     picks = BrandPick.everywhere.filter(topic=topic, generation=item.generation_id)
     angle = picks.order_by("-id").values_list("angle", flat=True).first()

@@ -22,7 +22,10 @@ ERASED: Final = "It was deleted with the content."
 """Replaces a message that may quote erased content."""
 _PUSH_MORE_TEXT: Final = "Push the item again with more text, or give the workspace a key for a model, which writes in words of its own."
 _UPLOAD_OTHER_FILES: Final = "Upload the files again in a format that is listed, and push the item with them."
-_MAKE_OTHER_VARIANT: Final = "Without a model the same words are made each time. Make another variant, or another format of it; where none goes well, tell the operator."
+_MAKE_OTHER_VARIANT: Final = (
+    "Without a model the same words are made each time. Make another variant, or another format of it; if "
+    "none works, tell the operator."
+)
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,10 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     **dict.fromkeys(
         ("model_key_missing", "model_key_refused", "model_unknown", "model_unpaid"),
-        Rule("Set the model's key right, or ask the operator to, then try again.", retryable=True),
+        Rule("Correct the model's key, or ask the operator to, then try again.", retryable=True),
     ),
     "model_request_declined": Rule(
-        "Try it again. Where that doesn't help, the operator has to choose another model or gateway.",
+        "Try it again. If that doesn't help, the operator has to choose another model or gateway.",
         retryable=True,
     ),
     "too_long": Rule(

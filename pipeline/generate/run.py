@@ -289,7 +289,9 @@ def _await_batch(generation: Generation, error: dict[str, str]) -> None:
 def give_up(generation: Generation) -> None:
     """End a run whose task kept crashing as failed, with its credits returned."""
     last_error = generation.error or {}
-    message = last_error.get("message") or "Making it broke several times; the operator's log has the reason."
+    message = (
+        last_error.get("message") or "Generating it failed several times; the operator's log has the reason."
+    )
     try:
         fail_run(generation, last_error.get("code") or "gave_up", f"{message} Retry it.")
     except states.Overtaken as error:

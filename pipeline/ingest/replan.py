@@ -56,7 +56,7 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
         # This goes before the reservation, because the balance of credits is locked last.
         SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(
             decision=SourceEntryDecision.NEW
-        ).update(decision="new", code="admitted", message="Somebody had it made.", decided_at=now)
+        ).update(decision="new", code="admitted", message="It was generated on request.", decided_at=now)
         replan(row, workspace, when_short="refuse", now=now)
     return row
 

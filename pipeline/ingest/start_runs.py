@@ -156,7 +156,7 @@ def wait_for_credits(row: RawItem, now: datetime, **changes: Any) -> None:
     resets_at = months.start_of_next_month(months.month_of(now))
     reason = {
         "code": "quota_exceeded",
-        "message": "It waits for the credits of the next month.",
+        "message": "It waits for next month's credits.",
         "stage": "push",
     }
     states.move(

@@ -38,8 +38,8 @@ OPEN_STATUSES: Final = ("spreading", "sending")
 UNSENT_STATUSES: Final = ("pending", "sending")
 RESTORED: Final = {
     "code": "restored",
-    "message": "The service was restored from a backup, and nobody knows who got this mail since. "
-    "Going on mails everybody whom the ledger doesn't name, perhaps a second time.",
+    "message": "The service was restored from a backup, so it is unknown who got this mail since. "
+    "Resuming mails everyone who isn't in the ledger, perhaps a second time.",
 }
 
 

@@ -54,4 +54,4 @@ def release_queue(row: MailQueue, when: Callable[[], datetime | None], **changes
 
 def overtaken() -> states.Overtaken:
     """Return the error for a lost lease."""
-    return states.Overtaken(Detail("status", "changed_meanwhile", "Another hand has it."))
+    return states.Overtaken(Detail("status", "changed_meanwhile", "Another worker has it."))

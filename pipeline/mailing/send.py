@@ -65,7 +65,7 @@ class Postman:
         subscriber = Subscriber.everywhere.filter(pk=row.subscriber_id).first() if row.subscriber_id else None
         required_status = "pending" if mailing is None else "active"
         if subscriber is None or subscriber.status != required_status:
-            reason = "The address isn't on the list any more." if mailing else "It was answered already."
+            reason = "The address is no longer on the list." if mailing else "It was answered already."
             states.move(row, "skipped", next_at=None, reply=reason, updated_at=utc_now())
             return False
         message = self._compose(row, mailing, subscriber)

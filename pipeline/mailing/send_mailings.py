@@ -68,7 +68,7 @@ def give_up(queue: MailQueue) -> None:
     row = _reload(queue)
     now = utc_now()
     _mark_interrupted(row, now)
-    message = "Sending broke several times; the operator's log has the reason."
+    message = "Sending failed several times; the operator's log has the reason."
     _stop_all(row, "gave_up", message, now)
     release_queue(row, lambda: now + limits.MAIL_SESSION_WAITS[-1])
 

@@ -170,8 +170,8 @@ def _make_from_order(
     film_check = Check(
         "film",
         "passed",
-        f"The file was looked at: {board.frames} frames, {board.fps} a second, its colours tagged, its sound as long as "
-        "its picture.",
+        f"The file was checked: {board.frames} frames, {board.fps} a second, its colours tagged, its sound "
+        "as long as its picture.",
     )
     checks = [*checks, *voiced.checks, *_sound_checks(made), film_check]
     return {"files": file_rows, "checks": [asdict(check) for check in checks], "error": None}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 ID_FILE: Final = ".instance"
 ADVICE: Final = (
-    "Mend DATABASE_URL or MEDIA_ROOT. If they do belong together, run manage.py media --adopt: "
-    "files that no row names are then swept."
+    "Correct DATABASE_URL or MEDIA_ROOT. If they do belong together, run manage.py media --adopt: files "
+    "that no row names are then swept."
 )
 FOLDERS_PER_BATCH: Final = 200
 MIN_KNOWN_PERCENT: Final = 90

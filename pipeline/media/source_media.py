@@ -62,8 +62,8 @@ def body_with_transcript(
     if len(body) > limits.BODY_CHARACTERS:
         position = next(index for index, medium in enumerate(media) if medium.get("upload") == pair[1])
         message = (
-            f"With what is said in the video the body has {len(body)} characters; {limits.BODY_CHARACTERS} are the most. "
-            "Send the transcript of a part of the video."
+            f"With what is said in the video the body has {len(body)} characters; the maximum is "
+            f"{limits.BODY_CHARACTERS}. Send the transcript of a part of the video."
         )
         field = f"media[{position}].upload"
         raise Invalid.one(field, "too_long", message)

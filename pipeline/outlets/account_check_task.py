@@ -95,7 +95,7 @@ def _record_lost(outlet: Outlet, error: PluginError, now: datetime) -> None:
 def _record_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: bool) -> None:
     """Record what the platform said, and wake what waited for the account; another account counts as lost."""
     if not is_same_account(outlet, info):
-        message = "The platform says that these credentials belong to another account now."
+        message = "The platform says that these credentials now belong to another account."
         _record_lost(outlet, NeedsReconnect(message, code="another_account"), now)
         return
     # A credential that we renewed has its own expiry; otherwise the platform's statement is newer.

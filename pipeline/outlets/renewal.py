@@ -90,7 +90,7 @@ def renew(outlet: Outlet, now: datetime) -> Renewed | None:
         "due_at": next_check_at,
     }
     if not outlet.under_lease().update(**values, version=F("version") + 1):
-        message = "Somebody connected the outlet again meanwhile."
+        message = "The outlet was reconnected in the meantime."
         raise BeingRenewed(message, code="credential_renewing", after=RETRY_WAIT)
     for name, value in values.items():
         setattr(outlet, name, value)
@@ -119,6 +119,6 @@ def _claim(outlet: Outlet) -> int:
     if not claimable.update(
         lease_token=F("lease_token") + 1, attempts=F("attempts") + 1, wake_at=now + RENEWAL_LEASE
     ):
-        message = "The outlet's log-in is being renewed at this moment."
+        message = "The outlet's log-in is being renewed right now."
         raise BeingRenewed(message, code="credential_renewing", after=RETRY_WAIT)
     return outlet.lease_token + 1

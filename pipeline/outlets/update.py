@@ -74,7 +74,7 @@ def _merge_settings(platform: Platform, outlet: Outlet, config: Mapping[str, Any
         return clean_settings(platform, {**outlet.config, **config}, None)[0]
     old_settings = settings_of(platform, outlet.config)
     new_settings, _secrets = clean_settings(platform, {**old_settings, **config}, None)
-    message = _("Connect it again to change this: whoever does gives the secrets anew.")
+    message = _("Reconnect the outlet to change this. Its secrets have to be entered again.")
     problems = [
         Detail(f"config.{setting.name}", "fixed", message)
         for setting in platform.settings

@@ -148,7 +148,7 @@ def _fetch(name: str, config: dict[str, object], now: datetime) -> Fetch:
         kind.clean_config(config), {}, http=shared.client(), now=now, environment=environment
     )
     if fetched.gone:
-        message = "The site says that this address is gone for good (410). Give another address."
+        message = "The site says that this address is permanently gone (410). Give another address."
         raise Refused(message, code="gone")
     return fetched
 
@@ -206,7 +206,7 @@ def make_draft(draft: PersonaDraft) -> None:
 def give_up(draft: PersonaDraft) -> None:
     """End a draft whose task kept crashing as failed."""
     message = _(
-        "Drafting broke several times; the operator's log has the reason. Write the sections yourself."
+        "Drafting failed several times; the operator's log has the reason. Write the sections yourself."
     )
     try:
         _fail(draft, "gave_up", message)

@@ -80,7 +80,7 @@ def run_slot(slot: BrandSlot) -> None:
 
 def give_up(slot: BrandSlot) -> None:
     """End a slot whose task kept crashing as empty; the next one comes at its time."""
-    message = _("Picking a topic broke several times; the operator's log has the reason.")
+    message = _("Picking a topic failed several times; the operator's log has the reason.")
     note = {"code": "gave_up", "message": message}
     now = utc_now()
     try:
@@ -284,7 +284,7 @@ def _create_runs(
 def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:
     """Let the slot sleep until the next month's credits, and tell the workspace."""
     resets_at = months.start_of_next_month(months.month_of(now))
-    note = {"code": "quota_exceeded", "message": _("It waits for the credits of the next month.")}
+    note = {"code": "quota_exceeded", "message": _("It waits for next month's credits.")}
     with transaction.atomic():
         source = _lock_source(slot)
         # Read again, because the transaction that would have ended the slot was rolled back.

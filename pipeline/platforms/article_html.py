@@ -23,7 +23,7 @@ ARTICLE_SETTINGS: Final = (
     Setting(
         "ai_line",
         "Line under generated articles",
-        "Added where a model had its hand in the article, such as “Written with AI”: there is no field for that here.",
+        "Added to articles made with AI, such as “Written with AI”: this platform has no field for that.",
         is_required=False,
     ),
 )
@@ -81,7 +81,7 @@ def as_html(payload: Payload, config: Mapping[str, Any]) -> Adapted:
         steps.append(AdaptationStep("disclosure_added", "The line about AI was added at the end."))
     images = tuple(images_of(payload.assets))
     if len(images) < len(payload.assets):
-        steps.append(AdaptationStep("files_left_out", "Files that are no images were left out."))
+        steps.append(AdaptationStep("files_left_out", "Files that aren't images were left out."))
     fitted = replace(
         payload,
         title=remove_half_characters(payload.title).strip(),

@@ -89,7 +89,7 @@ def raise_from_table(
     status = response.status
     if status == 403 and not code and json_object(response.body) is None:
         # A firewall's page tells nothing of the account.
-        message = f"A firewall before {service} refused the call."
+        message = f"A firewall in front of {service} refused the call."
         raise TryLater(message, code="firewall", platform_status=status)
     if status < 500:
         for row in table:

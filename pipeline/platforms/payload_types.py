@@ -35,7 +35,7 @@ class PayloadAsset:
     def read(self) -> builtins.bytes:
         """Return the file's bytes. Raises `ValueError` where it has no `open`, `OSError` where that fails."""
         if self.open is None:
-            message = "This file has no bytes at hand."
+            message = "This file's content isn't available."
             raise ValueError(message)
         with self.open() as file:
             return file.read()

@@ -141,7 +141,7 @@ def unshown_files(rule: BucketRule, assets: tuple[PayloadAsset, ...]) -> list[Pa
 
 def too_long(field: str, count: int, limit: int, unit: str) -> Problem:
     """Return the problem of a field that is too long."""
-    message = f"It has {count} {unit}; {limit} are the most here. Shorten it for this outlet."
+    message = f"It has {count} {unit}; the maximum here is {limit}. Shorten it for this outlet."
     return Problem(field, "too_long", message)
 
 
@@ -156,7 +156,7 @@ def _text_problems(rule: BucketRule, adapted: Adapted) -> list[Problem]:
     if rule.needs_text and not any(part.strip() for part in adapted.parts):
         problems.append(Problem("body", "empty", "There are no words to publish."))
     if len(adapted.parts) > rule.parts_most:
-        message = f"It has {len(adapted.parts)} posts; {rule.parts_most} are the most here."
+        message = f"It has {len(adapted.parts)} posts; the maximum here is {rule.parts_most}."
         problems.append(Problem("content.parts", "too_many_parts", message))
     for index, part in enumerate(adapted.parts):
         field = "body" if len(adapted.parts) == 1 else f"content.parts[{index}]"
@@ -175,7 +175,7 @@ def _media_problems(rule: MediaRule, files: list[PayloadAsset]) -> list[Problem]
     """Return the problems of the files of one kind."""
     problems = []
     if len(files) > rule.most:
-        message = f"It has {len(files)} files of this kind; {rule.most} are the most here."
+        message = f"It has {len(files)} files of this kind; the maximum here is {rule.most}."
         problems.append(Problem("assets", "too_many_files", message))
     for index, file in enumerate(files):
         problems += [
@@ -203,21 +203,21 @@ def _file_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]
     refuse(
         "file_too_large",
         when=file.bytes > rule.max_bytes,
-        message=f"The file has {file.bytes:,} bytes; {rule.max_bytes:,} are the most here.",
+        message=f"The file has {file.bytes:,} bytes; the maximum here is {rule.max_bytes:,}.",
     )
     seconds = file.duration
     if seconds is not None:
         refuse(
             "too_short",
             when=rule.min_seconds is not None and seconds < rule.min_seconds,
-            message=f"It lasts {seconds:g} s; {rule.min_seconds:g} s are the least here."
+            message=f"It lasts {seconds:g} s; the minimum here is {rule.min_seconds:g} s."
             if rule.min_seconds
             else "",
         )
         refuse(
             "too_long",
             when=rule.max_seconds is not None and seconds > rule.max_seconds,
-            message=f"It lasts {seconds:g} s; {rule.max_seconds:g} s are the most here."
+            message=f"It lasts {seconds:g} s; the maximum here is {rule.max_seconds:g} s."
             if rule.max_seconds
             else "",
         )
@@ -226,7 +226,7 @@ def _file_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]
         refuse(
             "alt_text_too_long",
             when=len(file.alt_text) > rule.alt_max,
-            message=f"The alt text has {len(file.alt_text)} characters; {rule.alt_max} are the most here.",
+            message=f"The alt text has {len(file.alt_text)} characters; the maximum here is {rule.alt_max}.",
         )
     return problems
 
@@ -239,11 +239,11 @@ def _size_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]
     pixels, longest, ratio = file.width * file.height, max(file.width, file.height), file.width / file.height
     if rule.max_pixels is not None and pixels > rule.max_pixels:
         problems.append(
-            ("too_many_pixels", f"It has {pixels:,} pixels; {rule.max_pixels:,} are the most here.")
+            ("too_many_pixels", f"It has {pixels:,} pixels; the maximum here is {rule.max_pixels:,}.")
         )
     if rule.max_side is not None and longest > rule.max_side:
         problems.append(
-            ("too_large", f"Its longer side has {longest} pixels; {rule.max_side} are the most here.")
+            ("too_large", f"Its longer side has {longest} pixels; the maximum here is {rule.max_side}.")
         )
     if rule.ratio is not None and not rule.ratio[0] <= ratio <= rule.ratio[1]:
         narrowest, widest = rule.ratio

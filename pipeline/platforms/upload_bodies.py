@@ -22,7 +22,7 @@ def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
     Raises `Refused` where the file has become shorter.
     """
     if asset.open is None:
-        message = "This file has no bytes at hand."
+        message = "This file's content isn't available."
         raise ValueError(message)
     with asset.open() as file:
         file.seek(start)

@@ -31,17 +31,21 @@ def posted_twice_error(external_id: str, attempt: Attempt) -> dict[str, Any]:
     """Return the stored error of a post that may be public twice."""
     late_id = answer_of(attempt)["external_id"]
     message = (
-        f"It may be there twice, as {external_id or 'a post whose number isn’t known'} and as {late_id}: the platform took "
-        f"call {attempt.number} after it had been given up and the post sent again."
+        f"It may have been published twice, as {external_id or 'a post whose number isn’t known'} and as "
+        f"{late_id}: the platform took call {attempt.number} after it had been given up and the post sent "
+        "again."
     )
-    action = f"Look at both on the platform, and delete one{_parenthesized_url(attempt)}."
+    action = f"Check both on the platform, and delete one{_parenthesized_url(attempt)}."
     return serialize_failure(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
 
 
 def posted_after_all_error(attempt: Attempt) -> dict[str, Any]:
     """Return the stored error of a post that is public although its call had been given up."""
     late_id = answer_of(attempt)["external_id"]
-    message = f"It is public after all, as {late_id}: the platform took call {attempt.number} after it had been given up."
+    message = (
+        f"It was published after all, as {late_id}: the platform took call {attempt.number} after it had "
+        "been given up."
+    )
     action = f"Delete it on the platform, or leave it{_parenthesized_url(attempt)}."
     return serialize_failure(
         OutcomeUnknown(message, code="posted_after_all", action=action), is_retried=False

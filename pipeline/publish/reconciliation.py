@@ -36,16 +36,19 @@ NOT_THERE_YET_MESSAGE: Final = "The platform doesn't have it yet. The call may s
 log = structlog.get_logger(__name__)
 RESTORED_CODE: Final = "restored"
 """The `error.code` of a publication whose outcome is unknown because of a restore."""
-RESTORED_MESSAGE: Final = "The service was restored from a backup. The platform is asked whether it has this already; then it goes on."
+RESTORED_MESSAGE: Final = (
+    "The service was restored from a backup. The platform is asked whether it already has this before "
+    "anything is sent."
+)
 RESTORED_UNVERIFIABLE_MESSAGE: Final = (
-    "The service was restored from a backup, and this platform can't be asked whether it has this already. "
-    "Look there; then the operator says what is so with manage.py settle_publication."
+    "The service was restored from a backup, and this platform can't be asked whether it already has "
+    "this. Look there; then the operator records the outcome with manage.py settle_publication."
 )
 RESTORED_MAILING_MESSAGE: Final = (
-    "The service was restored from a backup, and nobody knows whether this was mailed since. "
-    "Ask a subscriber; then the operator says what is so with manage.py settle_publication."
+    "The service was restored from a backup, so it is unknown whether this was mailed since. Ask a "
+    "subscriber; then the operator records the outcome with manage.py settle_publication."
 )
-NOT_POSTED_MESSAGE: Final = "Whoever was to post it said that it wasn't posted."
+NOT_POSTED_MESSAGE: Final = "It was marked as not posted."
 NOT_POSTED_ACTION: Final = "Retry it to have it handed over again, or leave it."
 
 
@@ -135,7 +138,7 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
         else None
     )
     if absent is not None and absent.there:
-        message = f"{absent.there} of {absent.parts} posts of the thread are public; it goes on after them."
+        message = f"{absent.there} of {absent.parts} posts of the thread are public. The rest follow."
         error = TryLater(message, code="thread_unfinished", after=after)
     else:
         message = "The platform doesn't have it, so it is sent again."

@@ -66,12 +66,12 @@ def request_removal(publication: Publication, *, now: datetime) -> Publication:
 
 def _refuse_unless_removable(row: Publication) -> None:
     if row.status != PublicationStatus.PUBLISHED:
-        message = f"It is {row.status}; only what is published is taken back."
+        message = f"It is {row.status}; only a published post can be deleted."
         raise Conflict.because(code="not_published", message=message)
     platform = platform_of(row.platform)
     where = f" at {row.url}" if row.url else ""
     if not platform.can_remove:
-        message = f"{platform.label} lets no program take a post back: delete it there by hand{where}."
+        message = f"{platform.label} doesn't let apps delete a post. Delete it there by hand{where}."
         raise Conflict.because(code="cannot_remove", message=message)
     if not is_post_known(row, platform):
         raise Conflict.because(code="cannot_remove", message=_unknown_post_message(row, platform))
@@ -88,7 +88,7 @@ def is_post_known(row: Publication, platform: Platform) -> bool:
 
 def _unknown_post_message(row: Publication, platform: Platform) -> str:
     where = f" at {row.url}" if row.url else ""
-    return f"{platform.label} hasn't said which post it is: delete it there by hand{where}."
+    return f"{platform.label} hasn't named the post. Delete it there by hand{where}."
 
 
 def remove_post(row: Publication, now: datetime) -> None:
@@ -155,7 +155,7 @@ def _record_removal_failure(row: Publication, error: PluginError, connection: Ou
 
 def give_up_removal(row: Publication) -> None:
     """Record that the removal's tasks kept crashing; the post stays published."""
-    message = "Taking it back broke several times; the operator's log has the reason. Ask for it again."
+    message = "Deleting the post failed several times; the operator's log has the reason. Try again."
     failure = serialize_failure(OutcomeUnknown(message, code="gave_up"), is_retried=False)
     if not row.under_lease().update(
         error=failure, step="done", wake_at=None, next_attempt_at=None, attempts=0, version=row.version + 1

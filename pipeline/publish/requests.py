@@ -259,7 +259,7 @@ def cancel_failed(publication: Publication, *, now: datetime) -> Publication:
 def _refuse_unless_failed(row: Publication) -> None:
     """Raise `Conflict` unless the publication has failed: what may be under way is never sent a second time."""
     if row.status == PublicationStatus.PUBLISHING:
-        message = "It is being published at this moment; wait for its outcome."
+        message = "It is being published right now. Wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
     if row.status == PublicationStatus.UNKNOWN:
         message = "Its outcome is not known, so it isn't sent again: reconcile it first."

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-OUR_FAULT: Final = "Our own fault interrupted the call; the platform is asked."
+OUR_FAULT: Final = "An internal error interrupted the call. The platform is asked."
 
 MADE_FOR: Final = "made_for"
 """Key of the step state for the mark of what was prepared; platforms don't see it."""
@@ -189,10 +189,10 @@ def _wait_for_platform(row: Publication, platform: Platform, progress: Pending, 
     deadline = (datetime.fromisoformat(pending_since) if pending_since else now) + limits.PROCESSING_MOST
     if now >= deadline:
         hours = limits.PROCESSING_MOST // timedelta(hours=1)
-        message = f"After {hours} hours {platform.label} was still working on what it was given; nothing was published."
-        action = (
-            "Retry it, which hands everything over anew; where that ends the same way, replace the files."
+        message = (
+            f"After {hours} hours {platform.label} was still processing the files; nothing was published."
         )
+        action = "Retry it to upload everything again. If that fails too, replace the files."
         raise Refused(message, code="processing_too_long", action=action)
     postpone(row, min(now + progress.after, deadline), now)
 

@@ -36,7 +36,7 @@ FINISH_TRIES: Final = 4
 FINISH_RETRY_WAIT: Final = timedelta(minutes=5)
 log = structlog.get_logger(__name__)
 
-INTERRUPTED_MESSAGE: Final = "The call was interrupted; the platform is asked whether it has the item."
+INTERRUPTED_MESSAGE: Final = "The call was interrupted. The platform is asked whether it has the item."
 _ATTEMPTS_BEFORE: Final = Coalesce(
     Subquery(
         Attempt.everywhere.filter(publication_id=OuterRef("pk"))
@@ -109,7 +109,7 @@ class StatusStep:
 
 def _give_up_sending(row: Publication, now: datetime) -> None:
     """Record a final failure, as the tasks that were to send it kept crashing."""
-    message = "Publishing broke several times; the operator's log has the reason. Retry it."
+    message = "Publishing failed several times; the operator's log has the reason. Retry it."
     record_failure(row, Refused(message, code="gave_up"), now, attempt=None, tries=row.attempt_count)
 
 

@@ -86,7 +86,8 @@ def restore_snapshot(
             publication.status != PublicationStatus.SCHEDULED for publication in publications
         ):
             message = (
-                "Something of it is on its way already, or was cancelled; its former time can't come back."
+                "One of its posts is already being sent or was cancelled, so its former time can't be "
+                "restored."
             )
             raise Conflict.because(code="in_flight", message=message)
         for publication in publications:
@@ -130,7 +131,7 @@ def reschedule_from_snapshot(
             for publication in publications
         ):
             message = (
-                "Its outlet was disconnected or was promised it anew meanwhile; publish it again instead."
+                "Its outlet was disconnected, or it was scheduled there again. Publish it again instead."
             )
             raise Conflict.because(code="promised_meanwhile", message=message)
         for publication in publications:

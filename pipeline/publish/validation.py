@@ -282,7 +282,7 @@ def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
         return Refused(outage.sentence, code="platform_unavailable")
     # Nobody can reconnect a simulated account: the next step of its script decides whether it works.
     if outlet.status == OutletStatus.NEEDS_RECONNECT and not outlet.is_simulated:
-        return NeedsReconnect(f"{outlet.name} has to be connected again before anything goes through it.")
+        return NeedsReconnect(f"{outlet.name} has to be reconnected before it can publish.")
     return None
 
 

@@ -39,7 +39,7 @@ def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold
     """
     reason = reason.strip()
     if not reason:
-        raise Invalid.one(field="reason", code="required", message="Say why; your people are shown it.")
+        raise Invalid.one(field="reason", code="required", message="Give a reason; your team sees it.")
     with transaction.atomic():
         row, is_new = PublishHold.everywhere.update_or_create(
             workspace=workspace, defaults={"reason": reason[:REASON_CHARACTERS], "set_by": by}

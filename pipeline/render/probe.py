@@ -224,7 +224,7 @@ def _format_value(name: str, value: Any) -> str:
 
 _MESSAGES: Final = {
     "empty": "The file is empty; choose one that holds something.",
-    "too_large": "The file has {size}; {most} are the most.",
+    "too_large": "The file has {size}; the maximum is {most}.",
     "still": "The file is a picture in HEIC or AVIF; save it as JPEG.",
     "playlist": "The file is a playlist or a manifest: it only names other files, and they aren't fetched. Send the video itself.",
     "vector_graphics": "The file is an SVG, which can run programs and fetch files; save it as PNG and send that.",
@@ -236,9 +236,9 @@ _MESSAGES: Final = {
     "unknown_codec": "Its {what} is in a format that isn't taken ({codec}); save it as H.264 and AAC.",
     "odd_sound": "Its sound has {channels} channels at {rate} Hz; up to 8 channels at 8,000 to 192,000 Hz are taken.",
     "too_many_pixels": "It is {width} × {height} pixels large. Videos may have 3840 × 2160, pictures {picture_most} million.",
-    "too_long": "It lasts {seconds} seconds; {hours} hours are the most.",
-    "too_many_frames": "It has {fps} frames a second; {fps_most} are the most.",
-    "too_many_streams": "There are {streams} streams in the file; {streams_most} are the most.",
+    "too_long": "It lasts {seconds} seconds; the maximum is {hours} hours.",
+    "too_many_frames": "It has {fps} frames a second; the maximum is {fps_most}.",
+    "too_many_streams": "There are {streams} streams in the file; the maximum is {streams_most}.",
     "too_many_packets": "The file is cut into more pieces than a video of {hours} hours has.",
     "too_complex": "Looking at the file took too long or too much memory; save it again in a usual format.",
 }

@@ -53,7 +53,7 @@ def _open(
         return UnusablePicture(f"The {label} {why}", field=field)
 
     if len(data) > MAX_BYTES:
-        msg = f"has {len(data) / 2**20:.0f} MiB; {MAX_BYTES // 2**20} are the most."
+        msg = f"has {len(data) / 2**20:.0f} MiB; the maximum is {MAX_BYTES // 2**20}."
         raise unusable(msg)
     try:
         return _decode_and_fit(data, size, background, oversampling)

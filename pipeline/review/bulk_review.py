@@ -69,7 +69,7 @@ def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: Bulk
     for item, version in looked_at[:AT_ONCE]:
         try:
             if act == PUBLISH and item.variant_group in published_groups:
-                message = "Another variant of it was chosen in the same breath; a group is published once."
+                message = "Another variant of it was chosen in the same request. A group is published once."
                 raise Conflict.because(code="superseded", message=message)
             with transaction.atomic():
                 outcomes.append(_ACT_FUNCTIONS[act](item, version, given))
@@ -81,7 +81,7 @@ def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: Bulk
 
 def _too_many() -> Conflict:
     message = (
-        f"At most {AT_ONCE} items are decided on at once; the others wait as they were. Decide on them again."
+        f"At most {AT_ONCE} items are decided on at once. The others are unchanged; decide on them again."
     )
     return Conflict.because(code="too_many", message=message, field="items")
 

@@ -226,7 +226,7 @@ def _create_run(
     if raw is None and row.raw_items:
         _copy_inputs(row, generation)
     elif raw is None and not generate.copy_pick(row.generation, generation, now):
-        message = "The topic that it speaks of was deleted."
+        message = "Its topic was deleted."
         raise Conflict.because(code="source_deleted", message=message, field="topic")
     dispatcher.wake()
     return generation

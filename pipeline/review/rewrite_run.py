@@ -63,7 +63,7 @@ def run_rewrite(run: Generation) -> None:
 
 def give_up(run: Generation) -> None:
     """Fail a rewrite whose task crashed repeatedly."""
-    _fail(run, "gave_up", _("It broke several times; the operator's log has the reason."))
+    _fail(run, "gave_up", _("It failed several times; the operator's log has the reason."))
 
 
 def _rewrite(run: Generation) -> None:

@@ -38,7 +38,7 @@ def _undo_approval(item: GeneratedItem, former: Mapping[str, Any], by: str, now:
     row: GeneratedItem = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     states.refuse_other_version(row.version, former["version"])
     if Publication.everywhere.filter(item=row, status__in=sorted(PUBLICATIONS_IN_FLIGHT)).exists():
-        message = "It is being published at this moment; wait for its outcome."
+        message = "It is being published right now. Wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
     _restore_approval(row, former, now)
     _restore_variants(row, former, now)
@@ -132,11 +132,11 @@ def _undo_regenerate(item: GeneratedItem, former: Mapping[str, Any], by: str, no
         }
         or row.is_approved
     ):
-        message = f"It is {row.status}; somebody has decided on it meanwhile."
+        message = f"It is {row.status}; it was decided in the meantime."
         raise Conflict.because(code="decided_meanwhile", message=message)
     # The generated content is revision 1; a person wrote every later one.
     if row.revision > 1 or row.outlets != former["outlets"]:
-        message = "Somebody has edited it meanwhile; delete it where nobody wants it."
+        message = "It was edited in the meantime. Delete it if it isn't needed."
         raise Conflict.because(code="decided_meanwhile", message=message)
     decisions.erase(row, now=now)
     return row

@@ -72,7 +72,7 @@ def clear(act: str, chosen: Sequence[Chosen], given: BulkRecoveryInput) -> list[
     for prefix, versions in by_prefix.items():
         if prefix in _RETRIES:
             outcomes += _retry_others(act, prefix, versions, given)
-    message = f"At most {AT_ONCE} are cleared at once; the others wait as they were. Do it again for them."
+    message = f"At most {AT_ONCE} are cleared at once. The others are unchanged; repeat it for them."
     too_many = Conflict.because(code="too_many", message=message)
     return outcomes + [Cleared(prefix, key, too_many) for prefix, key, _version in chosen[AT_ONCE:]]
 

@@ -157,7 +157,7 @@ def _sync_sections(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[st
 
 def _refuse_too_long(name: str, plural: str, body: str) -> None:
     if len(body) > BODY_CHARACTERS:
-        message = f"Together the {plural} have {len(body)} characters; {BODY_CHARACTERS} are the most."
+        message = f"Together the {plural} have {len(body)} characters; the maximum is {BODY_CHARACTERS}."
         raise Invalid.one(field=name, code="too_long", message=message)
 
 

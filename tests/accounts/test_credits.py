@@ -107,8 +107,8 @@ def test_all_or_nothing(workspace):
             {
                 "field": None,
                 "code": "quota_exceeded",
-                "message": "This needs 43 credits and 42 of 100 are left (3 are reserved by work in hand); "
-                "the next ones come at 2026-12-01T00:00:00.000Z.",
+                "message": "This needs 43 credits and 42 of 100 are left (3 are reserved by work in "
+                "progress); the next ones come at 2026-12-01T00:00:00.000Z.",
                 "limit": 100,
                 "used": 55,
                 "resets_at": "2026-12-01T00:00:00.000Z",

@@ -198,7 +198,7 @@ def test_platform_that_asks_to_wait_is_asked_later(platform, publication, told, 
     assert Measurement.everywhere.get().at == now + waited
 
 
-@pytest.mark.parametrize("failure", [NeedsReconnect("Connect it again."), Refused("It is gone.")])
+@pytest.mark.parametrize("failure", [NeedsReconnect("Reconnect it."), Refused("It is gone.")])
 def test_refused_measurement_is_noted_and_the_next_one_tried(platform, publication, failure):
     platform.answers = [samples(**ALL), failure, samples(**{**ALL, "views": 90})]
     for age in (1, 6, 24):

@@ -91,9 +91,9 @@ def test_facts_without_a_mark_are_counted_after_the_command(alice, from_facts):
     make_published(alice, measured)
     RollupDay.everywhere.update(is_current=True, wake_at=None)
     days = [(date(2026, 11, 2), False), (date(2026, 11, 4), False)]
-    assert mark_by_hand() == "2 days are added up anew by the workers.\n"
+    assert mark_by_hand() == "2 days are added up again by the workers.\n"
     assert marked() == days
-    assert mark_by_hand() == "2 days are added up anew by the workers.\n"
+    assert mark_by_hand() == "2 days are added up again by the workers.\n"
     assert marked() == days
     roll_all()
     assert marked() == [(day, True) for day, _ in days]
@@ -101,7 +101,7 @@ def test_facts_without_a_mark_are_counted_after_the_command(alice, from_facts):
 
 
 def test_the_command_marks_nothing_where_there_are_no_facts(alice):
-    assert (mark_by_hand(), marked()) == ("0 days are added up anew by the workers.\n", [])
+    assert (mark_by_hand(), marked()) == ("0 days are added up again by the workers.\n", [])
 
 
 def test_a_counted_publication_marks_its_day(alice):
@@ -230,7 +230,7 @@ def test_a_day_that_fails_again_and_again_is_answered_from_its_facts(alice, ask)
     kept = RollupDay.everywhere.get()
     assert (kept.is_current, kept.attempts) == (False, 0)
     assert kept.wake_at > timezone.now() + timedelta(hours=23)
-    assert kept.last_error == "Adding this day up failed again and again; the log has the reason."
+    assert kept.last_error == "Adding up this day failed several times; the log has the reason."
     assert ask().totals.metrics["views"] == 7
 
 

@@ -1,4 +1,4 @@
-"""The pages, forms, messages and mails speak plainly, and every visible string is in gettext's hands."""
+"""Pages, forms, mails and every other message speak plainly, and every visible string is in gettext's hands."""
 
 from __future__ import annotations
 
@@ -12,12 +12,24 @@ from tests.architecture.code import modules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.architecture.code import Module
+
 TEMPLATES: Final = Path(__file__).parents[2] / "templates"
 DOORS: Final = re.compile(
     r"(^|/)(pages|admin|admin_site|notices|templatetags|mailing|dashboard|models|reports)(/|\.py$)|^pipeline/labels\.py$"
 )
 """Modules whose strings only people read; those of the API's refusals are the contract's."""
 GETTEXT: Final = frozenset({"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"})
+NOT_MESSAGES: Final = {
+    "config/demo/stories.py": "the demo's stories",
+    "pipeline/text/ai_address.py": "patterns of orders to a machine",
+    "pipeline/text/prose/hearsay.py": "patterns of hearsay",
+    "pipeline/writers/claude/persona_draft.py": "a prompt",
+    "pipeline/writers/claude/prompts.py": "prompts",
+}
+"""Modules that hold what no person is told, each with what they hold."""
+PROMPTS: Final = frozenset({"_RULES", "SUBJECT_RULES", "HOW_TO_TELL"})
+"""Constants of engines that are part of a prompt; another wording is another version of it."""
 HABITS: Final = re.compile(
     r"\b(by itself|by themselves|somebody|nobody|whoever|goes out|go out|(un)?tick(ed)?|let go|lets go|letting go"
     r"|goes on|go on|held back|comes? back|anew|sealed)\b",
@@ -48,6 +60,15 @@ TAGS: Final = re.compile(r"<[^>]*>", re.DOTALL)
 
 def test_no_string_falls_back_into_the_old_habits():
     assert [f"{place}: {text}" for place, text in _strings() if HABITS.search(text)] == []
+
+
+def test_no_message_falls_back_into_the_old_habits():
+    assert [f"{place}: {text}" for place, text in _messages() if HABITS.search(text)] == []
+
+
+def test_what_holds_no_messages_is_still_there():
+    paths = {module.path for module in modules()}
+    assert sorted(NOT_MESSAGES.keys() - paths) == []
 
 
 def test_a_thing_has_one_word():
@@ -92,6 +113,37 @@ def _strings() -> Iterator[tuple[str, str]]:
         for text in _of_template(path.read_text(encoding="utf-8")):
             yield str(path.relative_to(TEMPLATES)), text
     yield from _of_modules()
+
+
+def _messages() -> Iterator[tuple[str, str]]:
+    """Every text of more than one word outside docstrings: refusals, reasons, descriptions, answers of commands."""
+    for module in modules():
+        if module.path in NOT_MESSAGES:
+            continue
+        ignored = _documentation(module.tree) | _prompts(module)
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in ignored:
+                continue
+            if " " in node.value:
+                yield module.at(node), node.value
+
+
+def _documentation(tree: ast.Module) -> set[int]:
+    """Docstrings, those of constants included."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def _prompts(module: Module) -> set[int]:
+    if not module.path.startswith("pipeline/engines/"):
+        return set()
+    return {
+        id(part)
+        for node in module.tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id in PROMPTS
+        for part in ast.walk(node.value)
+    }
 
 
 def _of_template(source: str) -> Iterator[str]:

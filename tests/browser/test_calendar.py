@@ -133,7 +133,7 @@ def test_a_post_is_dragged_and_a_refused_one_goes_back(open_window, newsroom, fe
     card.drag_to(
         page.locator(f"{lane}[data-day='{monday + timedelta(days=2)}']"), target_position={"x": 90, "y": 4}
     )
-    page.get_by_text("Something else goes out there at that moment.").wait_for()
+    page.get_by_text("Another post is scheduled there at that time.").wait_for()
     assert reread(row).due_at == moved.due_at
     assert page.locator(
         f"{lane}[data-day='{monday + timedelta(days=1)}'] .event", has_text=TITLES[0]
@@ -247,7 +247,7 @@ def test_an_item_of_the_tray_is_dragged_to_a_slot_and_to_a_day(open_window, news
     # Somebody has taken the slot since this page was opened: it is said, and the item stays.
     promise(third, feed, publish_at=at(monday, 17, 30))
     card.drag_to(page.locator(f"{lane}[data-day='{monday}'] .slot", has_text="17:30"))
-    page.get_by_text("Something else goes out there at that moment.").wait_for()
+    page.get_by_text("Another post is scheduled there at that time.").wait_for()
     assert card.is_visible()
     assert reread(first).status == "ready"
     # In a month a day is one of all outlets of the item.

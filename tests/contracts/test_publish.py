@@ -393,7 +393,7 @@ def test_dry_run_tells_what_would_be_sent_and_sends_nothing(alice):
             {
                 "field": "outlets[1].body",
                 "code": "too_long",
-                "message": "The text has 5001 characters; 5000 are the most.",
+                "message": "The text has 5001 characters; the maximum is 5000.",
             }
         ],
         "length": {"count": 5001, "limit": 5000, "unit": "characters"},

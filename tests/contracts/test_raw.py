@@ -129,8 +129,8 @@ def test_address_alone_is_refused_with_the_remedy(api, more):
     detail = {
         "field": "url",
         "code": "address_alone",
-        "message": "An address alone isn't fetched here. Send the page's words as body; or let a source of the type "
-        "scraper read the address: POST /v1/sources.",
+        "message": "An address alone isn't fetched here. Send the page's text as body, or read the "
+        "address with a source of type scraper: POST /v1/sources.",
     }
     for answer in (api.post("/raw", content), api.post("/estimate", content)):
         assert (answer.status_code, answer.json()["detail"]) == (400, [detail])

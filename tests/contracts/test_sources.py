@@ -203,7 +203,7 @@ def test_source_refuses_a_wrong_setting(api, source_type, config, field):
         ),
         (
             {"type": "webhook", "poll_interval_minutes": 14},
-            ("poll_interval_minutes", "below_plan", "The workspace's plan polls every 15 minutes at most often."),
+            ("poll_interval_minutes", "below_plan", "The workspace's plan polls at most every 15 minutes."),
         ),
         ({"type": "webhook", "config": []}, ("config", "not_an_object", "Give a JSON object.")),
         (

@@ -392,7 +392,7 @@ def test_a_setting_of_a_source_that_stands_beside_config_is_told_where_it_belong
         ("/analytics", "start=2026-11-02", "Did you mean from?"),
         ("/analytics", "after=2026-11-02", "Did you mean from?"),
         ("/analytics", "page=2", "This answer has no pages: it holds everything that is asked for."),
-        ("/generated", "page=2", "give cursor, with the next_cursor of the page before."),
+        ("/generated", "page=2", "give cursor, with the next_cursor of the previous page."),
         ("/generated", "per_page=50", "Did you mean limit?"),
         ("/generated", "before=2026-11-02", "Did you mean to?"),
         ("/generated", "type=video", "Did you mean bucket=video?"),

@@ -80,7 +80,7 @@ REFUSED = [
     (b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", "The file is XML or SVG"),
     (b"<?xml version='1.0'?><a/>", "The file is XML or SVG"),
     (b"MZ\x90\x00", "The file is a program"),
-    (b"\x00\x01\x02\x03", "The file is of a kind that isn't known"),
+    (b"\x00\x01\x02\x03", "The file is of an unknown kind"),
     ("Fähre".encode("latin-1"), "The file is no text in UTF-8"),
     ("Fähre".encode("utf-16"), "The file is no text in UTF-8"),
     (b"\x00\x00\x00\x18ftypheic\x00\x00" + b"\0" * 40, "The file is a picture in HEIC or AVIF"),

@@ -263,7 +263,7 @@ def test_excerpt_of_more_than_its_share_is_stopped() -> None:
     shorter = dataclasses.replace(ESSAY, text="\n\n".join([*taken, "Repairs. " * 200]))
 
     assert dict(failures(draft, shorter))["quoted_share"] == (
-        "20 % of the source is quoted; 12 % is the most."
+        "20 % of the source is quoted; the maximum is 12 %."
     )
 
 
@@ -372,7 +372,7 @@ def test_whatever_a_model_writes_is_shown_as_it_wrote_it(text: str) -> None:
             "headings",
             "Two headings are the same.",
         ),
-        ({"tags": ["a", "b", "c", "d", "e", "f"]}, "tags", "The article has 6 tags; 5 are the most."),
+        ({"tags": ["a", "b", "c", "d", "e", "f"]}, "tags", "The article has 6 tags; the maximum is 5."),
         ({"tags": ["blockchain"]}, "tags", "These tags say what no fact says: #blockchain."),
         ({"introduction": "It mended 777 things."}, "numbers", "These numbers aren't in the source: 777."),
         ({"meta_description": f"{'All of it, told again. ' * 5} With 777 things."}, "numbers", "These numbers aren't in the source: 777."),

@@ -207,7 +207,7 @@ def changed(place: int, **values: Any) -> list[dict[str, Any]]:
         (changed(1, text=7), "content", "A slide has the texts kind, title and text."),
         (changed(2, text=" "), "content", "Slide 3 has no words."),
         (GOOD[1:], "content", "The first slide is the hook and the last one the call."),
-        (changed(2, text="tram " * 46), "slide_words", "Slide 3 has 46 words; 45 are the most."),
+        (changed(2, text="tram " * 46), "slide_words", "Slide 3 has 46 words; the maximum is 45."),
         (changed(1, text="There are 15 of them."), "numbers", "These numbers aren't in the source: 15."),
         (changed(1, text="Ask @mallory about it."), "mentions", "The persona doesn't name these accounts: @mallory."),
     ],

@@ -247,8 +247,8 @@ def test_story_that_is_too_long_is_stopped():
 def test_nobody_named_is_a_warning():
     nobody = dataclasses.replace(MATERIAL, credit="")
     assert outcomes(draft(nobody), "warning", nobody) == {
-        "credits": f"Nobody says whose these are: {SHORT}, {TALL}. Name the author in the media, or see that you may show "
-        "them."
+        "credits": f"These have no author: {SHORT}, {TALL}. Name the author in the media, or make sure "
+        "that you may show them."
     }
 
 

@@ -148,7 +148,7 @@ def test_source_whose_sentences_are_all_long_is_refused() -> None:
 
 def test_rule_of_the_persona_that_no_post_keeps_is_named() -> None:
     short = PersonaCard("Ann", required_structures=({"kind": "max_words", "most": 40},))
-    with pytest.raises(Refused, match=r"as a LinkedIn Post: It has \d+ words; 40 are the most\.$"):
+    with pytest.raises(Refused, match=r"as a LinkedIn Post: It has \d+ words; the maximum is 40\.$"):
         PLUGIN.offline(brief_of(*MORE)[0], short, variants=1, seed="s")
 
 
@@ -191,8 +191,8 @@ def test_sound_post_fails_nothing() -> None:
             "paragraphs",
             "Paragraph 1 has more than two sentences; a blank line belongs after every one or two.",
         ),
-        (sound(f"Harrow builds a tram.\n\n{URL}"), "link_count", "The post has 2 links; one is the most."),
-        (sound("Harrow builds #a #b #c #d."), "hashtags", "The post has 4 hashtags; three are the most."),
+        (sound(f"Harrow builds a tram.\n\n{URL}"), "link_count", "The post has 2 links; the maximum is one."),
+        (sound("Harrow builds #a #b #c #d."), "hashtags", "The post has 4 hashtags; the maximum is three."),
         (sound("Harrow builds 15 trams."), "numbers", "These numbers aren't in the source: 15."),
         (
             sound("Harrow: “We have waited far too long.”"),

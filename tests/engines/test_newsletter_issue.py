@@ -198,4 +198,4 @@ def test_model_is_asked_once_and_its_issue_is_mended_once() -> None:
             )
     assert [draft.content["subject"] for draft in answered.drafts] == [WRITTEN["subject"]]
     assert len(server.requests) == 2
-    assert "60 characters; 50 are the most" in json.dumps(server.requests[1].body)
+    assert "60 characters; the maximum is 50" in json.dumps(server.requests[1].body)

@@ -86,7 +86,7 @@ def test_draft_that_breaks_a_rule_fails_with_the_list():
         (
             "required_structures",
             "failed",
-            "It has to end with a question. It has 3 words; 2 are the most.",
+            "It has to end with a question. It has 3 words; the maximum is 2.",
         ),
     ]
 
@@ -128,5 +128,5 @@ def test_article_is_asked_for_its_words_and_not_for_the_shape_of_a_post() -> Non
 
     assert told == [
         ("banned_words", "failed", "The persona never says: “synergy”."),
-        ("required_structures", "failed", "It has 1 emoji; 0 are the most."),
+        ("required_structures", "failed", "It has 1 emoji; the maximum is 0."),
     ]

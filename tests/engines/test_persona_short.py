@@ -218,10 +218,10 @@ def test_an_answer_becomes_a_draft():
 @pytest.mark.parametrize(
     ("call", "fault"),
     [
-        ("would you " * 6 + "ride?", "The call to action has 13 words; 11 are the most."),
+        ("would you " * 6 + "ride?", "The call to action has 13 words; the maximum is 11."),
         (
             "Call 020 7946 0958 about the line today.",
-            "The call to action takes 5.3 seconds to say; 4 are the most.",
+            "The call to action takes 5.3 seconds to say; the maximum is 4.",
         ),
         ("—", "The call to action has no word that can be said."),
     ],
@@ -249,14 +249,14 @@ def lines(*changes):
     ("changes", "code", "message"),
     [
         ({"body": TITLE}, "script", "The text has 1 line, 0 passages among them."),
-        ({"body": lines((0, "Boats " * 13))}, "script", "The hook has 77 characters; 72 are the most."),
+        ({"body": lines((0, "Boats " * 13))}, "script", "The hook has 77 characters; the maximum is 72."),
         ({"body": lines((1, "Boats and more. " * 28))}, "script", "Passage 1 has 447 characters; 420"),
-        ({"body": lines((5, "s" * 80))}, "script", "The end card has 80 characters; 72 are the most."),
+        ({"body": lines((5, "s" * 80))}, "script", "The end card has 80 characters; the maximum is 72."),
         ({"body": lines((1, ""), (2, ""), (3, "It ends."))}, "length", "a film takes 15 to 60"),
         (
             {"body": lines((1, "More at https://lindholm-times.example/ferries now."))},
             "links_in_film",
-            "Nobody can follow",
+            "can't be followed",
         ),
         ({"body": lines((1, "Boats \U00012000 sail."))}, "glyphs", "no glyphs for"),
         ({"body": lines((1, "It has 987 boats."))}, "numbers", "987"),

@@ -138,7 +138,7 @@ def test_what_nobody_said_has_no_quotation_marks(size: tuple[int, int]) -> None:
 def test_nobody_is_named_for_what_nobody_said(url: str) -> None:
     with pytest.raises(
         Refused,
-        match=r"^The text has no quotation that makes sense by itself and says who said it, and .*\.$",
+        match=r"^The text has no quotation that makes sense on its own and says who said it, and .*\.$",
     ):
         offline(VOTE, url=url)
     assert offline(VOTE, MAYOR, url=url, variants=2) == [QUOTE]

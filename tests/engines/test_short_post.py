@@ -211,14 +211,14 @@ def test_sound_post_fails_nothing() -> None:
         ("", "content", "The post is empty."),
         ("x" * 281, "length", "The post counts 281 characters, 1 more than the 280 that fit."),
         ("字" * 141, "length", "The post counts 282 characters, 2 more than the 280 that fit."),
-        (f"{URL} {URL}", "link_count", "The post has 2 links; one is the most."),
+        (f"{URL} {URL}", "link_count", "The post has 2 links; the maximum is one."),
         (
             "See https://evil.example.org/x",
             "link_origin",
             "These links are neither the source's nor the persona's: https://evil.example.org/x.",
         ),
         ("See evil.com", "link_origin", "These links are neither the source's nor the persona's: evil.com."),
-        ("#a #b #c", "hashtags", "The post has 3 hashtags; two are the most."),
+        ("#a #b #c", "hashtags", "The post has 3 hashtags; the maximum is two."),
         (
             "Ask @mallory",
             "mentions",
@@ -274,7 +274,7 @@ def test_what_has_words_of_its_own_is_not_told_by_its_title_alone() -> None:
     )
     source = SourceText('"I don\'t miss the stage": ten minutes with Orla Finn', text, URL, language="en")
 
-    with pytest.raises(Refused, match=r"^The source has no sentence that is understood by itself, and .*\.$"):
+    with pytest.raises(Refused, match=r"^The source has no sentence that makes sense on its own, and .*\.$"):
         PLUGIN.offline(WRITER.brief(source).brief, ANN, variants=1, seed="s")
 
 

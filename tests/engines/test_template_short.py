@@ -200,25 +200,25 @@ def lines(*changes):
     ("changes", "code", "message"),
     [
         ({"body": TITLE}, "slots", "The text has 1 line."),
-        ({"body": lines((0, "Boats " * 13))}, "slots", "The title has 77 characters; 72 are the most."),
-        ({"body": lines((2, "Boats and " * 12))}, "slots", "Point 2 has 119 characters; 110 are the most."),
-        ({"body": lines((4, "s" * 80))}, "slots", "The end card has 80 characters; 72 are the most."),
+        ({"body": lines((0, "Boats " * 13))}, "slots", "The title has 77 characters; the maximum is 72."),
+        ({"body": lines((2, "Boats and " * 12))}, "slots", "Point 2 has 119 characters; the maximum is 110."),
+        ({"body": lines((4, "s" * 80))}, "slots", "The end card has 80 characters; the maximum is 72."),
         (
             {"body": lines((1, "More at https://lindholm-times.example/ferries now."))},
             "links_in_film",
-            "Nobody can follow",
+            "can't be followed",
         ),
         ({"body": lines((1, "Boats \U00012000 sail."))}, "glyphs", "no glyphs for"),
         ({"body": lines((1, "It has 987 boats."))}, "numbers", "987"),
         ({"content": {"caption": 5, "tags": []}}, "content", "is a caption, tags and a script"),
-        ({"content": {"caption": "a", "tags": ["a"] * 6}}, "content", "6 tags; 5 are the most"),
+        ({"content": {"caption": "a", "tags": ["a"] * 6}}, "content", "6 tags; the maximum is 5"),
         ({"content": {"caption": "a", "tags": ["two words"]}}, "content", "A tag is one word."),
         (
             {"content": {"caption": "See https://strange.example", "tags": []}},
             "content",
             "neither the source's nor the persona's",
         ),
-        ({"title": "t" * 91}, "content", "The title has 91 characters; 90 are the most."),
+        ({"title": "t" * 91}, "content", "The title has 91 characters; the maximum is 90."),
     ],
 )
 def test_what_breaks_a_rule_is_stopped(changes, code, message):

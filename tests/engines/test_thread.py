@@ -233,7 +233,7 @@ def test_sound_thread_fails_nothing() -> None:
             "Post 2 has a link; only the last one has.",
         ),
         (SENTENCES[:3], "link_place", "The last post doesn't lead to the source."),
-        ((*SOUND[:2], f"{SOUND[2]} {URL}"), "link_place", "The last post has 2 links; one is the most."),
+        ((*SOUND[:2], f"{SOUND[2]} {URL}"), "link_place", "The last post has 2 links; the maximum is one."),
         (
             (SOUND[0], "The council voted 14 to 9 for the tram on Tuesday.", SOUND[2]),
             "distinct_posts",
@@ -246,7 +246,7 @@ def test_sound_thread_fails_nothing() -> None:
             ("These quotations aren't in the source word for word: We have waited far too long for it. (post 2). "
             "Nearest in the source: “We have waited long enough for this line,” said mayor Ellen Okafor."),
         ),
-        ((SOUND[0], "Retailers #a #b fear #c.", SOUND[2]), "hashtags", "The thread has 3 hashtags; two are the most."),
+        ((SOUND[0], "Retailers #a #b fear #c.", SOUND[2]), "hashtags", "The thread has 3 hashtags; the maximum is two."),
         ((SOUND[0], "Retailers ask @mallory today.", SOUND[2]), "mentions", "The persona doesn't name these accounts: @mallory."),
         (
             (SOUND[0], "Retailers \u202efear the works.", SOUND[2]),

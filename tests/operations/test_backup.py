@@ -124,8 +124,8 @@ def test_what_was_sent_after_the_backup_is_not_sent_again(one, saved):
     one.shell(SEND)
     posts = one.shell(POSTS)
     told = one.does("restore", str(saved), "--wipe")
-    assert "1 row that was in hand is looked at again." in told
-    assert "2 publications that were still to be sent are looked up" in told
+    assert "1 row in progress is checked again." in told
+    assert "2 unsent publications are looked up" in told
     # The platform is another machine: it still has what it took.
     one.shell(PUT_POSTS.format(posts=posts))
     before, after, end, posts = json.loads(one.shell(TELL))
@@ -326,7 +326,7 @@ def test_keys_that_do_not_open_it_are_said(one, saved):
     done = one.manage("restore", str(saved), "--wipe", FIELD_KEYS=f"k9:{Fernet.generate_key().decode()}")
     assert done.code == 0
     assert done.err.startswith("Warning: A value of ")
-    assert "Put the key that sealed it back into FIELD_KEYS" in done.err
+    assert "Put the key that encrypted it back into FIELD_KEYS" in done.err
 
 
 @pytest.mark.slow

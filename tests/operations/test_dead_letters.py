@@ -177,7 +177,7 @@ def test_a_delivery_to_an_endpoint_that_is_off_stays_and_says_why(browser, works
     row = make_delivery(make_endpoint(workspace, is_on=False), status="failed", wake_at=None)
     said = requeue(browser, "deliveries", encode("dlv", row.pk))
     assert [text.partition(": ")[2] for text in said] == [
-        "Switch the endpoint on first; what it holds can go with it."
+        "Switch the endpoint on first. Its held events can be sent with it."
     ]
     assert (reread(row).status, notes()) == ("failed", [])
 

@@ -111,7 +111,7 @@ def test_the_guard_of_production(settings, loopback, private, expected):
 
 def test_a_missing_key_is_named(settings, workspace):
     Outlet.everywhere.filter(workspace=workspace, platform="simulated").update(credentials={"secret": "x"})
-    assert verdict("keys") == ("ok", "They open what is sealed (2 values tried).")
+    assert verdict("keys") == ("ok", "They decrypt the stored secrets (2 values tried).")
     settings.FIELD_KEYS = [f"k9:{Fernet.generate_key().decode()}"]
     found, said = verdict("keys")
     assert found == "FAIL"
@@ -191,7 +191,7 @@ def test_a_check_that_breaks_hides_no_other(monkeypatch):
         raise RuntimeError("secret address")
 
     monkeypatch.setattr(doctor.health, "broker", broken)
-    assert verdict("broker") == ("FAIL", "The check itself broke: RuntimeError.")
+    assert verdict("broker") == ("FAIL", "The check itself failed: RuntimeError.")
     assert verdict("migrations")[0] == "ok"
 
 

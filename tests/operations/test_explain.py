@@ -113,7 +113,7 @@ def test_what_is_due_says_which_queue_nobody_takes(run):
     assert told(run) == [
         "Reading source. Its next step: Compute.",
         "Its time is 2027-03-01T12:00:00.000Z.",
-        "It is due since 2027-03-01T12:00:00.000Z and waits for a worker of compute.",
+        "It has been due since 2027-03-01T12:00:00.000Z and waits for a worker of compute.",
         "No worker takes the queue compute: start one that does.",
         DISPATCHER,
     ]
@@ -125,7 +125,7 @@ def test_what_is_due_says_that_every_slot_is_taken(workspace, run):
         raw_item=push_raw(workspace, title="Harbour", url="https://news.example/harbour").raw_item
     )
     assert told(other)[2:] == [
-        "It is due since 2027-03-01T12:00:00.000Z and waits for a worker of compute.",
+        "It has been due since 2027-03-01T12:00:00.000Z and waits for a worker of compute.",
         "All 1 slots of the queue compute are taken; wait, or start another worker.",
         DISPATCHER,
     ]
@@ -135,7 +135,7 @@ def test_what_is_at_work_says_by_whom_and_until_when(run):
     at_work(run)
     assert told(run)[2:] == [
         "Worker worker-1 works it since 2027-03-01T12:00:00.000Z; its lease ends at 2027-03-01T12:01:00.000Z.",
-        "It was begun 2 times without success, of 5 at most.",
+        "It was tried 2 times without success, of 5 at most.",
     ]
 
 
@@ -148,9 +148,9 @@ def test_what_a_dead_worker_began_says_when_another_takes_it(run):
 
 def test_what_is_queued_or_waits_says_since_and_until_when(run):
     change(run, wake_at=NOON + MINUTE)
-    assert told(run)[2] == "It is taken up next at 2027-03-01T12:01:00.000Z."
+    assert told(run)[2] == "It runs next at 2027-03-01T12:01:00.000Z."
     work_leases.add("compute.run_item", "compute", [work_leases.QueuedTask(run.pk, 1)], now=NOON)
-    assert told(run)[2] == "It is queued for a worker of compute since 2027-03-01T12:00:00.000Z."
+    assert told(run)[2] == "It has been queued for a worker of compute since 2027-03-01T12:00:00.000Z."
 
 
 # --- By kind ---------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_an_item_that_failed_says_why_and_what_helps(ready):
     change(ready, status="failed", error=error)
     assert told(ready)[-2:] == [
         "Last error: The disk is full. Free some.",
-        "No task takes it up again by itself. Making it failed; its error says why.",
+        "It isn't retried automatically. Generating it failed; its error says why.",
     ]
 
 
@@ -202,7 +202,7 @@ def test_an_item_that_is_promised_says_what_each_publication_waits_for(workspace
         "Its source has changed. Approve it to publish. (since 2027-03-01T12:00:00.000Z)",
         f"{stage.name} is switched off; switch it on and retry. (since 2027-03-01T12:00:00.000Z)",
         "Its time is 2027-03-01T12:00:00.000Z.",
-        "It is due since 2027-03-01T12:00:00.000Z and waits for a worker of publish.",
+        "It has been due since 2027-03-01T12:00:00.000Z and waits for a worker of publish.",
         "No worker takes the queue publish: start one that does.",
         DISPATCHER,
     ]
@@ -215,13 +215,16 @@ def test_a_publication_says_that_it_is_out_failed_or_waits_for_a_person(ready, s
     change(publication, status="published", wake_at=None)
     assert told(publication) == []
     change(publication, status="publishing", step=Publication.BY_HAND)
-    assert told(publication) == ["It was handed over: somebody has to post it and say so."]
+    assert told(publication) == ["It is posted by hand. Post it, then mark it as posted."]
     change(publication, status="failed", step="prepare", error={"message": "It was refused."})
     assert told(publication) == [
         "It was refused. (since 2027-03-01T12:00:00.000Z)",
         f"→ POST /v1/publications/{encode('pub', publication.pk)}/retry",
         "Last error: It was refused.",
-        "No task takes it up again by itself. Retry what failed; what is unknown is looked up, never sent again blindly.",
+        (
+            "It isn't retried automatically. Retry what failed. An unknown outcome is looked up before "
+            "anything is sent again."
+        ),
     ]
 
 
@@ -237,7 +240,7 @@ def test_a_raw_item_says_that_it_waits_for_credits_or_what_was_made(workspace, r
     change(raw, status="failed", wake_at=None, reason={"message": "It is empty."})
     assert told(raw)[-2:] == [
         "Why: It is empty.",
-        "No task takes it up again by itself. Nothing could be made from it; its reason says why.",
+        "It isn't retried automatically. Nothing could be made from it; its reason says why.",
     ]
 
 
@@ -261,7 +264,7 @@ def test_a_source_says_that_it_is_paused_or_fails(workspace):
     assert told(source) == [
         "Failing. Its server is away.",
         "7 polls in a row failed, since 2027-03-01T12:00:00.000Z.",
-        "It is taken up next at 2027-03-01T12:01:00.000Z.",
+        "It runs next at 2027-03-01T12:01:00.000Z.",
         "Last error: Its server is away.",
     ]
 
@@ -281,7 +284,7 @@ def test_a_lane_says_what_its_slot_waits_for(workspace):
         == told(slot)
         == [
             "Its time is 2027-03-01T12:00:00.000Z.",
-            "It is taken up next at 2027-03-01T12:01:00.000Z.",
+            "It runs next at 2027-03-01T12:01:00.000Z.",
             "Why: It waits for credits.",
         ]
     )
@@ -289,7 +292,7 @@ def test_a_lane_says_what_its_slot_waits_for(workspace):
 
 def test_an_outlet_says_until_when_it_rests(stage):
     change(stage, rests_until=NOON + MINUTE)
-    assert told(stage)[0] == "Its platform asked to be left alone until 2027-03-01T12:01:00.000Z."
+    assert told(stage)[0] == "Its platform asked to wait until 2027-03-01T12:01:00.000Z."
 
 
 def test_a_workspace_says_what_of_it_waits_for_approval():
@@ -314,23 +317,23 @@ def test_a_delivery_and_its_endpoint_say_why_nothing_is_sent(workspace):
     )
     public = encode("whe", endpoint.pk)
     assert told(delivery) == [
-        f"Its endpoint {public} is switched off; somebody has to switch it on.",
+        f"Its endpoint {public} is switched off. Switch it on to send this.",
         "It was sent 3 times; the last answer was 500.",
         "Last error: It answered 500.",
     ]
     assert told(endpoint) == [
-        "It is switched off: its deliveries are held until somebody switches it on.",
+        "It is switched off. Its deliveries are held until you switch it on.",
         "3 attempts in a row failed, since 2027-03-01T12:00:00.000Z.",
         "1 delivery waits.",
     ]
     change(delivery, status="failed")
-    assert told(delivery)[-1] == "No task takes it up again by itself. Send it again when the receiver works."
+    assert told(delivery)[-1] == "It isn't retried automatically. Send it again when the receiver works."
 
 
 def test_an_event_says_whether_it_was_handed_to_the_endpoints(workspace):
     event = make_event(workspace)
     assert told(event) == [
-        "It wasn't handed to the endpoints yet.",
+        "It hasn't been queued for the endpoints yet.",
         "No worker takes the queue webhooks: start one that does.",
         DISPATCHER,
     ]
@@ -350,7 +353,7 @@ def test_a_mailing_says_what_its_line_waits_for(ready, stage):
         error={"message": "The server is away."},
     )
     assert told(mailing) == [
-        "It is taken up next at 2027-03-01T12:01:00.000Z.",
+        "It runs next at 2027-03-01T12:01:00.000Z.",
         "Last error: The server is away.",
     ]
 

@@ -78,12 +78,12 @@ def test_everything_is_sealed_anew_and_opens(newsroom, settings, capsys):
     settings.FIELD_KEYS = [NEW, OLD]
     assert run("--check") == 1
     said = capsys.readouterr().out
-    assert f"outlet.credentials: {len(outlets)} sealed with old" in said
-    assert "Not everything is sealed with new." in said
+    assert f"outlet.credentials: {len(outlets)} encrypted with old" in said
+    assert "Not everything is encrypted with new." in said
     assert run() == 0
     said = capsys.readouterr().out
-    assert f"outlet.credentials: {len(outlets)} sealed anew\n" in said
-    assert "Everything is sealed with new." in said
+    assert f"outlet.credentials: {len(outlets)} encrypted again\n" in said
+    assert "Everything is encrypted with new." in said
     # The old one can go now.
     settings.FIELD_KEYS = [NEW]
     assert run("--check") == 0
@@ -111,7 +111,7 @@ def test_begun_again_it_does_only_what_is_left(newsroom, settings, capsys, monke
         with pytest.raises(KeyboardInterrupt):
             run()
     assert run() == 0
-    assert "outlet.credentials: 2 sealed anew" in capsys.readouterr().out
+    assert "outlet.credentials: 2 encrypted again" in capsys.readouterr().out
     assert [opened(one)["of"] for one in outlets] == [0, 1, 2, 3, 4]
 
 
@@ -127,7 +127,10 @@ def test_what_somebody_writes_meanwhile_is_kept(newsroom, settings, capsys, monk
 
     monkeypatch.setattr(rotate_keys, "seal", meanwhile)
     assert run() == 0
-    assert "outlet.credentials: 0 sealed anew, 1 written by others meanwhile" in capsys.readouterr().out
+    assert (
+        "outlet.credentials: 0 encrypted again, 1 changed by others in the meantime"
+        in capsys.readouterr().out
+    )
     assert opened(outlet) == {"n": 1, "of": 0}
 
 
@@ -137,9 +140,9 @@ def test_what_no_key_opens_is_told_and_left(newsroom, settings, capsys):
     settings.FIELD_KEYS = [NEW]
     assert run() == 1
     said = capsys.readouterr().out
-    assert "outlet.credentials: 0 sealed anew, 1 that no key opens" in said
+    assert "outlet.credentials: 0 encrypted again, 1 that no key decrypts" in said
     assert "old: " in said
-    assert "which FIELD_KEYS doesn't hold" in said
+    assert "which isn't in FIELD_KEYS" in said
     assert stored(outlet) == before
 
 

@@ -58,9 +58,9 @@ def test_half_of_the_former_ones_is_refused_with_what_to_do(unsquashed, app):
     with pytest.raises(CommandError) as refused:
         call_command("migrate", verbosity=0, interactive=False)
     assert str(refused.value) == (
-        "This database can't be migrated. It was made by an unreleased version and lacks 1 of its migrations "
-        f"({app}.{last[1]}). Check out commit f15c1bd3, run its manage.py migrate, then come back to this version "
-        "and run manage.py migrate. Nothing was changed."
+        "This database can't be migrated. It was made by an unreleased version and lacks 1 of its "
+        f"migrations ({app}.{last[1]}). Check out commit f15c1bd3, run its manage.py migrate, then check "
+        "out this version again and run manage.py migrate. Nothing was changed."
     )
     assert set(unsquashed.applied_migrations()) == before
 

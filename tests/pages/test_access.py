@@ -66,7 +66,7 @@ def test_the_intended_use_of_a_decided_request_stays(owner, sandbox):
     owner.post(at(sandbox, "access"), {"message": "Ferry news"})
     whitelist_requests.refuse_request(request_of(sandbox), "Not yet.", "operator")
     page = owner.post(at(sandbox, "access"), {"change": "1", "message": "Trams"})
-    assert page.context["form"].non_field_errors() == ["The request was decided meanwhile."]
+    assert page.context["form"].non_field_errors() == ["The request has already been decided."]
     assert (request_of(sandbox).message, len(mail.outbox)) == ("Ferry news", 0)
 
 

@@ -488,9 +488,9 @@ def test_slots_around_its_time_are_offered(editor, newsroom, feed):
     [
         ("2027-03-24T11:00:00Z", "Choose a time from now on"),
         ("2028-03-29T11:00:00Z", "at most 366 days ahead"),
-        ("2027-03-25T12:30:00Z", "nearer to another post than the outlet's gap allows"),
-        ("2027-03-25T12:00:00Z", "Something else goes out there"),
-        ("2027-03-30T12:00:00Z", "its queue gives no slots then"),
+        ("2027-03-25T12:30:00Z", "closer to another post than the outlet's gap allows"),
+        ("2027-03-25T12:00:00Z", "Another post is scheduled there"),
+        ("2027-03-30T12:00:00Z", "its queue has no slots then"),
         ("soon", "Enter a date and time."),
     ],
 )
@@ -563,7 +563,7 @@ def test_what_went_out_is_not_moved(editor, newsroom, feed):
     answer = editor.post(address, fields, headers={"X-Calendar": "1"})
     assert (answer.status_code, answer.content.decode()) == (
         409,
-        "It is published; it can't be moved any more.",
+        "It is published; it can no longer be moved.",
     )
     assert (
         "This post is no longer scheduled." in editor.get(address).content.decode()

@@ -279,7 +279,7 @@ def test_a_form_without_a_script_leads_to_the_week(editor, newsroom, feed):
 def test_the_second_of_two_who_take_a_slot_is_told_and_offered_others(editor, newsroom, feed):
     one, other = items(newsroom, 2)
     assert dropped(editor, one, slot_of(one, feed))[0] == 204
-    why = "Something else goes out there at that moment."
+    why = "Another post is scheduled there at that time."
     assert dropped(editor, other, slot_of(other, feed)) == (409, why)
     page = editor.post(schedule_address(other), slot_of(other, feed))
     assert (why in page.content.decode(), SLOT in page.context["slots"][0].moments) == (True, False)
@@ -300,7 +300,7 @@ def test_the_second_of_two_who_take_a_slot_is_told_and_offered_others(editor, ne
         ({"at": "", "day": "2027-03-28"}, "Workspace feed has no free slot on that day."),
         ({"at": "", "day": "0001-01-01"}, "Choose a free slot."),
         ({"at": "", "day": "2027-03-20"}, "Choose a time from now on, and at most 366 days ahead."),
-        ({"outlet": encode("out", uuid7())}, "This outlet isn't there any more."),
+        ({"outlet": encode("out", uuid7())}, "This outlet no longer exists."),
     ],
 )
 def test_a_refusal_says_why_and_changes_nothing(editor, newsroom, feed, fields, why):

@@ -425,7 +425,7 @@ def test_what_a_platform_said_too_late_stands_with_its_call_and_both_ids_above(e
         sent = Sent("late-7", "https://platform.example/late-7")
         keep_late_answer(row, reread(item), first, sent, timezone.now())
     told = text_of(page_of(editor, item))
-    assert f"It may be there twice, as {publication.external_id} and as late-7:" in told
+    assert f"It may have been published twice, as {publication.external_id} and as late-7:" in told
     assert "delete one (https://platform.example/late-7)." in told
     assert "The platform confirmed it late, " in told
     assert 'href="https://platform.example/late-7"' in page_of(editor, item).content.decode()

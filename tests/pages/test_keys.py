@@ -313,7 +313,7 @@ def test_a_key_with_a_successor_is_not_rotated(owner, at, token):
     owner.post(at("key_rotate", token), {"overlap": "86400"})
     answer = owner.post(at("key_rotate", token), {"overlap": "86400"})
     assert answer.context["form"].non_field_errors() == [
-        "This key has a successor already; rotate that one, or revoke it first."
+        "This key already has a replacement. Rotate that one, or revoke it first."
     ]
     assert "This key was already replaced by" in owner.get(at("key_rotate", token)).content.decode()
     assert ApiToken.everywhere.count() == 2
@@ -343,7 +343,7 @@ def test_the_undo_runs_out(owner, at, token):
     owner.post(at("key_revoke", token))
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=31)):
         answer = owner.post(at("key_unrevoke", token), follow=True)
-        assert "It is too late to take this back; make a new key." in answer.content.decode()
+        assert "This can't be undone any more. Make a new key." in answer.content.decode()
     assert call(token.secret).status_code == 401
 
 

@@ -122,7 +122,7 @@ def test_not_posted_has_failed_and_keeps_no_address(as_person, bob, handed):
         "",
         "not_posted",
     )
-    assert "said that it wasn" in as_person(bob).get(at(handed)).content.decode()
+    assert "marked as not posted" in as_person(bob).get(at(handed)).content.decode()
 
 
 def test_a_second_click_settles_nothing_twice(as_person, bob, handed):

@@ -427,7 +427,7 @@ def test_an_undo_holds_for_its_own_workspace(newsroom, bob, charlie, as_person):
 
 
 def test_the_last_owner_stays(owner, newsroom, alice, bob, vera):
-    words = "A workspace needs an owner, and this is its last one. Make somebody else an owner first."
+    words = "A workspace needs an owner, and this is its last one. Make another member an owner first."
     demoted = owner.post(at(newsroom, "member_role", user=alice.pk), {"role": "viewer"})
     removed = owner.post(at(newsroom, "member_remove", user=alice.pk), {"sure": "True"})
     left = owner.post(at(newsroom, "member_leave"), {"sure": "True"})

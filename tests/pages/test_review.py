@@ -501,7 +501,7 @@ def test_a_promise_that_is_being_kept_is_not_taken_back(editor, item, stage):
     Publication.everywhere.filter(pk=row.pk).update(status="publishing")
     told = undo(editor, item, answer)
     assert (told.status_code, reread(row).status) == (409, "publishing")
-    assert "on its way already" in told.json()["error"]
+    assert "already being sent" in told.json()["error"]
 
 
 def test_the_next_free_slot_is_taken(editor, newsroom, item, stage):
@@ -531,7 +531,7 @@ def test_another_variant_that_somebody_wrote_in_stays(editor, item, change):
     review.edit(reread(variant), change, by="vera@example.test", now=timezone.now())
     told = undo(editor, item, answer)
     assert (told.status_code, reread(variant).deleted_at) == (409, None)
-    assert "Somebody has edited it meanwhile" in told.json()["error"]
+    assert "It was edited in the meantime" in told.json()["error"]
 
 
 def test_several_are_decided_on_each_by_itself(editor, item):

@@ -273,7 +273,7 @@ def test_send_again_to_a_paused_endpoint_is_refused_in_words(owner, newsroom):
     delivery = make_delivery(endpoint, status="held", wake_at=None)
     answer = owner.post(at(newsroom, "webhook_resend", whe=endpoint.pk, dlv=delivery.pk))
     assert [str(one) for one in get_messages(answer.wsgi_request)] == [
-        "Switch the endpoint on first; what it holds can go with it."
+        "Switch the endpoint on first. Its held events can be sent with it."
     ]
     assert reread(delivery).status == "held"
 

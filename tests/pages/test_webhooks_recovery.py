@@ -104,7 +104,7 @@ def test_another_one_under_way_is_said_and_can_be_stopped(owner, newsroom, endpo
     page = at(newsroom, "webhook_recover", endpoint)
     assert "Stop resending" in owner.get(page).content.decode()
     answer = owner.post(page, {"since": typed(timezone.now() - timedelta(hours=1)), "what": "missed"})
-    assert "Another one is under way" in " ".join(answer.context["form"].non_field_errors())
+    assert "Another recovery is in progress" in " ".join(answer.context["form"].non_field_errors())
     stopped = owner.post(at(newsroom, "webhook_recover_stop", endpoint), follow=True).content.decode()
     assert "Stopped. Queued events are still sent." in stopped
     assert "Resending stopped." in stopped

@@ -354,7 +354,7 @@ def test_a_site_is_asked_in_its_own_version(server, case, version, accepted):
     ("newsletter", "note"),
     [
         ("old", "The site has no active newsletter “old”; there is weekly."),
-        (None, "No newsletter is named, so only articles can go out; the site has weekly."),
+        (None, "No newsletter is set, so only articles can be published; the site has weekly."),
     ],
 )
 def test_a_newsletter_that_is_missing_is_noted(case, newsletter, note):

@@ -270,5 +270,5 @@ def test_the_account_ends_in_sixty_days_and_is_not_renewed(server: server_of.Ser
     info = PLUGIN.check_account(account, http=HTTP, now=NOW)
 
     assert (info.external_id, info.name, info.expires_at) == (server_of.PERSON, "Ada Paper", ends)
-    assert info.notes == ("The right to post wasn't granted; connect it again.",)
+    assert info.notes == ("The right to post wasn't granted; reconnect it.",)
     assert PLUGIN.renew(account, http=HTTP, now=NOW) is None

@@ -489,8 +489,8 @@ def test_half_a_thread_is_told(server: Server) -> None:
 
     assert unknown.value.code == "thread_unfinished"
     assert unknown.value.message == (
-        "1 of 3 posts of the thread are public; it goes on after them. The Mastodon server asks to wait: "
-        "Too many requests."
+        "1 of 3 posts of the thread are public. The rest follow. The Mastodon server asks to wait: Too "
+        "many requests."
     )
 
 
@@ -535,7 +535,7 @@ def test_what_can_not_be_taken_back_is_told(server: Server, monkeypatch: pytest.
         one.commit()
 
     assert unknown.value.code == "thread_unfinished"
-    assert "1 post of the thread is public and couldn't be taken back." in unknown.value.message
+    assert "1 post of the thread is public and couldn't be deleted." in unknown.value.message
     assert len(server.posts) == 1
 
 

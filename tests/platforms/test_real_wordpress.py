@@ -286,10 +286,10 @@ def test_a_wrong_password_is_the_accounts(site, account, payload):
         PLUGIN.check_account(wrong, http=HTTP, now=NOW)
     assert (told.value.code, told.value.platform_status) == ("needs_reconnect", 401)
     assert told.value.message == (
-        "The site answers as to a stranger: the user name or the application password is wrong."
+        "The site treats the call as anonymous: the user name or the application password is wrong."
     )
     unknown = dataclasses.replace(account, config={**account.config, "username": "nobody"})
-    with pytest.raises(NeedsReconnect, match="as to a stranger"):
+    with pytest.raises(NeedsReconnect, match="call as anonymous"):
         PLUGIN.check_account(unknown, http=HTTP, now=NOW)
     post = PLUGIN.adapt(account, dataclasses.replace(payload, assets=()))
     state = prepared(account, post)[-1]

@@ -165,7 +165,7 @@ def test_text_is_counted_in_code_points() -> None:
     assert PLUGIN.validate(ACCOUNT, post("😀" * MAX_TEXT_CHARACTERS)) == ()
     assert [
         problem.message for problem in PLUGIN.validate(ACCOUNT, post("😀" * (MAX_TEXT_CHARACTERS + 1)))
-    ] == ["The text has 5001 characters; 5000 are the most."]
+    ] == ["The text has 5001 characters; the maximum is 5000."]
 
 
 def test_reconcile_asks_for_the_key_and_takes_the_oldest() -> None:

@@ -278,7 +278,7 @@ def test_the_account_is_the_channel_of_the_workspace(server: Server, account: Ac
     assert PLUGIN.check_account(account, http=HTTP, now=NOW) == replace(
         info,
         scopes=("chat:write",),
-        notes=("With the scope channels:history a post whose answer was lost is found again by itself.",),
+        notes=("With the scope channels:history a post whose answer was lost is found automatically.",),
     )
     server.scopes = "users:read"
     with pytest.raises(NeedsReconnect) as raised:

@@ -216,7 +216,7 @@ def test_a_firewalls_page_is_not_the_accounts(server: Server) -> None:
 
     assert (raised.value.code, raised.value.message) == (
         "firewall",
-        "A firewall before Telegram refused the call.",
+        "A firewall in front of Telegram refused the call.",
     )
 
 

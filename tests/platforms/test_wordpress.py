@@ -307,7 +307,7 @@ def test_the_account_is_what_the_site_says(server, case):
         "config": {"rest_root": root},
         "notes": (
             "The user may not add categories: the category has to be there already.",
-            "The site answers without https: the password travels readable.",
+            "The site answers without https: the password is sent in clear.",
         ),
     }
 

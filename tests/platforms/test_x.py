@@ -363,7 +363,7 @@ def test_the_account_is_named_with_what_it_lacks(server: server_of_x.Server) -> 
 
     assert (info.external_id, info.handle, info.url) == ("2244994945", "thepaper", "https://x.com/thepaper")
     assert info.expires_at == NOW + timedelta(hours=2)
-    assert info.notes == ("The right to post wasn't granted; connect it again.",)
+    assert info.notes == ("The right to post wasn't granted; reconnect it.",)
 
 
 def test_a_refresh_token_is_good_once(server: server_of_x.Server) -> None:

@@ -164,7 +164,7 @@ def test_faults_say_what_is_wrong():
     assert sound_faults(Loudness(-14.5, -1.0, 3)) == sound_faults(Loudness(None, -120, 3)) == ()
     assert sound_faults(Loudness(-15.2, -0.4, 3)) == (
         "The loudness is -15.2 LUFS, not -14 ± 0.5.",
-        "The true peak is -0.4 dBTP; -1 is the most.",
+        "The true peak is -0.4 dBTP; the maximum is -1.",
     )
 
 

@@ -157,10 +157,10 @@ def test_what_is_no_media_is_refused(data, code):
     [
         (lambda: video("mov", codec="mjpeg", pixels="yuvj420p"), "Its video is in a format that isn't taken (mjpeg); save it as H.264 and AAC."),
         (lambda: audio("matroska", "ac3"), "Its sound is in a format that isn't taken (ac3); save it as H.264 and AAC."),
-        (lambda: audio("matroska", "flac", streams=17, seconds=0.05), "There are 17 streams in the file; 16 are the most."),
+        (lambda: audio("matroska", "flac", streams=17, seconds=0.05), "There are 17 streams in the file; the maximum is 16."),
         (lambda: video(size=(4112, 16), seconds=0.1), "It is 4112 × 16 pixels large. Videos may have 3840 × 2160, pictures 40 million."),
-        (lambda: video(fps=120, seconds=2, sound=None), "It has 120.0 frames a second; 60 are the most."),
-        (lambda: video("matroska", sound=None, times=[0, 30 * 7300]), "It lasts 7,300.0 seconds; 2 hours are the most."),
+        (lambda: video(fps=120, seconds=2, sound=None), "It has 120.0 frames a second; the maximum is 60."),
+        (lambda: video("matroska", sound=None, times=[0, 30 * 7300]), "It lasts 7,300.0 seconds; the maximum is 2 hours."),
         (lambda: png(50_000, 50_000), "It is 50000 × 50000 pixels large. Videos may have 3840 × 2160, pictures 40 million."),
     ],
 )  # fmt: skip
@@ -205,7 +205,7 @@ def test_a_size_is_refused_before_the_file_is_opened(tmp_path, monkeypatch):
             file.write(head)
             file.truncate(most + 1)
         with pytest.raises(
-            Refused, match=rf"The file has {most // 2**20:,} MiB; {most // 2**20:,} MiB are the most\."
+            Refused, match=rf"The file has {most // 2**20:,} MiB; the maximum is {most // 2**20:,} MiB\."
         ):
             probe(path)
 

@@ -150,5 +150,5 @@ def test_time_grows_with_the_length_alone(piece):
 
 
 def test_too_many_words_are_refused():
-    with pytest.raises(Refused, match=r"The transcript has 100,001 words; 100,000 are the most\."):
+    with pytest.raises(Refused, match=r"The transcript has 100,001 words; the maximum is 100,000\."):
         read_transcript("00:00:01.000 --> 01:00:00.000\n" + "a " * 100_001)

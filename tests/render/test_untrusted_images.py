@@ -106,7 +106,7 @@ def test_bombs_are_refused_before_they_are_decoded(side: int) -> None:
 
 
 def test_heavy_files_are_refused() -> None:
-    with pytest.raises(UnusablePicture, match=r"^The portrait has 20 MiB; 20 are the most\.$"):
+    with pytest.raises(UnusablePicture, match=r"^The portrait has 20 MiB; the maximum is 20\.$"):
         open_square(b"\xff\xd8\xff" + b"\0" * MAX_BYTES, SIZE, background="#ffffff")
 
 
@@ -221,7 +221,7 @@ def test_photo_that_lies_on_its_side_is_sharp() -> None:
     [
         (b"GIF89a", "The photo is not a JPEG, PNG or WebP picture."),
         (header_of(8_000, 8_000), "The photo has more than 40 million pixels."),
-        (b"\xff\xd8\xff" + b"\0" * MAX_BYTES, "The photo has 20 MiB; 20 are the most."),
+        (b"\xff\xd8\xff" + b"\0" * MAX_BYTES, "The photo has 20 MiB; the maximum is 20."),
         (encoded(halves((8, 200))), "The photo is 8 × 200 pixels; 16 × 16 are the least."),
         (encoded(halves(), "JPEG")[:400], "The photo is damaged: it can't be read to its end."),
     ],

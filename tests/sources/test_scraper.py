@@ -617,7 +617,7 @@ def test_front_page_that_is_a_servers_index_is_left_out():
     found = fetch(FakeSite({HOME: PYTHON_INDEX}))
     assert left_out(found) == {HOME: "only_links"}
     assert "only links" in found.entries[0].left_out.message
-    assert found.notes[0].message.startswith("Nothing is taken in yet. This page holds only links")
+    assert found.notes[0].message.startswith("Nothing is imported yet. This page holds only links")
 
 
 @pytest.mark.parametrize(

@@ -420,7 +420,7 @@ def test_give_up_ends_visibly(status):
     deliver(delivery)
     after = reread(delivery)
     assert (after.status, after.wake_at, after.attempts) == ("failed", None, 0)
-    assert after.last_error.startswith("The service stopped again and again")
+    assert after.last_error.startswith("The service stopped several times")
 
 
 # --- Leases and crashes ----------------------------------------------------------------------------------------------

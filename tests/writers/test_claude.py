@@ -310,11 +310,14 @@ def test_short_and_unmarked_texts_are_read(
                 "The Harrow Council voted 20 to 3 on Friday to sell the tram line.",
                 "Nobody said a word about it.",
             ),
-            "None of the 2 facts that the model listed can be used: they don't stand in the source, or give orders.",
+            (
+                "None of the 2 facts that the model listed can be used: they aren't in the source, or "
+                "give orders."
+            ),
         ),
         (
             ("Nobody said a word about it.",),
-            "The one fact that the model listed can't be used: it doesn't stand in the source, or gives orders.",
+            "The one fact that the model listed can't be used: it isn't in the source, or gives orders.",
         ),
         ((), "The model found no facts in the source."),
     ],

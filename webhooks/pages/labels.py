@@ -29,20 +29,19 @@ Text = str | Promise
 EVENTS: Final[Mapping[str, Text]] = {
     "raw.ingested": gettext_lazy("A new raw item entered the queue."),
     "generated.ready": gettext_lazy("A variant is ready for review; once per item."),
-    "published.success": gettext_lazy("One outlet has the item."),
+    "published.success": gettext_lazy("The item was published on one outlet."),
     "published.failed": gettext_lazy("One attempt failed; it says whether another follows."),
     "raw.failed": gettext_lazy("Nothing could be made from a raw item."),
     "raw.skipped": gettext_lazy(
-        "A raw item is kept but nothing is made of it; it says why. A new one emits it in place of raw.ingested."
+        "A raw item is stored but nothing is made from it; the error says why. A new one emits this "
+        "instead of raw.ingested."
     ),
-    "generated.failed": gettext_lazy("A variant could not be made; it says why."),
-    "engine.skipped": gettext_lazy(
-        "A format that a raw item was asked for can't be made of it; it says why."
-    ),
+    "generated.failed": gettext_lazy("A variant failed; the error says why."),
+    "engine.skipped": gettext_lazy("A requested format can't be made from a raw item; the error says why."),
     "source.failing": gettext_lazy("A source could not be read several times in a row, or is gone."),
     "outlet.needs_reconnect": gettext_lazy("An outlet's permission has expired."),
     "published.overdue": gettext_lazy(
-        "A publication still waits 15 minutes after it was promised; once per promise."
+        "A publication is still waiting 15 minutes after its scheduled time. Sent once per scheduled time."
     ),
 }
 _SOON: Final = timedelta(seconds=30)

@@ -28,7 +28,7 @@ _FACT_DATE_FIELDS: Final = (
 
 class Command(BaseCommand):
     help = (
-        "Have the numbers of every day added up anew, as after an upgrade beside which an older worker ran."
+        "Have the numbers of every day added up again, as after an upgrade during which an older worker ran."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -46,4 +46,4 @@ class Command(BaseCommand):
                     (workspace, test, datetime.combine(day, time(), tzinfo=UTC))
                     for workspace, test, day in days[start : start + _DAYS_PER_TRANSACTION]
                 )
-        self.stdout.write(f"{counted(len(days), 'day is', 'days are')} added up anew by the workers.")
+        self.stdout.write(f"{counted(len(days), 'day is', 'days are')} added up again by the workers.")

@@ -45,7 +45,7 @@ def _page_size() -> Parameter:
 
 PAGING: Final[Mapping[str, Parameter]] = {
     "limit": _page_size(),
-    "cursor": Parameter(str, description="The `next_cursor` of the page before."),
+    "cursor": Parameter(str, description="The `next_cursor` of the previous page."),
     "order": choice("asc", "desc"),
 }
 

@@ -96,7 +96,7 @@ _LOST_PLUS: Final = re.compile(r"\d \d\d:\d\d$", re.ASCII)
 def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
     """Return a hint which parameter was probably meant by an unknown one; empty if none fits."""
     if name in _PAGE_NUMBER_NAMES and "cursor" in parameters:
-        return "Pages have no numbers: give cursor, with the next_cursor of the page before."
+        return "Pages have no numbers: give cursor, with the next_cursor of the previous page."
     if name in _PAGING_NAMES and "cursor" not in parameters:
         return "This answer has no pages: it holds everything that is asked for."
     if name in _SORT_NAMES and "order" in parameters:

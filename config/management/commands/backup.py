@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    help = "Write the database and the media to one file; the service may run meanwhile."
+    help = "Write the database and the media to one file; the service may keep running."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

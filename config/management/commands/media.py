@@ -26,7 +26,7 @@ class Command(BaseCommand):
             help="write this database's id into the folder: its files are then judged by this database",
         )
         group.add_argument(
-            "--approve-sweep", action="store_true", help="let a sweep that stopped take what it found, once"
+            "--approve-sweep", action="store_true", help="let a stopped sweep delete what it found, once"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    help = "Put a backup in the place of this instance's data; stop the service first."
+    help = "Replace this instance's data with a backup; stop the service first."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="what manage.py backup wrote")
-        parser.add_argument("--wipe", action="store_true", help="replace what this instance holds")
+        parser.add_argument("--wipe", action="store_true", help="replace this instance's data")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
@@ -28,14 +28,17 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         lines = [
             f"Restored as it was at {result.made_at}.",
-            f"{counted(result.voided, 'row that was in hand is', 'rows that were in hand are')} looked at again.",
-            f"{counted(result.doubted, 'publication that was still to be sent is', 'publications that were still to be sent are')} looked up on the platform first.",
+            f"{counted(result.voided, 'row in progress is', 'rows in progress are')} checked again.",
+            (
+                f"{counted(result.doubted, 'unsent publication is', 'unsent publications are')} looked up "
+                "on the platform first."
+            ),
         ]
         if result.stopped:
             names = ", ".join(result.stopped)
             lines.append(
-                f"Publishing is stopped for workspaces whose sources publish by themselves: {names}. "
-                'Compare with their platforms, then resume it in the admin under "Stopped".'
+                f"Publishing is paused for workspaces with a source on autopilot: {names}. Compare with "
+                'their platforms, then resume it in the admin under "Paused".'
             )
         self.stdout.write("\n".join(lines))
         if result.warning:

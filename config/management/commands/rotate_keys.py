@@ -15,25 +15,29 @@ if TYPE_CHECKING:
 
 
 class Command(BaseCommand):
-    help = "Seal every secret in the database anew with the first key of FIELD_KEYS; the service may run meanwhile."
+    help = (
+        "Encrypt every secret in the database with the first key of FIELD_KEYS; the service may keep running."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--check", action="store_true", help="only say how many values are sealed with which key"
+            "--check", action="store_true", help="only show how many values are encrypted with which key"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         is_complete = True
         if not options["check"]:
             for rotated in rotate_keys.rotate():
-                self.stdout.write(f"{rotated.column}: {rotated.anew} sealed anew{self._problems(rotated)}")
+                self.stdout.write(
+                    f"{rotated.column}: {rotated.anew} encrypted again{self._problems(rotated)}"
+                )
                 is_complete = is_complete and not rotated.shut
         if not self._check() or not is_complete:
             raise SystemExit(1)
 
     def _problems(self, rotated: rotate_keys.RotatedColumn) -> str:
-        overtaken = f", {rotated.overtaken} written by others meanwhile" if rotated.overtaken else ""
-        return overtaken + (f", {rotated.shut} that no key opens" if rotated.shut else "")
+        overtaken = f", {rotated.overtaken} changed by others in the meantime" if rotated.overtaken else ""
+        return overtaken + (f", {rotated.shut} that no key decrypts" if rotated.shut else "")
 
     def _check(self) -> bool:
         """Print how many values each key encrypts; return whether the first one encrypts all."""
@@ -44,12 +48,14 @@ class Command(BaseCommand):
             total.update(counts)
             for key, count in sorted(counts.items()):
                 if key != newest:
-                    self.stdout.write(f"{column}: {count} sealed with {key}")
+                    self.stdout.write(f"{column}: {count} encrypted with {key}")
         for key, count in sorted(total.items()):
-            lacks = "" if key in known else ", which FIELD_KEYS doesn't hold"
+            lacks = "" if key in known else ", which isn't in FIELD_KEYS"
             self.stdout.write(f"{key}: {count} values{lacks}")
         is_done = set(total) <= {newest}
         self.stdout.write(
-            f"Everything is sealed with {newest}." if is_done else f"Not everything is sealed with {newest}."
+            f"Everything is encrypted with {newest}."
+            if is_done
+            else f"Not everything is encrypted with {newest}."
         )
         return is_done

@@ -12,5 +12,5 @@ class Command(runserver.Command):
     def on_bind(self, server_port: int) -> None:
         super().on_bind(server_port)
         self.stdout.write(
-            "This serves pages and the API alone: `celery -A config worker` beside it does the work."
+            "This serves only pages and the API. Start `celery -A config worker` too, which does the work."
         )

@@ -217,7 +217,7 @@ class GeneratedItemView(PipelineResource):
 
     @extend_schema(
         operation_id="generated_retry",
-        summary="Make a failed item again",
+        summary="Retry a failed item",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
         responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
@@ -246,7 +246,7 @@ class GeneratedItemView(PipelineResource):
 
     @extend_schema(
         operation_id="generated_publish",
-        summary="Publish now, schedule or re-time",
+        summary="Publish now, schedule or reschedule",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=PublishInput,
         responses=answers(
@@ -280,7 +280,7 @@ class GeneratedItemView(PipelineResource):
 
     @extend_schema(
         operation_id="generated_explain",
-        summary="Say why it isn't published",
+        summary="Explain why it isn't published",
         parameters=[path_id("gen")],
         responses=answers(
             {200: response_schemas.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404

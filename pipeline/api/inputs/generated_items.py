@@ -133,9 +133,8 @@ class PublishInput(StrictSerializer):
     publish_at = MomentField(
         required=False,
         error_messages={
-            "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z; "
-            "for a time of somebody's clock give local_time and timezone in its place. "
-            + _PUBLISH_NOW_ADVICE,
+            "invalid": "Write the moment as RFC 3339 with an offset, such as 2026-11-20T09:30:00Z; for a "
+            "local time, give local_time and timezone instead. " + _PUBLISH_NOW_ADVICE,
             "null": _PUBLISH_NOW_ADVICE,
         },
     )

@@ -42,13 +42,13 @@ class MediaInput(StrictSerializer):
         max_length=limits.CREDIT_CHARACTERS,
         required=False,
         allow_blank=True,
-        help_text="Whose it is; stands on the film while it is shown.",
+        help_text="Its author, shown on the film with it.",
     )
     licence = StrictCharField(
         max_length=limits.CREDIT_CHARACTERS,
         required=False,
         allow_blank=True,
-        help_text="Stands beside the author.",
+        help_text="Shown next to the author.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class RawItemInput(StrictSerializer):
     external_id = StrictCharField(
         max_length=limits.EXTERNAL_ID_CHARACTERS, required=False, help_text="Your own id of it."
     )
-    url = WebAddressField(required=False, help_text="Where it stands. Nothing is fetched from there.")
+    url = WebAddressField(required=False, help_text="Its address. Nothing is fetched from there.")
     title = StrictCharField(
         max_length=limits.TITLE_CHARACTERS,
         required=False,
@@ -108,7 +108,7 @@ class RawItemInput(StrictSerializer):
     metadata = OpenObjectField(
         most_bytes=limits.METADATA_BYTES,
         required=False,
-        help_text="Labels, not documents; comes back as it was.",
+        help_text="Labels, not documents; returned unchanged.",
     )
     engines = EngineNamesField(required=False, help_text="Default: the source's, else the workspace's.")
     variants = whole_number_field(limits.VARIANTS, required=False, help_text="Default: the source's.")
@@ -120,8 +120,8 @@ class RawItemInput(StrictSerializer):
         if attrs.get("url"):
             # Fetching would keep the transaction open while a stranger's server answers, for a batch a hundred times.
             message = (
-                "An address alone isn't fetched here. Send the page's words as body; or let a source of the type scraper "
-                "read the address: POST /v1/sources."
+                "An address alone isn't fetched here. Send the page's text as body, or read the address "
+                "with a source of type scraper: POST /v1/sources."
             )
             raise serializers.ValidationError({"url": [serializers.ErrorDetail(message, "address_alone")]})
         message = "Give at least one of title, body, media."

@@ -60,16 +60,19 @@ class SourceInput(StrictSerializer):
         help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
     )
     variants = whole_number_field(limits.VARIANTS, required=False)
-    persona = persona_id_field(allow_null=True, help_text="Who speaks; null: the workspace's.")
+    persona = persona_id_field(allow_null=True, help_text="Its persona; null: the workspace's.")
     outlets = outlet_ids_field(
         required=False, help_text="Where its items go by default, in order; empty: the workspace's."
     )
     poll_interval_minutes = whole_number_field(
-        60 * 24 * 7, required=False, allow_null=True, help_text="Null: as often as it brings something."
+        60 * 24 * 7,
+        required=False,
+        allow_null=True,
+        help_text="Null: adapts to how often new entries appear.",
     )
     autopilot = StrictBooleanField(
         required=False,
-        help_text="Publish the best variant of each group without a person, where it passes the gates.",
+        help_text="Publish the best variant of each group without a review if it passes autopilot's checks.",
     )
     first_poll = FirstPollField(
         required=False,
@@ -159,16 +162,19 @@ class SourceChanges(StrictSerializer):
         help_text="Default: the workspace's; a brand lane takes those of them that say one thing.",
     )
     variants = whole_number_field(limits.VARIANTS, required=False)
-    persona = persona_id_field(allow_null=True, help_text="Who speaks; null: the workspace's.")
+    persona = persona_id_field(allow_null=True, help_text="Its persona; null: the workspace's.")
     outlets = outlet_ids_field(
         required=False, help_text="Where its items go by default, in order; empty: the workspace's."
     )
     poll_interval_minutes = whole_number_field(
-        60 * 24 * 7, required=False, allow_null=True, help_text="Null: as often as it brings something."
+        60 * 24 * 7,
+        required=False,
+        allow_null=True,
+        help_text="Null: adapts to how often new entries appear.",
     )
     autopilot = StrictBooleanField(
         required=False,
-        help_text="Publish the best variant of each group without a person, where it passes the gates.",
+        help_text="Publish the best variant of each group without a review if it passes autopilot's checks.",
     )
     first_poll = FirstPollField(
         required=False,

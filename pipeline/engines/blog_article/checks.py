@@ -103,7 +103,7 @@ def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> 
         if own_headings:
             fault = f"These headings aren't the source's: {list_some(own_headings)}."
         elif count > MAX_HEADINGS:
-            fault = f"The excerpt has {count} headings; {MAX_HEADINGS} are the most."
+            fault = f"The excerpt has {count} headings; the maximum is {MAX_HEADINGS}."
         return make_check("headings", "The headings are the source's own.", fault)
     if not MIN_HEADINGS <= count <= MAX_HEADINGS:
         fault = f"The article has {counted(count, 'heading')}; {MIN_HEADINGS} to {MAX_HEADINGS} guide its readers."
@@ -127,7 +127,7 @@ def check_points(draft: Draft, article: ParsedArticle, source: SourceText) -> Ch
             fault = _foreign_sentences_fault(foreign_sentences)
         elif not draft.claims:
             fault = "The excerpt has no sentence of the source."
-        return make_check("points", "Every sentence of the excerpt stands in the source.", fault)
+        return make_check("points", "Every sentence of the excerpt is in the source.", fault)
     if len(article.points) != POINTS:
         fault = f"It is summed up in {counted(len(article.points), 'point')}; {POINTS} are read."
     return make_check("points", f"It is summed up in {POINTS} points.", fault)
@@ -209,7 +209,10 @@ def check_share(draft: Draft, article: ParsedArticle, source: SourceText, brief:
     fault = None
     # The persona's own sentences may be repeated freely.
     if brief.lane is None and quoted_characters > max_quoted:
-        fault = f"{_percent(quoted_characters, source)} % of the source is quoted; {100 * max_quoted // max(len(source.text), 1)} % is the most."
+        fault = (
+            f"{_percent(quoted_characters, source)} % of the source is quoted; the maximum is "
+            f"{100 * max_quoted // max(len(source.text), 1)} %."
+        )
     passed = "At most a tenth of the source is quoted."
     if quoted_characters > SHARE * len(source.text):
         passed = f"{_percent(quoted_characters, source)} % of a short source is quoted."
@@ -242,7 +245,7 @@ def check_tags(draft: Draft, brief: Brief, persona: PersonaCard) -> Check:
     unlisted = unlisted_tags(" ".join(f"#{''.join(tag.split())}" for tag in tags), brief, persona)
     fault = None
     if len(tags) > MAX_TAGS:
-        fault = f"The article has {len(tags)} tags; {MAX_TAGS} are the most."
+        fault = f"The article has {len(tags)} tags; the maximum is {MAX_TAGS}."
     elif unlisted:
         fault = f"These tags say what no fact says: {list_some(unlisted)}."
     return make_check("tags", f"The article has at most {MAX_TAGS} tags, of words that the facts say.", fault)

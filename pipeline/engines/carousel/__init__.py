@@ -350,7 +350,7 @@ def _check_content(
     if refusal is not None and refusal.code != "too_many_words":
         fault = refusal.message
     elif not _VISIBLE.search(draft.body):
-        fault = "There are no words beside the slides."
+        fault = "The caption is empty."
     elif slides and (slides[0].kind != HOOK or (has_call and slides[-1].kind != CALL)):
         fault = "The first slide is the hook and the last one the call."
     ending = "call" if slides and slides[-1].kind == CALL else "last point"
@@ -368,12 +368,8 @@ def _check_words(slides: Sequence[Slide], refusal: Refused | None) -> Check:
 def _check_body(draft: Draft) -> Check:
     length = len(draft.body)
     maximum = _MAX_BODY_CHARACTERS + 20
-    fault = (
-        f"The words beside the slides have {length} characters; {maximum} are the most."
-        if length > maximum
-        else None
-    )
-    return make_check("length", f"The words beside the slides have {counted(length, 'character')}.", fault)
+    fault = f"The caption has {length} characters; the maximum is {maximum}." if length > maximum else None
+    return make_check("length", f"The caption has {counted(length, 'character')}.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard, slides: Sequence[Slide]) -> Check:

@@ -100,7 +100,7 @@ def _parse_slide(data: Any, index: int) -> Slide:
         raise Refused(message, code="empty_slide", field=field)
     count = count_words(slide.words)
     if count > MAX_SLIDE_WORDS:
-        message = f"Slide {index + 1} has {count} words; {MAX_SLIDE_WORDS} are the most."
+        message = f"Slide {index + 1} has {count} words; the maximum is {MAX_SLIDE_WORDS}."
         raise Refused(message, code="too_many_words", field=field)
     return slide
 

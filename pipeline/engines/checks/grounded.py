@@ -134,7 +134,7 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
     ]
     if faults:
         return Check("numbers", "failed", " ".join(faults))
-    return Check("numbers", "passed", "Every number stands in the source.")
+    return Check("numbers", "passed", "Every number is in the source.")
 
 
 def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
@@ -147,7 +147,7 @@ def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
         for misquotation in find_misquotations(strip_invisible(part), known)
     ]
     if not misquotations:
-        return Check("quotations", "passed", "Every quotation stands in the source word for word.")
+        return Check("quotations", "passed", "Every quotation is in the source word for word.")
     texts = tuple(
         _with_post_number(misquotation.text.rstrip(" ,"), number, parts)
         for number, misquotation in misquotations
@@ -190,7 +190,7 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
             "warning",
             f"These names aren't in the source as they are written: {list_some(unsupported)}.",
         )
-    return Check("names", "passed", "Every name stands in the source.")
+    return Check("names", "passed", "Every name is in the source.")
 
 
 def check_sums(draft: Draft, source: SourceText) -> Check | None:

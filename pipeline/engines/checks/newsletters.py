@@ -181,7 +181,7 @@ def check_subject(draft: Draft) -> Check:
     if not subject.strip() or subject != collapse(subject):
         fault = "The subject has to be one line of words."
     elif len(subject) > MAX_SUBJECT_CHARACTERS:
-        fault = f"The subject has {len(subject)} characters; {MAX_SUBJECT_CHARACTERS} are the most."
+        fault = f"The subject has {len(subject)} characters; the maximum is {MAX_SUBJECT_CHARACTERS}."
     return make_check("subject", f"The subject has at most {MAX_SUBJECT_CHARACTERS} characters.", fault)
 
 

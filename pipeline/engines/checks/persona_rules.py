@@ -152,7 +152,7 @@ def _structure_fault(structure: Mapping[str, object], words: str, core: str) -> 
         return None
     count_in, name = _COUNTED[kind]
     count = count_in(words if kind != "max_words" else core)
-    return None if count <= maximum else f"It has {count} {name}; {maximum} are the most."
+    return None if count <= maximum else f"It has {count} {name}; the maximum is {maximum}."
 
 
 _COUNTED: Final[Mapping[str, tuple[Callable[[str], int], str]]] = {

@@ -65,7 +65,7 @@ def check_one_part(draft: Draft, *, is_empty: bool) -> Check:
 
 def check_link_count(links: int) -> Check:
     """Check that a post has at most one link."""
-    fault = None if links <= MAX_LINKS else f"The post has {links} links; one is the most."
+    fault = None if links <= MAX_LINKS else f"The post has {links} links; the maximum is one."
     return make_check("link_count", "The post has at most one link.", fault)
 
 
@@ -80,7 +80,7 @@ def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str
     hashtags = count_hashtags(words)
     fault = None
     if hashtags > most:
-        fault = f"The {what} has {hashtags} hashtags; {_COUNTED[most]} are the most."
+        fault = f"The {what} has {hashtags} hashtags; the maximum is {_COUNTED[most]}."
     elif strange:
         fault = f"These hashtags say what no fact says: {list_some(strange)}."
     passed = f"The {what} has at most {_COUNTED[most]} hashtags, of words that the facts say."
@@ -94,4 +94,4 @@ def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, 
         fault = "A claim's quote isn't in the source at the place that it names."
     elif needs_claim and not draft.claims:
         fault = f"The {what} quotes no passage of the source as evidence."
-    return make_check("claims", f"What the {what} says stands in the source.", fault)
+    return make_check("claims", f"What the {what} says is in the source.", fault)

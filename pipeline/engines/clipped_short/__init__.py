@@ -243,7 +243,7 @@ class ClippedShort(Engine):
         )
         if material is None or clip is None:
             if material is not None:
-                message = "The video that it was cut from isn't there any more."
+                message = "The video that it was cut from no longer exists."
                 raise Refused(message, code="no_footage")
             return None
         return clipped.plan(
@@ -341,7 +341,7 @@ def _check_title(draft: Draft, persona: PersonaCard) -> Check:
     if not draft.title.strip():
         fault = "The film has no title."
     elif len(draft.title) > MAX_TITLE_CHARACTERS:
-        fault = f"The title has {len(draft.title)} characters; {MAX_TITLE_CHARACTERS} are the most."
+        fault = f"The title has {len(draft.title)} characters; the maximum is {MAX_TITLE_CHARACTERS}."
     else:
         try:
             clipped.fit_title(draft.title, draft.language)

@@ -268,10 +268,10 @@ def _check_credits(draft: Draft, source: SourceText) -> Check:
         ]
         uncredited = [name for name in dict.fromkeys(used_uploads) if name not in credited]
     if not uncredited:
-        return Check("credits", "passed", "Whose each clip and picture is stands on the film.")
+        return Check("credits", "passed", "The film names the author of each clip and picture.")
     message = (
-        f"Nobody says whose these are: {', '.join(map(str, uncredited[:3]))}. Name the author in the media, or see that you may "
-        "show them."
+        f"These have no author: {', '.join(map(str, uncredited[:3]))}. Name the author in the media, or "
+        "make sure that you may show them."
     )
     return Check("credits", "warning", message)
 

@@ -251,7 +251,10 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
     sections = from_content(draft.content)
     too_long = [section for section in sections if len(section.headline) > rules.MAX_HEADLINE_CHARACTERS]
     if too_long:
-        message = f"A headline has {len(too_long[0].headline)} characters; {rules.MAX_HEADLINE_CHARACTERS} are the most."
+        message = (
+            f"A headline has {len(too_long[0].headline)} characters; the maximum is "
+            f"{rules.MAX_HEADLINE_CHARACTERS}."
+        )
         return Check("length", "failed", message)
     written_sections = [section for section in sections if not rules.is_verbatim(section, draft.claims)]
     if not written_sections:
@@ -309,7 +312,7 @@ def _check_stories(draft: Draft, source: SourceText) -> Check:
         if foreign_numbers
         else None
     )
-    return make_check("own_numbers", "Every number stands in the source of its own story.", fault)
+    return make_check("own_numbers", "Every number is in the source of its own story.", fault)
 
 
 PLUGIN = NewsletterDigest()

@@ -227,7 +227,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
     sections = from_content(draft.content)
     words = sum(map(rules.words_in, sections))
     if words > MAX_WORDS:
-        message = f"The issue has {counted(words, 'word')}; {MAX_WORDS} are the most."
+        message = f"The issue has {counted(words, 'word')}; the maximum is {MAX_WORDS}."
         return Check("length", "failed", message)
     if words >= MIN_WORDS:
         return Check(

@@ -127,8 +127,9 @@ class PersonaShort(Engine):
             message = (
                 "Neither the source's title nor a sentence of it is short enough to begin a Persona Short with."
                 if hook is None
-                else f"Beside its first line, a Persona Short needs {_MIN_WORDS} words in sentences that are short enough "
-                f"to be told and stand alone; the source has {sum(count_words(sentence.words) for sentence in usable)}."
+                else f"Besides its first line, a Persona Short needs {_MIN_WORDS} words in sentences that "
+                "are short enough to be told and stand alone; the source has "
+                f"{sum(count_words(sentence.words) for sentence in usable)}."
             )
             raise Refused(message, code="nothing_to_say")
         return tuple(drafts)
@@ -299,7 +300,7 @@ def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: Perso
     fault = None
     if first_person and not is_author(persona, brief, source):
         fault = f"“{first_person}” would be the persona's own, and it didn't write the source."
-    return make_check("first_person", "Nobody says “I” or “we” of what others did.", fault)
+    return make_check("first_person", "The text doesn't say “I” or “we” of what others did.", fault)
 
 
 def _check_fits(draft: Draft, persona: PersonaCard) -> Check:

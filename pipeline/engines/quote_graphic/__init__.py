@@ -107,8 +107,9 @@ class QuoteGraphic(Engine):
             drafts.append(_draft(quote, brief, persona, (claim,), brief.language))
         if not drafts and brief.lane is None and not origin_of(brief, persona):
             message = (
-                "The text has no quotation that makes sense by itself and says who said it, and no link to a page that a "
-                "sentence could be credited to. Add such a quotation, or the link of the page that the text is from."
+                "The text has no quotation that makes sense on its own and says who said it, and no link "
+                "to a page that a sentence could be credited to. Add such a quotation, or the link of the "
+                "page that the text is from."
             )
             raise Refused(message, code="nothing_to_say")
         if not drafts:
@@ -209,7 +210,7 @@ def _check_content(
 def _check_length(quote: Quotation) -> Check:
     length = len(quote.words)
     fault = (
-        f"The quotation has {length} characters; {MAX_QUOTE_CHARACTERS} are the most."
+        f"The quotation has {length} characters; the maximum is {MAX_QUOTE_CHARACTERS}."
         if length > MAX_QUOTE_CHARACTERS
         else None
     )
@@ -225,7 +226,7 @@ def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
         fault = f"The source doesn't say this word for word: \u201c{first_words(quote.words, 80)}\u201d."
     elif not _is_whole(quote.words, start, brief, source):
         fault = "The quotation leaves out the beginning or the end of its sentence."
-    return make_check("quote", "The quotation stands in the source word for word.", fault)
+    return make_check("quote", "The quotation is in the source word for word.", fault)
 
 
 def _folded_lines(source: SourceText) -> str:
@@ -276,10 +277,8 @@ def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, perso
     forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
     if not forms[0]:
         if brief.lane is not None and not origin_of(brief, persona):
-            return Check(
-                "attribution", "passed", "The line is the brand's own, whose name stands at the foot."
-            )
-        return Check("attribution", "failed", "Nobody is named for the quotation.")
+            return Check("attribution", "passed", "The line is the brand's own, and its name is at the foot.")
+        return Check("attribution", "failed", "The quotation names no speaker.")
     if known_origins.intersection(form.casefold() for form in forms):
         return Check("attribution", "passed", "The picture names where the quotation is from.")
     if _fold_names(persona.name, brief.title).intersection(form.casefold() for form in forms):
@@ -306,7 +305,7 @@ def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, perso
         message = f"The source names {named_parts[0]} far from the quotation: see whether it is theirs."
         return Check("attribution", "warning", message)
     message = (
-        "The source names who said it beside the quotation."
+        "The source names the speaker next to the quotation."
         if find_speaker(quote.words, source.text)
         else f"The source names {named_parts[0]} near the quotation."
     )

@@ -61,9 +61,9 @@ def check_content(
     if not isinstance(caption, str) or not isinstance(tags, list):
         fault = f"The content of a {what} is {holds}."
     elif len(draft.title) > MAX_TITLE_CHARACTERS:
-        fault = f"The title has {len(draft.title)} characters; {MAX_TITLE_CHARACTERS} are the most."
+        fault = f"The title has {len(draft.title)} characters; the maximum is {MAX_TITLE_CHARACTERS}."
     elif len(tags) > MAX_TAGS:
-        fault = f"The film has {len(tags)} tags; {MAX_TAGS} are the most."
+        fault = f"The film has {len(tags)} tags; the maximum is {MAX_TAGS}."
     elif any(_TAG.fullmatch(str(tag)) is None for tag in tags):
         fault = "A tag is one word."
     elif unlisted_addresses(caption, brief, persona, url=source.url):
@@ -74,7 +74,7 @@ def check_content(
 def check_film_links(words: str) -> Check:
     """Check that the words on the screen hold no link."""
     urls = [link.url for link in find_links(words) if link.has_scheme]
-    fault = f"Nobody can follow a link in a film: {', '.join(urls[:3])}." if urls else None
+    fault = f"Links in a film can't be followed: {', '.join(urls[:3])}." if urls else None
     return make_check("links_in_film", "The words on the screen hold no link.", fault)
 
 
@@ -96,7 +96,7 @@ def check_fits(film: Callable[[], Storyboard], *, reported_codes: frozenset[str]
     else:
         covered_words = texts_outside(board)
         if covered_words:
-            fault = f"These words stand where an app covers them: “{covered_words[0]}”."
+            fault = f"An app covers these words: “{covered_words[0]}”."
         elif faults := storyboard_faults(board):
             fault = faults[0]
     return make_check("fits", "The words fit into their places, inside of what every app leaves free.", fault)

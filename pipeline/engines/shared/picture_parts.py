@@ -356,7 +356,7 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 def check_picture_links(words: str) -> Check:
     """Check that the words in the picture hold no link."""
     urls = [link.url for link in find_links(words) if link.has_scheme]
-    fault = f"Nobody can follow a link in a picture: {', '.join(urls[:3])}." if urls else None
+    fault = f"Links in a picture can't be followed: {', '.join(urls[:3])}." if urls else None
     return make_check("links_in_picture", "The words hold no link.", fault)
 
 

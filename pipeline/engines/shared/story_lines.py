@@ -73,13 +73,13 @@ def call_fault(line: str) -> str | None:
     """Return why a line is too long for a call to action; None if it is short enough."""
     words = len(line.split())
     if words > CALL_WORDS:
-        return f"The call to action has {words} words; {CALL_WORDS} are the most."
+        return f"The call to action has {words} words; the maximum is {CALL_WORDS}."
     spoken_words = narration.silent(NarrationScript((line,), "")).words
     if not spoken_words:
         return "The call to action has no word that can be said."
     if spoken_words[-1].end > CALL_SECONDS:
         seconds = math.ceil(10 * spoken_words[-1].end) / 10
-        return f"The call to action takes {seconds:.1f} seconds to say; {CALL_SECONDS:g} are the most."
+        return f"The call to action takes {seconds:.1f} seconds to say; the maximum is {CALL_SECONDS:g}."
     return None
 
 

@@ -211,8 +211,8 @@ class ShortPost(Engine):
             # A post of one sentence may also have it as its title.
             elif brief.characters > _MIN_LENGTH_RATIO * len(brief.title) and not brief.facts:
                 message = (
-                    "The source has no sentence that is understood by itself, and words that only repeat its title would say "
-                    "nothing of it."
+                    "The source has no sentence that makes sense on its own, and words that only repeat "
+                    "its title would say nothing of it."
                 )
             if title is None or message:
                 raise Refused(message, code="nothing_to_say")

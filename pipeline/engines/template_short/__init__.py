@@ -112,8 +112,8 @@ class TemplateShort(Engine):
             drafts.append(_draft(brief, persona, title, chosen))
         if not drafts:
             message = (
-                f"Beside what stands on its first card, a Template Short needs {POINTS} sentences that are short enough for "
-                f"a film and stand alone; the source has {len(usable)}."
+                f"Besides its first card, a Template Short needs {POINTS} sentences that are short enough "
+                f"for a film and stand alone; the source has {len(usable)}."
                 if len(usable) < POINTS
                 else "Neither the source's title nor a sentence of it fits on the first card of a Template Short."
             )

@@ -228,7 +228,7 @@ def _check_opening(parts: Sequence[str], language: str) -> Check:
         fault = "The first post doesn't stand alone: its first word points at something said before."
     elif _has_open_reference(words):
         fault = "The first post doesn't stand alone: it doesn't say whom or what one of its words means."
-    return make_check("stands_alone", "The first post is understood by itself.", fault)
+    return make_check("stands_alone", "The first post makes sense on its own.", fault)
 
 
 def _has_open_reference(words: str) -> bool:
@@ -259,7 +259,7 @@ def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
         quoted_words = ", ".join(f"{number} (“{parts[number - 1].split()[0]}”)" for number in dangling)
         fault = f"The first word of these posts points at something said before: {quoted_words}."
     elif lacking := [index for index in range(1, len(parts)) if _lacks_previous(index, parts, draft.claims)]:
-        fault = f"Post {lacking[0] + 1} means somebody or something that the post before it doesn't name."
+        fault = f"Post {lacking[0] + 1} refers to someone or something that the post before it doesn't name."
     return make_check("dangling", "No post begins with a word that points at the one before.", fault)
 
 
@@ -284,7 +284,7 @@ def _check_link_place(parts: Sequence[str], url: str) -> Check:
     if early_links:
         fault = f"Post {early_links[0]} has a link; only the last one has."
     elif len(last_links) > 1:
-        fault = f"The last post has {len(last_links)} links; one is the most."
+        fault = f"The last post has {len(last_links)} links; the maximum is one."
     elif source_url and not any(
         is_same_address(link.url, source_url) or not link.has_scheme for link in last_links
     ):

@@ -87,8 +87,8 @@ def _refuse_if_over_cap(
     if cap is not None and _spent(_month_start(now), workspace_id=run.workspace_id, besides=besides) >= cap:
         next_month = start_of_next_month(month_of(now))
         message = (
-            f"The workspace's cap for the model, {cap / MICRO:.2f} US dollars a month, is reached. "
-            f"It goes on on {next_month.date().isoformat()}, or retry it when the cap is raised."
+            f"The workspace's cap for the model, {cap / MICRO:.2f} US dollars a month, is reached. Work "
+            f"resumes on {next_month.date().isoformat()}, or retry it when the cap is raised."
         )
         raise TryLater(message, code="model_cap_of_workspace", after=next_month - now)
     daily = settings.MODEL_DAILY_CAP_USD
@@ -96,7 +96,7 @@ def _refuse_if_over_cap(
         today = _day_start(now)
         if _spent(today, is_own_key=False, besides=besides) >= daily * MICRO:
             tomorrow = today + timedelta(days=1)
-            message = "This service's cap for the model is reached for today. It goes on tomorrow."
+            message = "This service's cap for the model is reached for today. Work resumes tomorrow."
             raise TryLater(message, code="model_cap_of_instance", after=tomorrow - now)
 
 

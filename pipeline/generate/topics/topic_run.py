@@ -55,7 +55,7 @@ def find_material(run: Run) -> None:
     pick = pick_of(generation)
     topic = pick.topic if pick is not None else None
     if pick is None or topic is None or topic.deleted_at is not None:
-        message = "The topic that it was to speak of was deleted."
+        message = "Its topic was deleted."
         raise Refused(message, code="topic_deleted")
     brief, source = brief_of(select.subject_of(topic, pick.angle, _recent_openings(generation)), run.persona)
     if not brief.facts and not writer.offline:
@@ -101,7 +101,7 @@ def read_material(run: Run) -> RunMaterial:
 def _persona_id(generation: Generation) -> UUID:
     persona_id: UUID | None = generation.persona_id
     if persona_id is None:
-        message = "The persona that was to speak was deleted."
+        message = "Its persona was deleted."
         raise Refused(message, code="persona_deleted")
     return persona_id
 
@@ -169,8 +169,8 @@ def _discard_repetitions(generation: Generation) -> None:
     index, nearest = max(too_near.items(), key=lambda pair: pair[1].likeness)
     if not _take_another_topic(generation, drafts[index]["body"], nearest):
         message = (
-            f"{_repetition_message(nearest)} No further topic gave anything new; add topics or angles, or give them more notes. What "
-            "was discarded stands in the source's log."
+            f"{_repetition_message(nearest)} No further topic gave anything new; add topics or angles, or "
+            "give them more notes. Discarded drafts are in the source's log."
         )
         raise Refused(message, code=TOO_NEAR)
 

@@ -114,7 +114,7 @@ def poll(source: Source) -> None:
 def give_up(source: Source) -> None:
     """Note that polling broke several times; the source is tried again tomorrow."""
     error = TryLater(
-        "Polling this source broke several times; it is tried again tomorrow.", code="poll_broke"
+        "Polling this source failed several times; it is tried again tomorrow.", code="poll_broke"
     )
     _record_failure(source, _workspace_of(source), error, utc_now(), wait=timedelta(days=1))
 
@@ -145,7 +145,7 @@ def _poll(source: Source, now: datetime) -> None:
         host_lock.release_host(host, source.pk, utc_now())
     crash_point("collect.fetched")
     if fetched.gone:
-        message = "The source says that it is gone for good (410)."
+        message = "The source says that it is permanently gone (410)."
         _mark_gone(source, {"code": "gone", "message": message, "at": as_z(now)}, now, last_polled_at=now)
         return
     is_new, window, notes = take_in(source, workspace, fetched, now)

@@ -154,7 +154,7 @@ def _fetch_before_deadline(source: Source, now: datetime) -> Fetch:
     if result.error is not None:
         raise result.error
     if result.fetched is None or result.fetched.gone:
-        message = _("The source says that it is gone for good (410). Give another address.")
+        message = _("The source says that it is permanently gone (410). Give another address.")
         raise _as_invalid(Refused(message, code="gone"))
     return result.fetched
 

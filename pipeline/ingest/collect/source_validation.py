@@ -149,7 +149,7 @@ def check_interval(workspace: Workspace, minutes: int | None) -> None:
     """Raise `Invalid` for a wait between polls below the plan's; `None` is the source's own rhythm."""
     min_minutes = credit_account.plan_limits(workspace).poll_interval_minutes_least
     if minutes is not None and minutes < min_minutes and not workspace.is_unlimited:
-        message = f"The workspace's plan polls every {min_minutes} minutes at most often."
+        message = f"The workspace's plan polls at most every {min_minutes} minutes."
         raise Invalid.one(field="poll_interval_minutes", code="below_plan", message=message)
 
 

@@ -137,7 +137,7 @@ def sniff_head(head: bytes) -> str | None:
         if head.startswith(magic):
             raise UnsupportedFileType(description)
     if b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UnsupportedFileType("of a kind that isn't known")
+        raise UnsupportedFileType("of an unknown kind")
     return None
 
 
@@ -206,7 +206,7 @@ def read_any_encoding(data: bytes) -> str:
     if text is None:
         raise UnsupportedFileType("no text, or in an encoding that isn't known; save it as UTF-8")
     if "\x00" in text:
-        raise UnsupportedFileType("of a kind that isn't known")
+        raise UnsupportedFileType("of an unknown kind")
     sniff_decoded(text)
     return text
 
@@ -218,7 +218,7 @@ def read_utf8(data: bytes) -> str:
     except UnicodeDecodeError:
         raise UnsupportedFileType("no text in UTF-8; save it with that encoding") from None
     if "\x00" in text:
-        raise UnsupportedFileType("of a kind that isn't known")
+        raise UnsupportedFileType("of an unknown kind")
     return text
 
 
@@ -281,7 +281,7 @@ def probe_content(file: BinaryIO, sniffed: SniffedFile) -> SniffedFile:
         with film_process.claim_slot(Path(settings.DATA_DIR) / "probes", limits.MEDIA_PROBES_AT_ONCE):
             probed = probe(file)
     except film_process.RenderBusy as busy:
-        message = "Other files are being looked at; send it again in some seconds."
+        message = "Other files are being checked. Send it again in a few seconds."
         raise UploadBusy(message) from busy
     except Refused as refused:
         raise Invalid.one("file", refused.code, refused.message) from refused

@@ -101,9 +101,7 @@ class Bluesky(Platform):
     pace = Pace(per_day=11_666)
     rules: ClassVar[Mapping[Any, BucketRule]] = {"text": _TEXT_RULE, "image": _IMAGE_RULE}
     settings = (
-        Setting(
-            "handle", "Handle", "As it stands in your profile, such as name.bsky.social.", max_length=253
-        ),
+        Setting("handle", "Handle", "As shown in your profile, such as name.bsky.social.", max_length=253),
         Setting(
             "app_password",
             "App password",
@@ -287,7 +285,7 @@ class Bluesky(Platform):
         for uri in reversed(sent.details.get("uris") or [sent.external_id]):
             parts = uri.removeprefix("at://").split("/")
             if not uri.startswith("at://") or len(parts) != 3:
-                message = "Which post it is isn't known here."
+                message = "The post's id isn't known here."
                 action = "Delete the post in Bluesky."
                 raise Refused(message, code="post_not_known", action=action)
             response, _ = call(

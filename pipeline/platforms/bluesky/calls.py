@@ -140,7 +140,7 @@ def _raise_sign_in_failed(response: Response, now: datetime) -> NoReturn:
         message = (
             f"{SERVICE_NAME} doesn't take this handle with this app password{with_colon(platform_message)}."
         )
-        action = "Make a new app password in Bluesky and connect the outlet again with it."
+        action = "Make a new app password in Bluesky and reconnect the outlet with it."
         raise NeedsReconnect(
             message, action=action, platform_status=response.status, platform_message=platform_message
         )
@@ -270,7 +270,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
         raise TryLater(message, code="busy", platform_status=status, platform_message=platform_message)
     if 400 <= status < 500 and status not in {408, 429} and not name:
         # A firewall or proxy in front of the server answered: that tells nothing of the post or the account.
-        message = f"Something in front of {SERVICE_NAME} turned the call away (status {status})."
+        message = f"Something in front of {SERVICE_NAME} refused the call (status {status})."
         raise TryLater(message, code="blocked", platform_status=status)
     raise_by_status(
         response,

@@ -146,7 +146,7 @@ class Discord(Platform):
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
         clean = super().clean_credentials(credentials)
         if not _WEBHOOK_URL.fullmatch(clean["webhook_url"]):
-            message = "That is no webhook's address: it begins with https://discord.com/api/webhooks/."
+            message = "This isn't a webhook's address, which begins with https://discord.com/api/webhooks/."
             raise ConfigInvalid([Problem("credentials.webhook_url", "invalid", message)])
         return clean
 
@@ -173,7 +173,7 @@ class Discord(Platform):
         problems = list(super().validate(account, _with_escaped_parts(post)))
         files = files_of(post.payload)
         if len(files) > MAX_FILES:
-            message = f"It has {len(files)} files; {MAX_FILES} are the most here."
+            message = f"It has {len(files)} files; the maximum here is {MAX_FILES}."
             problems.append(Problem("assets", "too_many_files", message))
         return tuple(problems)
 
@@ -338,7 +338,7 @@ def _to_sent(account: Account, answer: Mapping[str, Any]) -> Sent:
     limits = account.profile.get("limits", {})
     guild, channel, message_id = limits.get("guild_id", ""), answer.get("channel_id"), answer["id"]
     if not message_id.isascii() or not message_id.isdigit():
-        message = "Discord said yes without saying to what."
+        message = "Discord accepted the call without naming the post."
         raise OutcomeUnknown(message, platform_status=200)
     url = f"https://discord.com/channels/{guild}/{channel}/{message_id}" if guild and channel else ""
     thread = account.config.get("thread_id")

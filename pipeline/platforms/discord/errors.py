@@ -10,7 +10,7 @@ from typing import Final
 from pipeline.platforms.failures import Failure
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
-_NEW_WEBHOOK: Final = "Make a new webhook in the channel's settings and connect the outlet again."
+_NEW_WEBHOOK: Final = "Make a new webhook in the channel's settings and reconnect the outlet."
 
 ERRORS: Final = (
     Failure(TryLater, "rate_limited", "Discord asks to wait.", status=429),
@@ -18,7 +18,7 @@ ERRORS: Final = (
     Failure(
         NeedsReconnect,
         "thread_not_found",
-        "The thread isn't there any more.",
+        "The thread no longer exists.",
         "Correct the thread in the outlet's settings.",
         codes=("10003",),
     ),
@@ -26,7 +26,7 @@ ERRORS: Final = (
         NeedsReconnect,
         "thread_closed",
         "The thread is archived or locked.",
-        "Open the thread, or take another one in the outlet's settings.",
+        "Open the thread, or choose another one in the outlet's settings.",
         codes=("50083", "160005"),
     ),
     Failure(
@@ -39,12 +39,16 @@ ERRORS: Final = (
     Failure(
         NeedsReconnect,
         "webhook_refused",
-        "The webhook's address isn't taken.",
+        "Discord doesn't accept the webhook's address.",
         _NEW_WEBHOOK,
         codes=("50027",),
     ),
     Failure(
-        NeedsReconnect, "webhook_refused", "The webhook's address isn't taken.", _NEW_WEBHOOK, status=401
+        NeedsReconnect,
+        "webhook_refused",
+        "Discord doesn't accept the webhook's address.",
+        _NEW_WEBHOOK,
+        status=401,
     ),
     Failure(
         NeedsReconnect,
@@ -55,9 +59,7 @@ ERRORS: Final = (
         codes=("50001", "50013"),
     ),
     # Discord bans an IP address that keeps calling dead webhooks, so this needs a reconnect.
-    Failure(
-        NeedsReconnect, "webhook_gone", "The webhook isn't there any more.", _NEW_WEBHOOK, codes=("10015",)
-    ),
+    Failure(NeedsReconnect, "webhook_gone", "The webhook no longer exists.", _NEW_WEBHOOK, codes=("10015",)),
     Failure(
         Refused,
         "blocked_words",
@@ -65,12 +67,12 @@ ERRORS: Final = (
         codes=("200000", "200001"),
         field="body",
     ),
-    Failure(Refused, "harmful_link", "Discord takes a link for harmful.", codes=("240000",), field="body"),
-    Failure(Refused, "empty", "Discord finds the message empty.", codes=("50006",), field="body"),
+    Failure(Refused, "harmful_link", "Discord considers a link harmful.", codes=("240000",), field="body"),
+    Failure(Refused, "empty", "Discord considers the message empty.", codes=("50006",), field="body"),
     Failure(
-        Refused, "file_too_large", "Discord finds the files too large.", codes=("40005",), field="assets"
+        Refused, "file_too_large", "The files are too large for Discord.", codes=("40005",), field="assets"
     ),
-    Failure(Refused, "file_too_large", "Discord finds the files too large.", status=413, field="assets"),
+    Failure(Refused, "file_too_large", "The files are too large for Discord.", status=413, field="assets"),
     Failure(Refused, "invalid", "Discord can't use the message.", codes=("50035",)),
-    Failure(NeedsReconnect, "webhook_gone", "The webhook isn't there any more.", _NEW_WEBHOOK, status=404),
+    Failure(NeedsReconnect, "webhook_gone", "The webhook no longer exists.", _NEW_WEBHOOK, status=404),
 )

@@ -82,7 +82,7 @@ class EmailNewsletter(Platform):
         Setting(
             "imprint",
             "Postal address",
-            "Stands below each mail; in many countries it has to.",
+            "Shown below each mail; many countries require it.",
             max_length=500,
         ),
         Setting(
@@ -102,7 +102,7 @@ class EmailNewsletter(Platform):
         Setting(
             "return_address",
             "Return mailbox",
-            "Where undeliverable mails and unsubscribe mails come back; empty: the sender's address.",
+            "Receives undeliverable and unsubscribe mails; empty: the sender's address.",
             kind="email",
             is_required=False,
             max_length=254,

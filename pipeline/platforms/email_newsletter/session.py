@@ -281,7 +281,7 @@ def _to_plugin_error(error: Exception, host: str) -> TryLater | Refused | NeedsR
         message = f"The certificate of {host} can't be trusted: {error.verify_message}."
         return Refused(message, code="certificate", action=change)
     if isinstance(error, ssl.SSLError):
-        message = f"{host} doesn't speak TLS as it was asked to; look at port and encryption."
+        message = f"{host} doesn't support the chosen encryption. Check port and encryption."
         return Refused(message, code="tls_failed", action=change)
     if isinstance(error, smtplib.SMTPNotSupportedError):
         message = f"{host} doesn't offer what the settings ask for (STARTTLS, or a log-in)."
@@ -308,7 +308,7 @@ def _error_of_reply(error: smtplib.SMTPResponseException, host: str) -> TryLater
         return Refused(
             message,
             code="server_refused",
-            action="Read what the server says, and ask whoever runs it.",
+            action="Read the server's answer, and ask its administrator.",
             platform_status=code,
             platform_message=reply_text,
         )

@@ -66,7 +66,7 @@ class Feed(Platform):
         if not isinstance(title, str):
             problems.append(Problem("config.title", "invalid", "The title has to be a text."))
         elif len(title.strip()) > MAX_TITLE_CHARACTERS:
-            message = f"The title has {len(title.strip())} characters; {MAX_TITLE_CHARACTERS} are the most."
+            message = f"The title has {len(title.strip())} characters; the maximum is {MAX_TITLE_CHARACTERS}."
             problems.append(Problem("config.title", "too_long", message))
         if problems:
             raise ConfigInvalid(problems)

@@ -100,7 +100,7 @@ class Ghost(Platform):
         Setting(
             "newsletter",
             "Newsletter",
-            "The slug of the newsletter that sends what goes to the newsletter outlet; without one no newsletter goes out.",
+            "The slug of the newsletter to send with; without one no newsletter is sent.",
             is_required=False,
             max_length=191,
         ),
@@ -258,7 +258,7 @@ class Ghost(Platform):
         if ghost_post["status"] in PUBLIC_STATUSES:
             return Found(_to_sent(site, ghost_post))
         if ghost_post.get("email"):
-            return CannotTell("The post was sent by email, and somebody made it a draft again.")
+            return CannotTell("The post was sent by email and has been turned back into a draft.")
         return Absent()
 
     def finish(
@@ -289,7 +289,7 @@ class Ghost(Platform):
         if ghost_post is None or ghost_post["status"] == "draft":
             return
         if ghost_post["status"] == "sent":
-            message = "It went out by email alone, and an email can't be taken back."
+            message = "It was sent by email only, and an email can't be taken back."
             raise Refused(message, code="cannot_be_taken_back", action="Send a correction.")
         values = {"status": "draft", "updated_at": ghost_post["updated_at"]}
         response = site.send("PUT", f"posts/{ghost_post['id']}/", values, {})
@@ -311,7 +311,7 @@ def _newsletter_notes(account: Account, newsletters: set[str]) -> tuple[str, ...
     if newsletter and newsletter not in newsletters:
         return (f"The site has no active newsletter “{newsletter}”; there is {known}.",)
     if not newsletter:
-        return (f"No newsletter is named, so only articles can go out; the site has {known}.",)
+        return (f"No newsletter is set, so only articles can be published; the site has {known}.",)
     return ()
 
 

@@ -151,7 +151,7 @@ def read_after_collision(site: GhostSite, post_id: str) -> dict[str, Any]:
         message = f"The post has changed on the site, which couldn't be asked how: {error.message}"
         raise OutcomeUnknown(message, platform_status=409) from error
     if ghost_post is None or ghost_post["status"] not in PUBLIC_STATUSES:
-        message = "Somebody has changed the draft on the site; it is read again."
+        message = "The draft was changed on the site. It is read again."
         raise TryLater(message, code="draft_changed", platform_status=409)
     return ghost_post
 

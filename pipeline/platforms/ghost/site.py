@@ -153,7 +153,7 @@ def find_site(account: Account, *, http: Client, now: datetime) -> tuple[str, di
     if response.status == 200 and isinstance(site, dict) and response.url.endswith(f"{API_PATH}site/"):
         root = response.url.removesuffix("site/")
         if urlsplit(address).scheme == "https" and urlsplit(root).scheme != "https":
-            message = "The site leads from https to http, where the key could be read on its way."
+            message = "The site leads from https to http, where the key would be sent in clear."
             action = "Have the site answer over https, then connect it."
             raise Refused(message, code="not_encrypted", field="config.site", action=action)
         return root, site
@@ -204,24 +204,27 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
     )[:MAX_MESSAGE_CHARACTERS]
     if status == 401 and code == "INVALID_JWT":
         message = f"The site doesn't take the token{with_colon(platform_message)}."
-        action = "See that the key belongs to this site and that both servers' clocks are right, then connect again."
+        action = (
+            "Check that the key belongs to this site and that both servers' clocks are right, then reconnect."
+        )
         raise NeedsReconnect(
             message, action=action, platform_status=status, platform_message=platform_message
         )
     if status in {406, 426}:
-        message = f"The site's version of Ghost doesn't speak this version of the API{with_colon(platform_message)}."
+        message = (
+            "The site's version of Ghost doesn't support this version of the "
+            f"API{with_colon(platform_message)}."
+        )
         raise NeedsReconnect(
             message,
             code="version_not_spoken",
-            action="Update Ghost, or connect the outlet again so that its version is asked.",
+            action="Update Ghost, or reconnect the outlet so that its version is asked.",
             platform_status=status,
             platform_message=platform_message,
         )
     if status == 403 and not error:
-        message = "A firewall before the site turned the call away."
-        action = (
-            "It is tried again by itself; if it stays so, let the service's calls to /ghost/api/ through."
-        )
+        message = "A firewall in front of the site refused the call."
+        action = "It is retried automatically. If it keeps failing, allow the service's calls to /ghost/api/."
         raise TryLater(
             message,
             code="firewall",
@@ -262,14 +265,14 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
             platform_message=platform_message,
         )
     if status == 404 and error_type == "NotFoundError":
-        message = "The draft was deleted on the site; it is made again."
+        message = "The draft was deleted on the site. It is created again."
         raise TryLater(message, code="draft_gone", after=timedelta(0), platform_status=status)
     if is_collision(response):
-        message = "Somebody has changed the draft on the site; it is read again."
+        message = "The draft was changed on the site. It is read again."
         raise TryLater(message, code="draft_changed", platform_status=status)
     if status in {301, 308} and not is_commit:
         message = "The site has moved to another address."
-        action = "Connect the outlet again with the API URL that Ghost shows now."
+        action = "Reconnect the outlet with the API URL that Ghost shows now."
         raise NeedsReconnect(message, code="moved", action=action, platform_status=status)
     raise_by_status(
         response, service=SERVICE_NAME, platform_message=platform_message, now=now, is_commit=is_commit

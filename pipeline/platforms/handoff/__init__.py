@@ -32,7 +32,7 @@ class Handoff(Platform):
         Setting(
             "address",
             "Address",
-            "Page on which a post is begun.",
+            "The page where a new post is started.",
             kind="url",
             is_required=False,
             max_length=2048,
@@ -40,7 +40,7 @@ class Handoff(Platform):
         Setting(
             "instructions",
             "Instructions",
-            "What whoever posts it should mind: one step in a line.",
+            "Steps for the person who posts it, one per line.",
             is_required=False,
             max_length=MAX_INSTRUCTIONS_CHARACTERS,
         ),
@@ -86,7 +86,7 @@ class Handoff(Platform):
         now: datetime,
     ) -> CannotTell:
         del account, post, state, http, key, now
-        return CannotTell("Only the person who was to post it can tell.")
+        return CannotTell("Only the person who posts it can say.")
 
 
 PLUGIN = Handoff()

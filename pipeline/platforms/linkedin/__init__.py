@@ -176,7 +176,10 @@ class LinkedIn(TokenPlatform):
         Setting(
             "link",
             "Link to the source",
-            "A card shows the title and leads there; LinkedIn makes none by itself. Posts with media have no card.",
+            (
+                "A card shows the title and links to the source; LinkedIn makes none on its own. Posts "
+                "with media have no card."
+            ),
             kind="choice",
             choices=(("none", "Leave it out"), ("end", "Add it at the end"), ("card", "Show it as a card")),
             default="none",
@@ -239,7 +242,7 @@ class LinkedIn(TokenPlatform):
         user = json_object(response.body) if response.status == 200 else None
         if user is None or not isinstance(user.get("sub"), str) or not user["sub"]:
             raise_for_response(response, account=account, now=now, is_commit=False)
-        missing = {"w_member_social": "The right to post wasn't granted; connect it again."}
+        missing = {"w_member_social": "The right to post wasn't granted; reconnect it."}
         return AccountInfo(
             external_id=user["sub"],
             name=str(user.get("name") or ""),

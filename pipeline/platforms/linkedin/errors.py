@@ -68,7 +68,7 @@ def raise_for_response(response: Response, *, account: Account, now: datetime, i
             platform_message=platform_message,
         )
     if status == 403 and answer is None:
-        message = "Something before LinkedIn answered 403, as a firewall does."
+        message = "Something in front of LinkedIn, such as a firewall, answered 403."
         raise TryLater(message, code="blocked", after=FIREWALL_WAIT, platform_status=status)
     if status in {400, 403, 404, 422} and platform_message.lower().startswith(_NOT_READY_MESSAGES):
         message = f"LinkedIn couldn't find something that was just made{with_colon(platform_message)}."
@@ -77,7 +77,7 @@ def raise_for_response(response: Response, *, account: Account, now: datetime, i
         raise TryLater(message, platform_status=status, platform_message=platform_message)
     if status == 403:
         message = f"LinkedIn says that the connection lacks a right{with_colon(platform_message)}."
-        action = "Connect the outlet again and grant everything that is asked for."
+        action = "Reconnect the outlet and grant everything that is asked for."
         raise NeedsReconnect(
             message,
             code="missing_right",

@@ -92,7 +92,7 @@ class Mastodon(Platform):
     api = Api("", "v1", date(2026, 11, 20))
     rules: ClassVar[Mapping[Bucket, BucketRule]] = RULES
     settings = (
-        Setting("server", "Server", "Where the account lives, such as https://mastodon.social.", kind="url"),
+        Setting("server", "Server", "The account's server, such as https://mastodon.social.", kind="url"),
         Setting(
             "access_token",
             "Access token",
@@ -115,7 +115,7 @@ class Mastodon(Platform):
         Setting(
             "content_warning",
             "Content warning",
-            "Stands before every post of this outlet, which is opened by a click. It counts as part of the text.",
+            "Shown before every post of this outlet, which opens on a click. It counts as part of the text.",
             is_required=False,
             max_length=200,
         ),
@@ -278,7 +278,7 @@ class Mastodon(Platform):
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         if not sent.external_id:
-            message = "Which post it is isn't known here."
+            message = "The post's id isn't known here."
             raise Refused(message, code="post_not_known", action="Delete the post on the server.")
         # From the last to the first, so that what is left after a failure is still a thread.
         for status_id in reversed(sent.details.get("ids") or [sent.external_id]):

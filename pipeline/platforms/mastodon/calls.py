@@ -86,7 +86,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
     lower = platform_message.lower()
     if 400 <= status < 500 and status not in {401, 408, 429} and json_object(response.body) is None:
         # A firewall or proxy in front of the server answered: that tells nothing of the post or the account.
-        message = f"Something in front of the Mastodon server turned the call away (status {status})."
+        message = f"Something in front of the Mastodon server refused the call (status {status})."
         raise TryLater(message, code="blocked", platform_status=status)
     if status == 403:
         _raise_forbidden(platform_message, lower)
@@ -120,7 +120,7 @@ def _raise_forbidden(platform_message: str, lower: str) -> NoReturn:
     if "scope" in lower:
         message = f"The access token lacks a right{with_colon(platform_message)}."
         code = "missing_right"
-        action = "Make an access token with the rights read and write, and connect the outlet again with it."
+        action = "Make an access token with the rights read and write, and reconnect the outlet with it."
     elif any(
         keyword in lower for keyword in ("disabled", "suspended", "frozen", "confirm", "pending", "moved")
     ):

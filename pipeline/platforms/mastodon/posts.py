@@ -100,7 +100,7 @@ def read_accepted(response: Response, now: datetime, *, is_first: bool) -> dict[
     """Return the id and address of a post that was accepted. Raises for any other answer."""
     if is_first and response.status == 404 and json_object(response.body) is not None:
         # It replies to no post, so only the post remembered under its key can be what is missing.
-        message = "The Mastodon server still remembers this post, which was taken back, and will for an hour."
+        message = "The Mastodon server still remembers this post, which was deleted, and will for an hour."
         raise TryLater(message, code="still_remembered", after=KEY_MEMORY, platform_status=404)
     if response.status != 200:
         raise_for_response(response, now=now, is_commit=True)
@@ -113,7 +113,7 @@ def read_accepted(response: Response, now: datetime, *, is_first: bool) -> dict[
 
 def unfinished_thread(public_parts: int, parts: int, reason: str) -> OutcomeUnknown:
     """Return the error for a thread of which `public_parts` of `parts` posts are public."""
-    message = f"{public_parts} of {parts} posts of the thread are public; it goes on after them. {reason}"
+    message = f"{public_parts} of {parts} posts of the thread are public. The rest follow. {reason}"
     return OutcomeUnknown(message, code="thread_unfinished")
 
 
@@ -129,9 +129,9 @@ def remove_thread(
             delete_status(account, post["id"], http=http, now=now)
         except PluginError as error:
             message = (
-                f"{refused.message} {counted(len(sent) - deleted, 'post of the thread is', 'posts of the thread are')} "
-                f"public and couldn't be taken back. "
-                f"{error.message}"
+                f"{refused.message} "
+                f"{counted(len(sent) - deleted, 'post of the thread is', 'posts of the thread are')} "
+                f"public and couldn't be deleted. {error.message}"
             )
             raise OutcomeUnknown(message, code="thread_unfinished") from error
 

@@ -45,7 +45,7 @@ _ERRORS = (
     Failure(
         NeedsReconnect,
         "receiver_gone",
-        "The receiver says that it is gone for good.",
+        "The receiver says that it is permanently gone.",
         "Correct the address in the outlet's settings.",
         status=410,
     ),
@@ -74,19 +74,19 @@ def _make_secret() -> str:
 class SignedWebhook(Platform):
     kind = "signed_webhook"
     label = "Signed webhook"
-    summary = "Whatever you like: each post goes as signed JSON to an address of yours."
+    summary = "A receiver of your own: each post is sent to it as signed JSON."
     evidence = Evidence("software", "standardwebhooks 1.1", "tests/platforms/test_signed_webhook.py")
     buckets = BUCKETS
     may_use_http = True
     can_reconcile = True
     idempotency = "server_key"
     settings: ClassVar[tuple[Setting, ...]] = (
-        Setting("address", "Address", "Where the receiver is: it is sent a POST for each post.", kind="url"),
+        Setting("address", "Address", "The receiver's address. It gets a POST for each post.", kind="url"),
         Setting(
             "secret",
             "Secret",
-            "The receiver has the same. Leave it empty: one is made and shown once. One of your own is whsec_ and 24 to "
-            "64 random bytes in base64.",
+            "The receiver has the same. Leave it empty to have one made and shown once. One of your own "
+            "is whsec_ and 24 to 64 random bytes in base64.",
             kind="password",
             is_secret=True,
             is_required=False,
@@ -95,7 +95,7 @@ class SignedWebhook(Platform):
         Setting(
             "lost_answer",
             "When an answer is lost",
-            "Nobody knows then whether the receiver has the post.",
+            "It is then unknown whether the receiver has the post.",
             kind="choice",
             choices=(
                 ("wait", "Wait until a person says whether it is there"),

@@ -187,7 +187,7 @@ class Simulated(Platform):
         problems: list[Problem] = []
         length = self.length(account, post)
         if length.count > MAX_TEXT_CHARACTERS:
-            message = f"The text has {length.count} characters; {MAX_TEXT_CHARACTERS} are the most."
+            message = f"The text has {length.count} characters; the maximum is {MAX_TEXT_CHARACTERS}."
             problems.append(Problem("body", "too_long", message))
         script = _settings_script(post.payload)
         if script is not None:
@@ -264,7 +264,7 @@ class Simulated(Platform):
             message = f"The platform couldn't be reached: {error}."
             raise TryLater(message) from error
         if response.status != _NO_CONTENT:
-            message = f"The platform answered {response.status} when it was asked to take the post back."
+            message = f"The platform answered {response.status} when it was asked to delete the post."
             raise TryLater(message, platform_status=response.status)
 
     def metrics(
@@ -321,7 +321,7 @@ def _raise_for_response(response: Response, now: datetime) -> NoReturn:
         message = f"The platform refused the post: {platform_message}"
         raise Refused(message, field=field, platform_status=status, platform_message=platform_message)
     if status in _UNAUTHORIZED_STATUSES:
-        message = "The platform no longer accepts this account's credentials; connect it again."
+        message = "The platform no longer accepts this account's credentials; reconnect it."
         raise NeedsReconnect(message, platform_status=status)
     message = f"The platform answered {status}, which doesn't tell whether it took the post."
     raise OutcomeUnknown(message, platform_status=status)
@@ -336,7 +336,7 @@ def _read_metrics(ids: Sequence[str], http: Client, now: datetime) -> dict[str, 
         message = f"The platform couldn't be asked for its counts: {error}"
         raise TryLater(message) from error
     if response.status in _UNAUTHORIZED_STATUSES:
-        message = "The platform no longer accepts this account's credentials; connect it again."
+        message = "The platform no longer accepts this account's credentials; reconnect it."
         raise NeedsReconnect(message, platform_status=response.status)
     answer = json_object(response.body) if response.status == _OK else None
     counts = answer.get("data") if answer is not None else None

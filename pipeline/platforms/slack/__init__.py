@@ -154,7 +154,7 @@ class Slack(Platform):
         )
         if scopes and "chat:write" not in scopes:
             message = "The Slack app lacks the scope chat:write."
-            action = "Give the app the scope, install it again, and connect the outlet again."
+            action = "Give the app the scope, install it again, and reconnect the outlet."
             raise NeedsReconnect(message, code="scope_missing", action=action)
         return AccountInfo(
             external_id=f"{answer.get('team_id', '')}/{account.config['channel']}",
@@ -244,7 +244,7 @@ class Slack(Platform):
         now: datetime,
     ) -> Found | Absent | CannotTell:
         if _is_webhook(account):
-            return CannotTell("A Slack webhook can't read what stands in a channel.")
+            return CannotTell("A Slack webhook can't read a channel's messages.")
         query = {
             "channel": account.config.get("channel", ""),
             "limit": str(MESSAGES_PER_PAGE),
@@ -278,7 +278,7 @@ class Slack(Platform):
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         if _is_webhook(account) or not sent.external_id:
-            message = "A Slack webhook can't take a message back."
+            message = "A Slack webhook can't delete a message."
             raise Refused(message, code="cannot_remove", action="Delete it in Slack.")
         body = {"channel": sent.details.get("channel", account.config.get("channel")), "ts": sent.external_id}
         url = f"{account.base_url}/chat.delete"
@@ -309,7 +309,7 @@ def _scope_notes(account: Account, scopes: tuple[str, ...]) -> tuple[str, ...]:
     needed = _HISTORY_SCOPES.get(str(account.config.get("channel", ""))[:1], "channels:history")
     if not scopes or needed in scopes:
         return ()
-    return (f"With the scope {needed} a post whose answer was lost is found again by itself.",)
+    return (f"With the scope {needed} a post whose answer was lost is found automatically.",)
 
 
 def _escape(text: str) -> str:
@@ -352,7 +352,7 @@ def _build_message(account: Account, post: Adapted) -> dict[str, Any]:
 def _to_sent(account: Account, channel: object, ts: object) -> Sent:
     """Return the message that Slack answered as `Sent`. Raises `OutcomeUnknown` where it names none."""
     if not isinstance(channel, str) or not isinstance(ts, str) or not _TIMESTAMP.fullmatch(ts):
-        message = "Slack said yes without saying to what."
+        message = "Slack accepted the call without naming the post."
         raise OutcomeUnknown(message, platform_status=200)
     site = str(account.profile.get("limits", {}).get("url", ""))
     link = f"{site.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}" if site else ""

@@ -58,7 +58,7 @@ ERRORS: Final = (
         NeedsReconnect,
         "scope_missing",
         "The Slack app lacks a scope.",
-        "Give the app the scope chat:write, install it again, and connect the outlet again.",
+        "Give the app the scope chat:write, install it again, and reconnect the outlet.",
         codes=("missing_scope", "no_permission", "not_allowed_token_type"),
     ),
     Failure(
@@ -71,7 +71,7 @@ ERRORS: Final = (
     Failure(
         NeedsReconnect,
         "channel_not_found",
-        "Slack doesn't find the channel.",
+        "Slack can't find the channel.",
         "Correct the channel in the outlet's settings, or invite the app to it.",
         codes=("channel_not_found", "user_not_found"),
     ),
@@ -97,11 +97,11 @@ ERRORS: Final = (
     Failure(
         Refused,
         "too_long",
-        "Slack finds the text too long.",
+        "The text is too long for Slack.",
         codes=("msg_too_long", "msg_blocks_too_long"),
         field="body",
     ),
-    Failure(Refused, "empty", "Slack finds the message empty.", codes=("no_text",), field="body"),
+    Failure(Refused, "empty", "Slack considers the message empty.", codes=("no_text",), field="body"),
     Failure(
         Refused,
         "invalid",

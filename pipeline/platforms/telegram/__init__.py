@@ -134,7 +134,7 @@ class Telegram(Platform):
         clean = super().clean_credentials(credentials)
         # The token becomes part of an address.
         if not _BOT_TOKEN.fullmatch(clean["token"]):
-            message = "That is no bot token; @BotFather writes it as digits, a colon and letters."
+            message = "This isn't a bot token; @BotFather writes it as digits, a colon and letters."
             raise ConfigInvalid([Problem("credentials.token", "invalid", message)])
         return clean
 
@@ -173,7 +173,7 @@ class Telegram(Platform):
         problems = list(super().validate(account, replace(post, parts=(_full_text(account, post),))))
         files = files_of(post.payload)
         if rule.images is not None and len(files) > MAX_GROUP_FILES:
-            message = f"It has {len(files)} files; {MAX_GROUP_FILES} are the most here."
+            message = f"It has {len(files)} files; the maximum here is {MAX_GROUP_FILES}."
             problems.append(Problem("assets", "too_many_files", message))
         for index, image in enumerate(images_of(post.payload.assets)):
             if rule.images is not None and (image.width or 0) + (image.height or 0) > MAX_SIDES_PIXELS:
@@ -209,7 +209,7 @@ class Telegram(Platform):
         now: datetime,
     ) -> CannotTell:
         del account, post, state, http, key, now
-        return CannotTell("A Telegram bot can't read what stands in a chat.")
+        return CannotTell("A Telegram bot can't read a chat's messages.")
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
         chat = str(sent.details.get("chat_id") or _chat_of(account))
@@ -361,7 +361,7 @@ def _to_sent(result: object) -> Sent:
     ]
     chat = messages[0].get("chat") if messages else None
     if not message_ids or not isinstance(chat, dict):
-        message = "Telegram said yes without saying to what."
+        message = "Telegram accepted the call without naming the post."
         raise OutcomeUnknown(message, platform_status=200)
     return Sent(
         external_id=str(message_ids[0]),

@@ -28,14 +28,14 @@ _ERRORS = (
         NeedsReconnect,
         "token_refused",
         "Telegram doesn't know the bot's token.",
-        "Get the token from @BotFather and connect the outlet again.",
+        "Get the token from @BotFather and reconnect the outlet.",
         status=401,
     ),
     Failure(
         NeedsReconnect,
         "token_refused",
         "Telegram doesn't know the bot's token.",
-        "Get the token from @BotFather and connect the outlet again.",
+        "Get the token from @BotFather and reconnect the outlet.",
         status=404,
     ),
     Failure(
@@ -44,7 +44,7 @@ _ERRORS = (
     Failure(
         NeedsReconnect,
         "chat_not_found",
-        "Telegram doesn't find the chat.",
+        "Telegram can't find the chat.",
         "Correct the chat in the outlet's settings, and add the bot to it.",
         status=400,
         words=("chat not found", "peer_id_invalid", "channel_invalid"),
@@ -74,7 +74,7 @@ _ERRORS = (
     Failure(
         Refused,
         "too_long",
-        "Telegram finds the text too long.",
+        "The text is too long for Telegram.",
         status=400,
         words=("is too long",),
         field="body",
@@ -95,7 +95,7 @@ _ERRORS = (
         ),
         field="assets",
     ),
-    Failure(Refused, "file_too_large", "Telegram finds the files too large.", status=413, field="assets"),
+    Failure(Refused, "file_too_large", "The files are too large for Telegram.", status=413, field="assets"),
 )
 
 

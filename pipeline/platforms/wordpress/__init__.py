@@ -72,8 +72,8 @@ class WordPress(Platform):
         ),
         Setting(
             "status",
-            "What becomes of an article",
-            "A draft, and an article that waits for review, isn't seen until somebody at the site publishes it.",
+            "Status of articles",
+            "A draft or an article that waits for review is invisible until it is published on the site.",
             kind="choice",
             choices=(
                 ("publish", "Publish it"),
@@ -187,7 +187,7 @@ class WordPress(Platform):
             site.raise_for_response(response, is_commit=True)
         status = answer.get("status")
         if not isinstance(status, str) or not status:
-            message = "The site's answer doesn't say what became of the article."
+            message = "The site's answer doesn't show the article's status."
             raise OutcomeUnknown(message, platform_status=response.status)
         if status == "draft" and wanted_status != "draft":
             message = "The site kept the article as a draft."
@@ -217,9 +217,7 @@ class WordPress(Platform):
         if article is None:
             return Absent()
         if article.get("status") == "trash":
-            return CannotTell(
-                "The article is in the site's trash, where nobody can tell whether it was public."
-            )
+            return CannotTell("The article is in the site's trash, which doesn't show whether it was public.")
         return Absent() if _is_unpublished_draft(article, account, key) else Found(_to_sent(site, article))
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
@@ -243,7 +241,7 @@ class WordPress(Platform):
 def _capability_notes(account: Account, capabilities: Mapping[str, Any], root: str) -> tuple[str, ...]:
     """Return notes on what the user may not do. Raises `NeedsReconnect` where they may not publish."""
     wanted_status = str(account.config.get("status") or "publish")
-    role = "Give the user the role Author or Editor on the site, then connect again."
+    role = "Give the user the role Author or Editor on the site, then reconnect."
     if not capabilities.get("edit_posts"):
         message = "The user may not write articles on this site."
         raise NeedsReconnect(message, code="missing_right", action=role)
@@ -257,7 +255,7 @@ def _capability_notes(account: Account, capabilities: Mapping[str, Any], root: s
     if account.config.get("category") and not capabilities.get("manage_categories"):
         notes.append("The user may not add categories: the category has to be there already.")
     if not root.startswith("https://"):
-        notes.append("The site answers without https: the password travels readable.")
+        notes.append("The site answers without https: the password is sent in clear.")
     return tuple(notes)
 
 

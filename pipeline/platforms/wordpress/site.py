@@ -65,14 +65,14 @@ _FILE_CODES: Final = frozenset(
         "rest_invalid_image",
     }
 )
-_GIVE_ROLE: Final = "Give the user the role Author or Editor on the site, then connect the outlet again."
+_GIVE_ROLE: Final = "Give the user the role Author or Editor on the site, then reconnect the outlet."
 _NEW_PASSWORD: Final = (
-    "Connect the outlet again with a new application password. If that doesn't help, the site's server drops the "
-    "Authorization header: have it hand that on to PHP."
+    "Reconnect the outlet with a new application password. If that doesn't help, the site's server drops "
+    "the Authorization header: have it hand that on to PHP."
 )
 SWITCH_ON: Final = (
     "Switch application passwords on: the site needs https, and no security plugin may turn them off. "
-    "Then connect the outlet again."
+    "Then reconnect the outlet."
 )
 
 
@@ -221,7 +221,7 @@ def find_root(account: Account, *, http: Client, now: datetime) -> tuple[str, di
         if response.status == 200 and API_VERSION in (index.get("namespaces") or ()):
             root = response.url if response.url.endswith("/") else f"{response.url}/"
             if urlsplit(site).scheme == "https" and urlsplit(root).scheme != "https":
-                message = "The site leads from https to http, where the password would travel readable."
+                message = "The site leads from https to http, where the password would be sent in clear."
                 raise Refused(
                     message, code="not_encrypted", action="Have the site answer over https, then connect it."
                 )
@@ -253,7 +253,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
         raise NeedsReconnect(message, code="application_passwords_off", action=SWITCH_ON, **details)
     if status == 401 and code.startswith("rest_"):
         # A known user gets a 403; a 401 is either a wrong password or a header that the server dropped.
-        message = "The site answers as to a stranger: the user name or the application password is wrong."
+        message = "The site treats the call as anonymous: the user name or the application password is wrong."
         raise NeedsReconnect(message, action=_NEW_PASSWORD, **details)
     if code in _NO_PERMISSION_CODES and status in {400, 403}:
         message = f"The user may not do this on the site{with_colon(platform_message)}."
@@ -263,15 +263,15 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
         action = "Use a smaller file or another type, or raise the site's limit for uploads, then retry."
         raise Refused(message, code="file_not_taken", field="assets", action=action, **details)
     if code in GONE_CODES and status in {404, 410}:
-        message = "The draft was deleted on the site; it is made again."
+        message = "The draft was deleted on the site. It is created again."
         raise TryLater(message, code="draft_gone", after=timedelta(0), **details)
     if status == 404 and code in {"", "rest_no_route"}:
-        message = "The site's REST API isn't at its address any more."
-        action = "See that no plugin has switched the REST API off, then connect the outlet again."
+        message = "The site's REST API is no longer at its address."
+        action = "Check that no plugin has switched the REST API off, then reconnect the outlet."
         raise NeedsReconnect(message, code="no_rest_api", action=action, **details)
     if status == 403 and not answer:
-        message = "A firewall before the site turned the call away."
-        action = "It is tried again by itself; if it stays so, let the service's calls to /wp-json/ through."
+        message = "A firewall in front of the site refused the call."
+        action = "It is retried automatically. If it keeps failing, allow the service's calls to /wp-json/."
         raise TryLater(
             message, code="firewall", after=FIREWALL_WAIT, is_of_account=True, action=action, **details
         )
@@ -279,7 +279,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
         host = urlsplit(response.headers.get("location", "")).hostname or "another address"
         message = f"The site has moved: it leads to {host}."
         raise NeedsReconnect(
-            message, code="moved", action="Connect the outlet again with the new address.", **details
+            message, code="moved", action="Reconnect the outlet with the new address.", **details
         )
     raise_by_status(
         response, service=SERVICE_NAME, platform_message=platform_message, now=now, is_commit=is_commit

@@ -164,14 +164,14 @@ class X(TokenPlatform):
             missing_notes(
                 account,
                 {
-                    "tweet.write": "The right to post wasn't granted; connect it again.",
-                    "media.write": "The right to upload pictures and videos wasn't granted; connect it again.",
-                    "offline.access": "The connection ends after two hours; connect it again to keep it.",
+                    "tweet.write": "The right to post wasn't granted; reconnect it.",
+                    "media.write": "The right to upload pictures and videos wasn't granted; reconnect it.",
+                    "offline.access": "The connection ends after two hours; reconnect it to keep it.",
                 },
             )
         )
         if user.get("protected") is True:
-            notes.append("Its posts are protected: only people whom it accepted see them.")
+            notes.append("Its posts are protected: only accepted followers see them.")
         return AccountInfo(
             external_id=user["id"],
             handle=handle,

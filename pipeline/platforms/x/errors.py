@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIREWALL_WAIT: Final = timedelta(minutes=15)
 _PROBLEM_TYPE_PATH: Final = "/2/problems/"
-_ASK_OPERATOR: Final = "The operator checks the app at developer.x.com; then connect the outlet again."
+_ASK_OPERATOR: Final = "The operator checks the app at developer.x.com; then reconnect the outlet."
 _BUY_CREDITS: Final = "The operator buys credits at developer.x.com; then check the outlet and retry."
 
 ACCOUNT_PROBLEMS: Final = {
@@ -35,7 +35,7 @@ ACCOUNT_PROBLEMS: Final = {
     "not-authorized-for-resource": (
         "missing_right",
         "X says that the connection lacks a right",
-        "Connect the outlet again and grant everything that is asked for.",
+        "Reconnect the outlet and grant everything that is asked for.",
     ),
 }
 """For a 403, by the problem's type: error code, what happened, what to do."""
@@ -83,7 +83,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool) ->
     platform_message, problem_type = message_and_type(response)
     status = response.status
     if status in {403, 402} and json_object(response.body) is None:
-        message = f"Something before X answered {status}, as a firewall does."
+        message = f"Something in front of X, such as a firewall, answered {status}."
         raise TryLater(message, code="blocked", after=FIREWALL_WAIT, platform_status=status)
     if status == 402 or (status == 403 and "credits" in platform_message.lower()):
         problem_type, status = "usage-capped", 403

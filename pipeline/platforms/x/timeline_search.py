@@ -40,7 +40,7 @@ def search_timeline(
     """
     user, since = account.profile.get("external_id"), _parse_datetime(state.get("since"))
     if not isinstance(user, str) or not user or since is None:
-        return CannotTell("It isn't known which posts of which account to look at.")
+        return CannotTell("It isn't known which account's posts to search.")
     fields = "created_at,entities,note_post"
     url = f"{account.base_url}/users/{user}/tweets?max_results={POSTS_LISTED}&post.fields={fields}"
     response = ask(http, "GET", url, service="X", headers=bearer_header(account))

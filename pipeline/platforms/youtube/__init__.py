@@ -75,12 +75,12 @@ class YouTube(TokenPlatform):
         Setting(
             "privacy",
             "Who sees the videos",
-            "YouTube keeps them private for as long as it hasn't audited this service's Google project.",
+            "YouTube keeps them private until it has audited this service's Google project.",
             kind="choice",
             choices=(
-                ("public", "Everybody"),
-                ("unlisted", "Whoever has the link"),
-                ("private", "Nobody else"),
+                ("public", "Everyone"),
+                ("unlisted", "Anyone with the link"),
+                ("private", "Only the channel's owner"),
             ),
             default="public",
             is_required=False,
@@ -88,7 +88,7 @@ class YouTube(TokenPlatform):
         Setting(
             "made_for_kids",
             "The videos are made for children",
-            "The law asks for this word (COPPA); YouTube leaves out comments and personalised ads then.",
+            "Required by law (COPPA). YouTube then leaves out comments and personalised ads.",
             kind="flag",
             default=False,
             is_required=False,
@@ -101,7 +101,7 @@ class YouTube(TokenPlatform):
             default=22,
             is_required=False,
         ),
-        Setting("notify", "Tell subscribers of each video", kind="flag", default=True, is_required=False),
+        Setting("notify", "Notify subscribers of each video", kind="flag", default=True, is_required=False),
     )
     oauth: ClassVar[OAuth | None] = OAuth(
         authorize_url="https://accounts.google.com/o/oauth2/v2/auth",
@@ -152,7 +152,7 @@ class YouTube(TokenPlatform):
         )
         if (clean.title, clean.body) != (payload.title, body):
             steps.append(
-                AdaptationStep("brackets", "YouTube takes no < and >; ‹ and › stand in their place.")
+                AdaptationStep("brackets", "YouTube doesn't allow < and >. They were replaced by ‹ and ›.")
             )
         post = fit_text(clean, rule, account.config)
         disclosure = {"containsSyntheticMedia": True} if payload.is_ai_generated else {}
@@ -175,11 +175,11 @@ class YouTube(TokenPlatform):
         channel = items[0] if isinstance(items, list) and items else None
         if not isinstance(channel, dict) or not isinstance(channel.get("id"), str):
             message = "The Google account has no channel at YouTube."
-            action = "Make a channel at youtube.com, then connect the outlet again."
+            action = "Make a channel at youtube.com, then reconnect the outlet."
             raise NeedsReconnect(message, code="no_channel", action=action)
         snippet, status = channel.get("snippet") or {}, channel.get("status") or {}
         is_short = status.get("longUploadsStatus") in {"disallowed", "eligible"}
-        notes = missing_notes(account, {SCOPE: "The right to upload wasn't granted; connect it again."})
+        notes = missing_notes(account, {SCOPE: "The right to upload wasn't granted; reconnect it."})
         if is_short:
             notes = (*notes, "Videos may last 15 minutes until the channel is verified (youtube.com/verify).")
         return AccountInfo(
@@ -238,11 +238,11 @@ class YouTube(TokenPlatform):
         )
         video = upload.video_of(response)
         if response.status == upload.RESUME_INCOMPLETE:
-            message = "YouTube hasn't all of the video yet; the rest is sent."
+            message = "YouTube doesn't have the whole video yet. The rest is sent."
             raise TryLater(message, code="upload_unfinished", platform_status=response.status)
         if response.status in upload.GONE_STATUSES:
             # `prepare` has just seen that the session made nothing; gone now, it can't have taken anything.
-            message = "YouTube has dropped the upload; it is begun anew."
+            message = "YouTube dropped the upload. It starts over."
             raise TryLater(message, code="upload_lost", platform_status=response.status)
         if video is None:
             raise_for_response(response, now=now, is_commit=True)

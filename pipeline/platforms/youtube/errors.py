@@ -86,17 +86,17 @@ def _raise_if_temporary(response: Response, reason: str, platform_message: str, 
         )
     if reason in _QUOTA_REASONS:
         raise TryLater(
-            "This service's quota at YouTube is used up for today; it begins anew at midnight Pacific time.",
+            "This service's YouTube quota for today is used up. It resets at midnight Pacific time.",
             code="quota_exceeded",
             after=until_quota_reset(now),
             is_of_account=True,
-            action="Nothing; it is tried again then. The operator can ask Google for a larger quota.",
+            action="Nothing. It is retried then. The operator can ask Google for a larger quota.",
             platform_status=status,
             platform_message=platform_message,
         )
     if reason == "uploadLimitExceeded":
         raise TryLater(
-            "The channel has uploaded as many videos as YouTube lets it in a day.",
+            "The channel has reached YouTube's daily limit for uploads.",
             code="upload_limit",
             after=DAY,
             is_of_account=True,
@@ -104,7 +104,7 @@ def _raise_if_temporary(response: Response, reason: str, platform_message: str, 
             platform_message=platform_message,
         )
     if status == 403 and json_object(response.body) is None:
-        message = "Something before YouTube answered 403, as a firewall does."
+        message = "Something in front of YouTube, such as a firewall, answered 403."
         raise TryLater(message, code="blocked", after=FIREWALL_WAIT, platform_status=status)
 
 
@@ -112,16 +112,16 @@ def _raise_if_account_unusable(status: int, reason: str, platform_message: str) 
     """Raise `NeedsReconnect` where the account or the app can't be used."""
     if reason == "youtubeSignupRequired":
         message, code = "The Google account has no channel at YouTube", "no_channel"
-        action = "Make a channel at youtube.com, then connect the outlet again."
+        action = "Make a channel at youtube.com, then reconnect the outlet."
     elif reason == "accessNotConfigured":
         message, code = "This service's Google project may not use YouTube's interface", "app_refused"
         action = "The operator enables the YouTube Data API v3 in the project; then check the outlet."
     elif reason in _PERMISSION_REASONS:
         message, code = "YouTube says that the connection lacks a right", "missing_right"
-        action = "Connect the outlet again and grant everything that is asked for."
+        action = "Reconnect the outlet and grant everything that is asked for."
     elif reason in _CLOSED_REASONS:
         message, code = "YouTube has closed or suspended the account", "account_closed"
-        action = "Ask YouTube; then connect the outlet again."
+        action = "Ask YouTube; then reconnect the outlet."
     else:
         return
     message = f"{message}{with_colon(platform_message)}."

@@ -87,5 +87,5 @@ def write_scheduled(row: Publication, values: Mapping[str, Any]) -> None:
 def overtaken_error() -> states.Overtaken:
     """Return the error for a publication that was changed meanwhile."""
     return states.Overtaken(
-        Detail("status", "changed_meanwhile", "Changed meanwhile. Reload it and try again.")
+        Detail("status", "changed_meanwhile", "It was changed in the meantime. Reload it and try again.")
     )

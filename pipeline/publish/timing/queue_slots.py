@@ -141,10 +141,10 @@ def next_slot_or_refuse(
     """Return the next free slot and its queue. Raises `Conflict` if the queue is paused or has no slot left."""
     queue = publish_queue_of(outlet, workspace)
     if queue.is_paused:
-        message = f"The queue {queue.name} of {outlet.name} is paused; go on with it, or name a time."
+        message = f"The queue {queue.name} of {outlet.name} is paused. Resume it, or choose a time."
         raise Conflict.because(code="queue_paused", message=message, field="queue")
     slot = next_free_slot(outlet, queue, after=after, own=own)
     if slot is None:
-        message = f"The queue {queue.name} of {outlet.name} has no free slot; add some, or name a time."
+        message = f"The queue {queue.name} of {outlet.name} has no free slot. Add one, or choose a time."
         raise Conflict.because(code="no_slot", message=message, field="queue")
     return slot, queue

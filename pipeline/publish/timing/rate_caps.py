@@ -142,9 +142,12 @@ def _count_ahead(row: Publication, now: datetime) -> int:
 
 def _wait_message(outlet: Outlet, rules: RateRules, start: datetime, now: datetime, code: str) -> str:
     if start > now:
-        return f"{outlet.name} asked to be left alone for a while; it goes out when its turn comes."
+        return f"{outlet.name} is rate limited by its platform. This one is published when its turn comes."
     if code == "daily_cap":
-        return f"{outlet.name} takes {counted(rules.per_day or 0, 'post')} in 24 hours; it goes out when its turn comes."
+        return (
+            f"{outlet.name} takes {counted(rules.per_day or 0, 'post')} in 24 hours. This one is published "
+            "when its turn comes."
+        )
     minutes = (rules.gap or GAP_AFTER_REST).total_seconds() / 60
     every = "minute" if minutes == 1 else f"{minutes:g} minutes"
-    return f"{outlet.name} takes one post every {every}; it goes out when its turn comes."
+    return f"{outlet.name} takes one post every {every}. This one is published when its turn comes."

@@ -52,7 +52,10 @@ def move_to_next_slot(row: Publication, now: datetime) -> bool:
             return False
         was_overdue = is_overdue(row, now)
         minutes_late = int((now - row.due_at).total_seconds() // 60)
-        message = f"It was {counted(minutes_late, 'minute')} late, which its late policy doesn't allow: it goes to the next free slot."
+        message = (
+            f"It was {counted(minutes_late, 'minute')} late, more than its late policy allows. It moves to "
+            "the next free slot."
+        )
         write_scheduled(
             row,
             {

@@ -125,7 +125,7 @@ def sound_faults(loudness: Loudness) -> tuple[str, ...]:
             f"The loudness is {loudness.integrated:.1f} LUFS, not {TARGET_LUFS:g} ± {TOLERANCE_LU:g}."
         )
     if loudness.peak > MAX_PEAK_DBTP:
-        messages.append(f"The true peak is {loudness.peak:.1f} dBTP; {MAX_PEAK_DBTP:g} is the most.")
+        messages.append(f"The true peak is {loudness.peak:.1f} dBTP; the maximum is {MAX_PEAK_DBTP:g}.")
     return tuple(messages)
 
 

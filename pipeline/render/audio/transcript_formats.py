@@ -60,7 +60,7 @@ class _Cue:
 def read_transcript(text: str) -> TimedTranscript:
     """Return the words in order. Raises `Refused` for a text without any, for impossible times, and beyond the limits."""
     if len(text) > MAX_CHARACTERS:
-        message = f"The transcript has {len(text):,} characters; {MAX_CHARACTERS:,} are the most."
+        message = f"The transcript has {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}."
         raise Refused(message, code="transcript_too_long")
     stripped = text.lstrip("\ufeff \t\r\n")
     transcript = _from_json(stripped) if stripped[:1] in {"[", "{"} else _from_cues(stripped)
@@ -201,7 +201,7 @@ def _share_time(words: Sequence[str], start: float, end: float) -> Iterator[Word
 def _order_and_trim(words: Sequence[Word]) -> tuple[Word, ...]:
     """Return the words in order, each ending before the next begins, and none longer than `MAX_WORD_SECONDS`."""
     if len(words) > MAX_WORDS:
-        message = f"The transcript has {len(words):,} words; {MAX_WORDS:,} are the most."
+        message = f"The transcript has {len(words):,} words; the maximum is {MAX_WORDS:,}."
         raise Refused(message, code="transcript_too_long")
     ordered = sorted(words, key=lambda word: word.start)
     starts = [*(word.start for word in ordered[1:]), math.inf]

@@ -290,7 +290,7 @@ def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
         yield from (f"{where}: {fault}" for fault in _faults_of_visual(scene.visual))
         previous_end = scene.end
     if not previous_end <= MAX_FILM_SECONDS:
-        yield f"scenes: {MAX_FILM_SECONDS:g} seconds are the most, not {previous_end:g}."
+        yield f"scenes: the maximum is {MAX_FILM_SECONDS:g} seconds, not {previous_end:g}."
 
 
 def _faults_of_takes(board: Storyboard) -> Iterator[str]:

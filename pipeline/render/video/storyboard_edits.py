@@ -114,7 +114,7 @@ def lay_out_changed_texts(board: Storyboard) -> Storyboard:
             board = replace_text(board, text, text.words)
     for index, overlay in enumerate(board.overlays):
         if not _draws_its_text(overlay):
-            message = "What is drawn here isn't what its lines say, and it can't be laid out anew."
+            message = "What is drawn here isn't what its lines say, and it can't be laid out again."
             raise Unfit("t" + str(index), message, code="not_words")
     return board
 

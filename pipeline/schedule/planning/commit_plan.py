@@ -55,15 +55,15 @@ class PlanCommit:
 
 
 _MESSAGES: Final = {
-    "not_found": "This item isn't there any more.",
-    "version_conflict": "It changed meanwhile. Plan again.",
-    "outlet_deleted": "This outlet isn't there any more.",
-    "no_such_slot": "Its outlet's queue has no slot at that time any more.",
-    "duplicate": "The plan has this item for this outlet already.",
+    "not_found": "This item no longer exists.",
+    "version_conflict": "It changed in the meantime. Plan again.",
+    "outlet_deleted": "This outlet no longer exists.",
+    "no_such_slot": "Its outlet's queue no longer has a slot at that time.",
+    "duplicate": "The plan already has this item for this outlet.",
     "past": "That time is past.",
-    "closed": "The outlet rests, or its queue gives no slots at that time.",
-    "taken": "Something else has taken that slot meanwhile.",
-    "gap": "It would stand nearer to another post than the outlet's gap allows.",
+    "closed": "The outlet is paused, or its queue has no slots at that time.",
+    "taken": "Another post has taken that slot.",
+    "gap": "It would be closer to another post than the outlet's gap allows.",
     "daily_cap": "It would be one more than the outlet takes in 24 hours.",
 }
 

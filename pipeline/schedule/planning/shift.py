@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pipeline.text.local_time import WallClock
 
 REFUSAL_MESSAGES: Final = {
-    "closed": "The outlet rests at that time, or its queue gives no slots then.",
-    "taken": "Something else goes out there at that moment.",
-    "gap": "That is nearer to another post than the outlet's gap allows.",
+    "closed": "The outlet is paused at that time, or its queue has no slots then.",
+    "taken": "Another post is scheduled there at that time.",
+    "gap": "That is closer to another post than the outlet's gap allows.",
     "daily_cap": "That would be one more than the outlet takes in 24 hours.",
 }
 
@@ -128,7 +128,7 @@ def _lock_publication(publication: Publication, expected_version: int) -> Public
     states.refuse_other_version(row.version, expected_version)
     if row.status != PublicationStatus.SCHEDULED:
         raise Conflict.because(
-            code="not_scheduled", message=f"It is {row.status}; it can't be moved any more."
+            code="not_scheduled", message=f"It is {row.status}; it can no longer be moved."
         )
     return row
 

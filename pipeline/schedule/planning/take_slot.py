@@ -139,7 +139,7 @@ def _find_outlets(workspace: Workspace, keys: Collection[UUID]) -> list[Outlet]:
     rows = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None)
     outlets = list(rows.defer("credentials").order_by("id"))
     if not outlets or len(outlets) < len(set(keys)):
-        raise Invalid.one("outlets", "unknown_outlet", "This outlet isn't there any more.")
+        raise Invalid.one("outlets", "unknown_outlet", "This outlet no longer exists.")
     return outlets
 
 

@@ -44,7 +44,7 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> PlanUndo:
             WeekPlan.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=plan.pk)
         )
         if row.undone_at is not None:
-            raise Conflict.because(code="already_undone", message="This plan was taken back before.")
+            raise Conflict.because(code="already_undone", message="This plan was already undone.")
         items = _lock_items(row)
         publications = {
             publication.pk: publication

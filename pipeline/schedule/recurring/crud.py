@@ -256,8 +256,8 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
     """Raise `Conflict` unless the item can recur."""
     if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         message = _(
-            "It wasn't made of one entry. A brand lane comes back to its topics by itself, and a digest is made again "
-            "by a series."
+            "It wasn't made from one entry. A brand lane repeats its topics on its own, and a series "
+            "makes its next digest."
         )
         raise Conflict.because(code="not_of_one_entry", message=message, field="generated_item")
     ended = why_ended(item)

@@ -116,7 +116,7 @@ def _skip_paused(row: Recurrence, due_at: datetime, now: datetime) -> None:
     last = row.turns.order_by("-id").values_list("decision", flat=True)[: limits.RECURRING_PAUSED_TIMES]
     if list(last) == ["source_paused"] * limits.RECURRING_PAUSED_TIMES:
         message = _(
-            "Its source was paused at %(times)d of its times in a row. Let the source go on, then the item."
+            "Its source was paused at %(times)d of its times in a row. Resume the source, then the item."
         ) % {"times": limits.RECURRING_PAUSED_TIMES}
         _stop_and_notify(row, "source_paused", message, now)
 

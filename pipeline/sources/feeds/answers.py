@@ -134,24 +134,26 @@ def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
     # Servers answer 403 to callers whom they take for robots, often for a while only; so it is retried.
     if status == HTTPStatus.FORBIDDEN or "cf-mitigated" in response.headers:
         message = (
-            f"The feed's server refuses automatic readers (status {status}). If it goes on, ask the feed's owner to "
-            "let this service in, or give another address."
+            f"The feed's server refuses automatic readers (status {status}). If this continues, ask the "
+            "feed's owner to allow this service, or give another address."
         )
         raise TryLater(message, code="forbidden", after=after or FORBIDDEN_WAIT, platform_status=status)
     if status == HTTPStatus.NOT_FOUND:
         message = (
-            "The feed's server knows no feed at this address (status 404). If it goes on, check the address."
+            "The feed's server has no feed at this address (status 404). If this continues, check the "
+            "address."
         )
         raise TryLater(message, code="not_found", after=after, platform_status=status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        message = (
-            "The feed's server says that it is asked too often (status 429); it will be asked again later."
-        )
+        message = "The feed's server says that it is polled too often (status 429). It is polled again later."
         raise TryLater(message, code="rate_limited", after=after, platform_status=status)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        message = f"The feed's server has a fault of its own (status {status}); it will be asked again later."
+        message = f"The feed's server has an internal error (status {status}). It is polled again later."
         raise TryLater(message, code="server_error", after=after, platform_status=status)
-    message = f"The feed's server answered with status {status} instead of a feed. If it goes on, check the address."
+    message = (
+        f"The feed's server answered with status {status} instead of a feed. If this continues, check the "
+        "address."
+    )
     raise TryLater(message, code="unexpected_status", after=after, platform_status=status)
 
 

@@ -178,9 +178,7 @@ def notes_on(document: FeedDocument, *, now: datetime) -> tuple[Note, ...]:
     future = sum(record["at"] is not None and record["at"] > latest for record in document.records)
     if future:
         subject = "1 entry has a date" if future == 1 else f"{future} entries have dates"
-        notes.append(
-            Note("future_dates", f"{subject} in the future; the moment of reading is taken instead.")
-        )
+        notes.append(Note("future_dates", f"{subject} in the future; the time of reading is used instead."))
     return tuple(notes)
 
 

@@ -31,7 +31,7 @@ BLOCKED_PAUSE: Final = timedelta(hours=6)
 UNAVAILABLE: Final = "TikTok shows no such video: it was deleted, it is private, or the link is wrong."
 _LEFT_OUT_MESSAGES: Final = {
     "unavailable": UNAVAILABLE,
-    "not_a_video": "The link leads to something else than a video. Give a video's own address.",
+    "not_a_video": "The link doesn't lead to a video. Give a video's own address.",
 }
 
 
@@ -145,8 +145,8 @@ class Links:
         if self.state.paused_until > self._seconds:
             until = datetime.fromtimestamp(self.state.paused_until, tz=UTC)
             message = (
-                f"TikTok refuses this service at the moment; it is asked again after {until:%d %B, %H:%M} UTC. "
-                f"Links that wait: {waiting}."
+                f"TikTok refuses this service at the moment. It is polled again after {until:%d %B, %H:%M} "
+                f"UTC. Links that wait: {waiting}."
             )
             return [Note("blocked", message)]
         return [Note("links_wait", f"Links that wait for the next poll: {waiting}.")] if waiting else []
@@ -155,7 +155,7 @@ class Links:
 def _as_try_later(error: NoVideo) -> TryLater:
     """Return the plug-in error for a poll that read nothing."""
     if error.kind == "blocked":
-        message = "TikTok refuses this service at the moment; it will be asked again later."
+        message = "TikTok refuses this service at the moment. It is polled again later."
         return TryLater(message, code="blocked", after=error.after or BLOCKED_PAUSE)
-    message = "TikTok didn't answer, or has a fault of its own; it will be asked again later."
+    message = "TikTok didn't answer, or has an internal error. It is polled again later."
     return TryLater(message, code="tiktok_away")

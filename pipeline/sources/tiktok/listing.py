@@ -33,30 +33,33 @@ BLOCKED_WAIT: Final = timedelta(hours=6)
 _TOOL_SETTINGS: Final = ("username", "hashtag")
 """The settings whose videos only the tool can list."""
 _NO_TOOL: Final = (
-    "TikTok lists the videos of an account or a hashtag to nobody but people; only a program such as yt-dlp gets at the "
-    "list, and this service runs without it."
+    "TikTok lists the videos of an account or a hashtag only to people. Reading the list takes a program "
+    "such as yt-dlp, which this service doesn't have."
 )
-_TOOL_GONE: Final = "The program that VIDEO_TOOL names isn't there or can't be started."
+_TOOL_GONE: Final = "The program that VIDEO_TOOL names is missing or can't be started."
 _NO_TOOL_REMEDY: Final = (
     'Give the videos\' addresses instead, as `"config": {"links": ["https://www.tiktok.com/@example/video/7106594312292453675"]}`, '
     "or ask the operator to install yt-dlp and set VIDEO_TOOL."
 )
 _FAILURE_MESSAGES: Final = {
-    "blocked": ("blocked", "TikTok refuses this service at the moment; it will be asked again later."),
-    "private": ("private", "The account is private, so that nobody sees its videos without TikTok's log-in."),
-    "gone": ("not_found", "TikTok knows no such account or hashtag. Check how it is written."),
+    "blocked": ("blocked", "TikTok refuses this service at the moment. It is polled again later."),
+    "private": ("private", "The account is private. Its videos need a TikTok log-in."),
+    "gone": ("not_found", "TikTok has no such account or hashtag. Check the spelling."),
     "outdated": (
         "tool_outdated",
         "yt-dlp can't read TikTok's pages, which have changed. The operator should update yt-dlp.",
     ),
     "unreachable": (
         "unreachable",
-        "yt-dlp doesn't reach TikTok from this service. The people who run it should check its internet connection and proxy.",
+        (
+            "yt-dlp can't reach TikTok from this service. The operator should check its internet "
+            "connection and proxy."
+        ),
     ),
     "timed_out": ("tool_timed_out", "yt-dlp took too long over TikTok's list."),
     "missing": (
         "tool_missing",
-        "The program that VIDEO_TOOL names could not be started. The operator should look at it.",
+        "The program that VIDEO_TOOL names could not be started. The operator should check it.",
     ),
 }
 _OTHER_FAILURE: Final = ("tool_failed", "yt-dlp could not list the videos.")

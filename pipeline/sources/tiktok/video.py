@@ -51,7 +51,7 @@ class TikTokVideo:
         lines = self.caption.splitlines() or [""]
         media = [EntryMedia(self.thumbnail, "image/jpeg")] if self.thumbnail.startswith("https://") else []
         wordless = Note(
-            "no_words", "The video has no words beside it, and TikTok gives nobody what is said in it."
+            "no_words", "The video has no caption, and TikTok doesn't publish what is said in it."
         )
         return Entry(
             external_id=external_id(self.id),

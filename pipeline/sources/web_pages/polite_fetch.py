@@ -140,7 +140,7 @@ class Visitor:
                 break
             statuses.append(answer.status)
             if len(statuses) > MAX_REDIRECTS:
-                message = f"The page leads from one address to the next more than {MAX_REDIRECTS} times."
+                message = f"The page redirects more than {MAX_REDIRECTS} times."
                 raise VisitFailed(message, code="redirect_loop", kind="left_out", status=answer.status)
             target = _resolve_location(target, location)
         _check_login(url, target)
@@ -205,7 +205,7 @@ def _resolve_location(base: str, location: str) -> str:
             base, location.encode("latin-1", errors="replace").decode("utf-8", errors="replace")
         ).replace(" ", "%20")
     except ValueError:
-        message = "The page leads to an address that is none."
+        message = "The page redirects to an invalid address."
         raise VisitFailed(message, code="redirect_broken", kind="left_out") from None
 
 
@@ -319,10 +319,10 @@ def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
         message = "The server refuses automatic readers (status 403)."
         return VisitFailed(message, code="forbidden", kind="later", status=status, after=after)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        message = "The server says that it is asked too often (status 429)."
+        message = "The server says that it is polled too often (status 429)."
         return VisitFailed(message, code="rate_limited", kind="later", status=status, after=after, stops=True)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        message = f"The server has a fault of its own (status {status})."
+        message = f"The server has an internal error (status {status})."
         return VisitFailed(
             message, code="server_error", kind="later", status=status, after=after, stops=after is not None
         )

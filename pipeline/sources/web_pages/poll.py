@@ -346,7 +346,7 @@ class PagePoll:
             message = "The page itself is read, as one article. To read the articles that it links to, give an `item_selector`."
             record = state.pages.get(settings.url)
             if record and (reason := sentence_of(record.why)):
-                message = f"Nothing is taken in yet. {reason} {message}"
+                message = f"Nothing is imported yet. {reason} {message}"
             notes.append(Note("reads_page", message))
         elif state.mode == "sitemap":
             sitemaps = settings.sitemap or ", ".join(state.roots[:3])
@@ -388,7 +388,7 @@ def failure_of(problem: VisitFailed) -> PluginError:
         message = f"{problem.message} Give another address."
         return Refused(message, code=problem.code, field="config.url", platform_status=problem.status)
     if problem.kind == "gone":
-        message = f"{problem.message} If it goes on, check the address."
+        message = f"{problem.message} If this continues, check the address."
         return TryLater(message, code="not_found", after=problem.after, platform_status=problem.status)
     after = problem.after
     if after is None and problem.code in {"forbidden", "challenge"}:

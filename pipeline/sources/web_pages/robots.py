@@ -137,7 +137,7 @@ class Robots:
         rules, host = self.rules_of(url), urlsplit(url).netloc
         if rules.kind == "closed":
             return Note(
-                "robots_unreachable", f"The robots.txt of {host} can't be had, so nothing is read there."
+                "robots_unreachable", f"The robots.txt of {host} can't be fetched, so nothing is read there."
             )
         if rules.kind == "none":
             return Note("robots_none", f"{host} has no robots.txt, so it sets no limits.")

@@ -81,7 +81,7 @@ def _map_body(
 ) -> MappedBody:
     """Map a body by the source's mapping, a preset or the fields' names. Raises `TooCostly`."""
     if headers.get(GITHUB_EVENT) == "ping":
-        return MappedBody(ignored=Note("ping", "GitHub asked whether somebody is there."))
+        return MappedBody(ignored=Note("ping", "GitHub sent a ping to test the address."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
     notes: list[Note] = []
     if mapping:
@@ -102,14 +102,14 @@ def _map_body(
     if not any(has_content(values.get(name)) for name in _CONTENT_FIELDS) or not (
         entry.title or entry.body or entry.url or entry.media
     ):
-        message = "It gives none of title, body, url and media; look at what was sent and at the mapping."
+        message = "It gives none of title, body, url and media; check what was sent and the mapping."
         if not mapping and not by:
             message += _suggest_mapping(payload)
         return MappedBody(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
     if not (entry.title or entry.body or entry.media):
         message = (
-            "An address alone isn't fetched here. Send the page's words as body; or let a source of the type scraper "
-            "read the address."
+            "An address alone isn't fetched here. Send the page's text as body, or read the address with "
+            "a source of type scraper."
         )
         return MappedBody(notes=tuple(notes), by=by, failed=Note("address_alone", message))
     return MappedBody(entry, tuple(notes), by)

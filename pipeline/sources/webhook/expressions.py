@@ -75,7 +75,7 @@ class Budget:
         return known[1]
 
 
-_TOO_COSTLY: Final = "The mapping asks for too much work with this body; make it simpler."
+_TOO_COSTLY: Final = "The mapping takes too much work with this body. Make it simpler."
 
 
 class Expression:

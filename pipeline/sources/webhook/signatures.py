@@ -216,10 +216,13 @@ def _require_header(headers: Mapping[str, str], name: str) -> str:
 def _check_time(timestamp: str, now: datetime, *, per_second: int = 1) -> None:
     """Raise `NotProven` where the signature's time is too far from now."""
     if not _TIMESTAMP.fullmatch(timestamp):
-        raise NotProven("timestamp_missing", "The signature has no time that can be read.")
+        raise NotProven("timestamp_missing", "The signature has no readable time.")
     if abs(now.timestamp() - int(timestamp) / per_second) > limits.INBOUND_WINDOW.total_seconds():
         minutes = int(limits.INBOUND_WINDOW.total_seconds() // 60)
-        message = f"It was signed more than {minutes} minutes from now; sign it anew, and look at the sender's clock."
+        message = (
+            f"It was signed more than {minutes} minutes from now. Sign it again, and check the sender's "
+            "clock."
+        )
         raise NotProven("timestamp_outside_window", message)
 
 
@@ -232,7 +235,7 @@ def _check_signatures(sent: Iterable[str], expected: Sequence[str]) -> None:
     """Raise `NotProven` unless one of the sent signatures is an expected one."""
     pairs = [(signature, right) for signature in list(sent)[:8] for right in expected]
     if not sum(hmac.compare_digest(signature.encode(), right.encode()) for signature, right in pairs):
-        raise NotProven("signature_wrong", "The signature doesn't fit this body and this source's secret.")
+        raise NotProven("signature_wrong", "The signature doesn't match this body and this source's secret.")
 
 
 def _parse_pairs(value: str) -> dict[str, list[str]]:

@@ -63,8 +63,8 @@ SETTINGS: Final = Group(
             "any address of a channel, a handle, a playlist or a video on YouTube, such as https://www.youtube.com/@example",
             max_length=500,
             pattern=_ADDRESS_PATTERN,
-            description="Any address of a channel, a handle, a playlist or a video. It is kept as what it was read as: one "
-            "of the settings beside it.",
+            description="Any address of a channel, a handle, a playlist or a video. It is stored as what "
+            "it leads to: one of the other settings.",
         ),
         "channel": Id(
             "the channel's id (`UC…`, 24 characters) or its address with that id; any other address goes into `url`",

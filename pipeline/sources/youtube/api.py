@@ -133,21 +133,21 @@ def _failure(response: Response, now: datetime) -> ApiFailed:
     if reason in _QUOTA_REASONS:
         until = next_midnight(now)
         message = (
-            "The day's quota of YouTube's Data API is used up. It begins anew at midnight Pacific time, "
+            "The day's quota of YouTube's Data API is used up. It resets at midnight Pacific time, "
             f"{until:%H:%M} UTC. An operator can ask Google for a larger one."
         )
         return ApiFailed("quota_exceeded", message, until)
     if response.status == 429 or reason in _RATE_REASONS:
-        message = "YouTube's Data API is asked too often at the moment; it is left alone for an hour."
+        message = "YouTube's Data API is rate limiting this service. It is asked again in an hour."
         return ApiFailed("api_rate_limited", message, now + API_PAUSE)
     if response.status == 404:
-        return ApiFailed("not_found", "YouTube's Data API knows no such list.")
+        return ApiFailed("not_found", "YouTube's Data API has no such list.")
     if response.status >= 500:
-        message = f"YouTube's Data API has a fault of its own (status {response.status})."
+        message = f"YouTube's Data API has an internal error (status {response.status})."
         return ApiFailed("api_fault", message)
     message = (
-        f"YouTube's Data API refuses the service's key (status {response.status}). The operator should look at "
-        "YOUTUBE_API_KEY and at what the key is allowed."
+        f"YouTube's Data API refuses the service's key (status {response.status}). The operator should "
+        "check YOUTUBE_API_KEY and what the key may do."
     )
     return ApiFailed("api_key_refused", message, now + API_PAUSE)
 

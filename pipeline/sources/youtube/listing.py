@@ -127,7 +127,7 @@ class Finder:
                 return self._by_api(self.api, place.name, state, pages=PLAYLIST_PAGES)
             except ApiFailed as error:
                 if error.code == "not_found":
-                    message = "YouTube knows no such playlist, or hides it. Check the playlist's address."
+                    message = "YouTube has no such playlist, or hides it. Check the playlist's address."
                     raise TryLater(message, code="not_found") from error
                 listing = self._by_feed(query, channel, state)
                 return replace(listing, is_usual=False, notes=(Note(error.code, str(error)),))
@@ -156,7 +156,7 @@ class Finder:
         if _is_hidden(response):
             if state.begun:
                 return VideoListing("video", title=state.title)
-            message = "YouTube shows no such video to everybody. Check the video's address."
+            message = "YouTube has no such public video. Check the video's address."
             raise TryLater(message, code="not_found", platform_status=response.status)
         try:
             answer = json.loads(response.body) if response.status == 200 else None
@@ -164,7 +164,7 @@ class Finder:
             answer = None
         if not isinstance(answer, dict):
             message = (
-                f"YouTube answered with status {response.status} for the video; it is asked again by itself."
+                f"YouTube answered with status {response.status} for the video. It is retried automatically."
             )
             raise TryLater(message, code="video_unreadable", platform_status=response.status)
         title, channel = (str(answer.get(name) or "") for name in ("title", "author_name"))
@@ -184,7 +184,7 @@ class Finder:
         try:
             document = read_feed(response.body, url=response.url, content_type="text/xml; charset=utf-8")
         except Refused as error:
-            message = "YouTube answered with something that is not a feed; it will be asked again later."
+            message = "YouTube answered with something that is not a feed. It is polled again later."
             raise TryLater(message, code="feed_unreadable") from error
         entries = [entry_of(record, identity=record["id"], now=self.now) for record in document.records]
         videos = {video.id: video for entry in entries if (video := _entry_to_video(entry)) is not None}
@@ -203,20 +203,21 @@ class Finder:
         status = response.status
         if status in {401, 403, 429}:
             message = (
-                f"YouTube refuses this service at the moment (status {status}); it will be asked again later. "
-                "An operator can set YOUTUBE_API_KEY, so that the Data API is asked instead."
+                f"YouTube refuses this service at the moment (status {status}). It is polled again later. "
+                "An operator can set YOUTUBE_API_KEY to use the Data API instead."
             )
             after = _retry_after(response) or BLOCKED_WAIT
             return TryLater(message, code="blocked", after=after, platform_status=status)
         if status == 404 and channel and self._is_no_channel(channel):
             message = (
-                "YouTube knows no such channel, neither its feed nor its page. Check the channel's address."
+                "YouTube has no such channel: neither its feed nor its page exists. Check the "
+                "channel's address."
             )
             return TryLater(message, code="not_found", platform_status=status)
         message = (
-            f"YouTube answered with status {status} for the feed. It does so for days now and then, for channels and "
-            "lists that are well, and then the feed comes back. It is asked again by itself; an operator can set "
-            "YOUTUBE_API_KEY, so that the Data API is asked meanwhile."
+            f"YouTube answered with status {status} for the feed. This happens now and then for days, also "
+            "to channels and lists that work. The feed is polled again automatically; an operator can set "
+            "YOUTUBE_API_KEY to use the Data API in the meantime."
         )
         return TryLater(message, code="feed_outage", after=_retry_after(response), platform_status=status)
 
@@ -291,7 +292,7 @@ class Finder:
                 return self._find_channel_on_page(place)
             if channel_id:
                 return channel_id
-            message = f"YouTube knows no channel with the {place.called}. Check how it is written."
+            message = f"YouTube has no channel with the {place.called}. Check the spelling."
             raise Refused(message, code="not_found", field=f"config.{place.kind}")
         return self._find_channel_on_page(place)
 
@@ -300,7 +301,7 @@ class Finder:
         url = f"{self.base}/{_PAGE_PATHS[place.kind]}{quote(place.name, safe='@')}"
         response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
         if response.status == 404:
-            message = f"YouTube knows no channel with the {place.called}. Check how it is written."
+            message = f"YouTube has no channel with the {place.called}. Check the spelling."
             raise TryLater(message, code="not_found", platform_status=404)
         _raise_if_consent(response)
         text = response.body.decode(errors="replace")
@@ -309,8 +310,9 @@ class Finder:
             if response.status == 200 and match:
                 return match[1]
         message = (
-            f"YouTube's page of {place.name} doesn't say which channel it is (status {response.status}). It is asked "
-            "again by itself. Sooner: give the channel's id (UC…) instead, or have the operator set YOUTUBE_API_KEY."
+            f"YouTube's page of {place.name} doesn't say which channel it is (status {response.status}). "
+            "It is retried automatically. To skip the wait, give the channel's id (UC…) instead, or have "
+            "the operator set YOUTUBE_API_KEY."
         )
         raise TryLater(message, code="handle_unreadable", platform_status=response.status)
 
@@ -333,9 +335,7 @@ def _raise_if_page(response: Response) -> None:
     _raise_if_consent(response)
     start = response.body[:2000].lower()
     if b"<html" in start or b"<!doctype html" in start:
-        message = (
-            "YouTube answered with a web page instead of the feed, as it does to whom it takes for a robot."
-        )
+        message = "YouTube answered with a web page instead of the feed, as it does for suspected robots."
         raise TryLater(message, code="blocked", after=BLOCKED_WAIT)
 
 
@@ -346,8 +346,8 @@ def _raise_if_consent(response: Response) -> None:
     )
     if is_consent:
         message = (
-            "YouTube asks for a visitor's consent to cookies before it shows anything, which a service can't give. "
-            "An operator can set YOUTUBE_API_KEY, so that the Data API is asked instead."
+            "YouTube asks for a visitor's consent to cookies before it shows anything, which a service "
+            "can't give. An operator can set YOUTUBE_API_KEY to use the Data API instead."
         )
         raise TryLater(message, code="consent_page", after=BLOCKED_WAIT)
 

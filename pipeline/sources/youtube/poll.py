@@ -56,7 +56,7 @@ _MESSAGES: Final = {
     "captions_failed": "Its captions could not be read, and its description says too little.",
 }
 _WAIT_NOTES: Final = {
-    "live": Note("live", "It is broadcast live or has yet to begin; it is taken in afterwards."),
+    "live": Note("live", "It is live or hasn't begun yet. It is imported afterwards."),
     "captions": Note("captions_awaited", "It waits for its captions, for a day at most."),
 }
 _INVISIBLE_KINDS: Final = frozenset({"gone", "private", "members_only"})
@@ -369,7 +369,7 @@ class Poll:
             )
         live = sum(1 for upcoming in state.waiting.values() if upcoming.why == "live")
         if live:
-            message = f"{_count_videos(live)} live or yet to begin: taken in afterwards."
+            message = f"{_count_videos(live)} live or yet to begin: imported afterwards."
             self.notes.append(Note("live", message))
         if len(state.waiting) > live:
             message = f"{_count_videos(len(state.waiting) - live)} waiting for captions, for a day at most."

@@ -196,7 +196,7 @@ def width_fault(called: str, text: str, most: int) -> str | None:
     """Return a message if the text is wider than `most` average characters; None if it fits."""
     if display_width(text) <= most:
         return None
-    return f"{called} has {len(text)} characters; {most // 2 if is_wide(text) else most} are the most."
+    return f"{called} has {len(text)} characters; the maximum is {most // 2 if is_wide(text) else most}."
 
 
 def collapse(text: str) -> str:

@@ -183,9 +183,12 @@ def _brief_without_model(source: SourceText, *, is_suspect: bool, language: str,
     """
     brief = WITHOUT_AI.brief(source).brief
     reason = (
-        f"None of the {listed_count} facts that the model listed can be used: they don't stand in the source, or give orders."
+        (
+            f"None of the {listed_count} facts that the model listed can be used: they aren't in the "
+            "source, or give orders."
+        )
         if listed_count > 1
-        else "The one fact that the model listed can't be used: it doesn't stand in the source, or gives orders."
+        else "The one fact that the model listed can't be used: it isn't in the source, or gives orders."
         if listed_count
         else "The model found no facts in the source."
     )

@@ -56,7 +56,10 @@ ROWS = (
     Row(
         "several facts, none of which stands in the source",
         [listed(*INVENTED)],
-        message="None of the 2 facts that the model listed can be used: they don't stand in the source, or give orders. "
+        message=(
+            "None of the 2 facts that the model listed can be used: they aren't in the source, or give "
+            "orders. "
+        )
         + TAKEN,
         warns=("reading",),
     ),
@@ -98,7 +101,7 @@ ROWS = (
     Row(
         "nothing but an order of the source",
         [listed(ORDER)],
-        message="The one fact that the model listed can't be used: it doesn't stand in the source, or gives orders. "
+        message="The one fact that the model listed can't be used: it isn't in the source, or gives orders. "
         + TAKEN,
         warns=("instructions", "reading"),
         is_hostile=True,

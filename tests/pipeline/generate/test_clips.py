@@ -409,7 +409,7 @@ def test_second_clip_is_refused_in_words(workspace, film, unfilmed):
 
 def test_transcript_of_more_words_than_a_body_has_is_refused(workspace, film):
     words = [{"word": "harbours", "start": number / 2, "end": number / 2 + 0.3} for number in range(25_000)]
-    with pytest.raises(Invalid, match="the body has 224999 characters; 200000 are the most") as refused:
+    with pytest.raises(Invalid, match="the body has 224999 characters; the maximum is 200000") as refused:
         with_transcript(workspace, film, words)
     [detail] = refused.value.detail
     assert (detail.field, detail.code) == ("media[1].upload", "too_long")

@@ -186,13 +186,13 @@ def test_checks_that_fail_stop_the_item_and_are_shown(workspace, monkeypatch):
         "checks": [
             {"code": "length", "outcome": "failed", "message": "Too long."},
             {"code": "links", "outcome": "passed", "message": "Fine."},
-            {"code": "numbers", "outcome": "passed", "message": "Every number stands in the source."},
+            {"code": "numbers", "outcome": "passed", "message": "Every number is in the source."},
             {
                 "code": "quotations",
                 "outcome": "passed",
-                "message": "Every quotation stands in the source word for word.",
+                "message": "Every quotation is in the source word for word.",
             },
-            {"code": "names", "outcome": "passed", "message": "Every name stands in the source."},
+            {"code": "names", "outcome": "passed", "message": "Every name is in the source."},
             {
                 "code": "support",
                 "outcome": "passed",

@@ -313,7 +313,7 @@ def test_cap_of_the_instance_waits_for_tomorrow_without_a_call(
     run = work()
     assert (model_server.requests, run.error["code"], run.attempts) == ([], "model_cap_of_instance", 0)
     assert run.error["message"] == (
-        "This service's cap for the model is reached for today. It goes on tomorrow."
+        "This service's cap for the model is reached for today. Work resumes tomorrow."
     )
     assert run.wake_at == datetime(2027, 3, 2, tzinfo=UTC)
     # The next day has a cap of its own.

@@ -219,7 +219,7 @@ def test_other_refusals_of_a_request_name_their_reason_and_what_to_do(workspace,
         "message": f"The model's service declined the request with status 400: {message}.",
         "stage": "brief",
         "retryable": True,
-        "action": "Try it again. Where that doesn't help, the operator has to choose another model or gateway.",
+        "action": "Try it again. If that doesn't help, the operator has to choose another model or gateway.",
     }
 
 
@@ -237,8 +237,8 @@ def test_facts_that_nobody_said_make_an_item_of_the_sources_own_words(workspace,
     assert (item.generator["offline"], item.body.partition("\n")[0] in TEXT) == (True, True)
     warned = {check["code"]: check["message"] for check in item.checks if check["outcome"] == "warning"}
     assert warned == {
-        "reading": "None of the 2 facts that the model listed can be used: they don't stand in the source, or give "
-        "orders. So the words were taken from the source as they stand, without AI."
+        "reading": "None of the 2 facts that the model listed can be used: they aren't in the source, or "
+        "give orders. So the words were taken from the source as they stand, without AI."
     }
     # The call is paid for, and the item says so.
     assert item.generator["cost_usd"] == "0.000203"

@@ -112,7 +112,7 @@ def test_what_the_writer_makes_nothing_of_is_skipped_at_the_push(workspace, body
     ("rules", "said"),
     [
         ({"required_structures": [{"kind": "ends_with_question"}]}, "It has to end with a question."),
-        ({"required_structures": [{"kind": "max_words", "most": 1}]}, "1 are the most."),
+        ({"required_structures": [{"kind": "max_words", "most": 1}]}, "the maximum is 1."),
         ({"banned_words": ["the"]}, "The persona never says: “the”."),
     ],
     ids=["question", "length", "banned"],

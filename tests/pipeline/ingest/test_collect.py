@@ -658,7 +658,7 @@ def test_what_is_not_read_and_what_is_moved_is_told(workspace, register, news):
     seen = collect.preview(workspace, settings, test=False, now=NOON)
     notes = [
         ("entries_left_out", "The feed lists 230 entries; the newest 200 of them are read."),
-        ("future_dates", "1 entry has a date in the future; the moment of reading is taken instead."),
+        ("future_dates", "1 entry has a date in the future; the time of reading is used instead."),
     ]
     assert ([(one.code, one.message) for one in seen.notes], len(seen.entries)) == (notes, 200)
     source = register(first_poll="none")

@@ -547,7 +547,7 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
     ("absent", "code", "message"),
     [
         (Absent(), "not_accepted", "The platform doesn't have it, so it is sent again."),
-        (Absent(2, 5), "thread_unfinished", "2 of 5 posts of the thread are public; it goes on after them."),
+        (Absent(2, 5), "thread_unfinished", "2 of 5 posts of the thread are public. The rest follow."),
     ],
 )
 def test_look_up_says_what_is_public(workspace, ready, clock, monkeypatch, absent, code, message):
@@ -1208,9 +1208,9 @@ def test_processing_without_end_fails_and_is_not_tried_by_itself(workspace, read
     assert (row.status, row.wake_at, row.next_attempt_at, attempts(row)) == ("failed", None, None, [])
     assert (row.error["code"], row.error["retryable"]) == ("processing_too_long", False)
     assert row.error["message"] == (
-        "After 6 hours Test channel was still working on what it was given; nothing was published."
+        "After 6 hours Test channel was still processing the files; nothing was published."
     )
-    assert row.error["action"].startswith("Retry it, which hands everything over anew;")
+    assert row.error["action"].startswith("Retry it to upload everything again.")
     assert (reread(ready).status, accepted(workspace)) == ("publish_failed", [])
     assert published_types(workspace)[-1] == "published.failed"
 

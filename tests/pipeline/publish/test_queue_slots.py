@@ -312,7 +312,7 @@ def test_what_is_too_late_goes_to_the_next_slot_and_says_so(workspace, ready, st
     )
     assert moved.waits_for == {
         "code": "moved_to_slot",
-        "message": "It was 31 minutes late, which its late policy doesn't allow: it goes to the next free slot.",
+        "message": "It was 31 minutes late, more than its late policy allows. It moves to the next free slot.",
         "until": "2027-03-01T17:00:00.000Z",
     }
     assert reread(ready).publish_at == slot

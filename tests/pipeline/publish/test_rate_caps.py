@@ -62,7 +62,7 @@ def test_a_gap_keeps_two_posts_apart_and_says_so(workspace, clock):
     assert (row.status, row.wake_at, row.due_at, row.attempts) == ("scheduled", NOON + 10 * MINUTE, NOON, 0)
     assert row.waits_for == {
         "code": "gap",
-        "message": "Stage takes one post every 10 minutes; it goes out when its turn comes.",
+        "message": "Stage takes one post every 10 minutes. This one is published when its turn comes.",
         "until": as_z(NOON + 10 * MINUTE),
     }
     assert row.version == other.version + 1
@@ -114,7 +114,7 @@ def test_the_cap_counts_any_24_hours(workspace, clock):
         ("daily_cap", as_z(NOON + DAY + 60 * MINUTE)),
     ]
     assert reread(three).waits_for["message"] == (
-        "Stage takes 2 posts in 24 hours; it goes out when its turn comes."
+        "Stage takes 2 posts in 24 hours. This one is published when its turn comes."
     )
     clock.move_to(NOON + DAY)
     assert [send(row).status for row in (three, four)] == ["published", "scheduled"]

@@ -115,7 +115,7 @@ def test_what_cannot_be_taken_back_is_refused(workspace, ready, stage, out, monk
     assert [(one.code, one.message) for one in refused.value.detail] == [
         (
             "cannot_remove",
-            f"Test channel lets no program take a post back: delete it there by hand at {out.url}.",
+            f"Test channel doesn't let apps delete a post. Delete it there by hand at {out.url}.",
         )
     ]
     other = promise(
@@ -136,7 +136,7 @@ def test_a_post_that_a_person_said_was_sent_is_not_called_removed(ready, stage):
     with pytest.raises(Conflict) as refused:
         publish.request_removal(sent, now=NOON)
     assert [(one.code, one.message) for one in refused.value.detail] == [
-        ("cannot_remove", "Test channel hasn't said which post it is: delete it there by hand.")
+        ("cannot_remove", "Test channel hasn't named the post. Delete it there by hand.")
     ]
     assert reread(row).step != "remove"
     # Where it had been asked for before that was refused, it stays published and says why.

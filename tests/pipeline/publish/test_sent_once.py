@@ -354,8 +354,8 @@ def test_both_ids_are_shown_where_it_was_sent_again(workspace, ready, clock, slo
     assert late_answers(publication) == [(1, "failed", "first"), (2, "succeeded", None)]
     shown = payloads.publication(payloads.row_of(sent), now=timezone.now())["error"]
     assert shown["code"] == "posted_twice"
-    assert shown["message"].startswith("It may be there twice, as second and as first:")
-    assert shown["action"] == f"Look at both on the platform, and delete one ({FIRST})."
+    assert shown["message"].startswith("It may have been published twice, as second and as first:")
+    assert shown["action"] == f"Check both on the platform, and delete one ({FIRST})."
     made = payloads.attempt(payloads.row_of(Attempt.everywhere.get(publication=publication, number=1)))
     assert made["late_answer"] == {
         "external_id": "first",

@@ -25,8 +25,8 @@ from tests.pipeline.steps import NOON
 
 TOLD = "The operator has taken {} out of this service. Choose another one, or ask the operator for it."
 NO_TOOL = (
-    "TikTok lists the videos of an account or a hashtag to nobody but people; only a program such as yt-dlp gets at the "
-    "list, and this service runs without it. Give the videos' addresses instead, as "
+    "TikTok lists the videos of an account or a hashtag only to people. Reading the list takes a program such as "
+    "yt-dlp, which this service doesn't have. Give the videos' addresses instead, as "
     '`"config": {"links": ["https://www.tiktok.com/@example/video/7106594312292453675"]}`, or ask the operator to '
     "install yt-dlp and set VIDEO_TOOL."
 )
@@ -74,7 +74,7 @@ def test_tool_that_is_not_where_the_operator_says_is_none(workspace, settings, t
         collect.register, workspace, settings_of("tiktok", username="nasa"), now=NOON
     )
     assert (status, code) == (409, "source_unavailable")
-    assert message.startswith("The program that VIDEO_TOOL names isn't there")
+    assert message.startswith("The program that VIDEO_TOOL names is missing")
     tool = tmp_path / "yt-dlp"
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)

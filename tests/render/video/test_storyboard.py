@@ -106,7 +106,7 @@ def _visual(**changes):
         ),
         (
             replace(zooming(), scenes=(Scene(0.0, 200.0, Visual("colour")),)),
-            "scenes: 180 seconds are the most, not 200.",
+            "scenes: the maximum is 180 seconds, not 200.",
         ),
         (
             replace(zooming(), scenes=(Scene(0.0, 1.0, Visual("colour"), Transition("fade", 0.2)),)),

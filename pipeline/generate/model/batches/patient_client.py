@@ -96,7 +96,7 @@ class PatientClient:
         with transaction.atomic():
             BatchedCall.everywhere.filter(generation=self.run, outcome="").update(is_late=True)
             if not self.run.under_lease().update(batch_until=now):
-                detail = Detail("lease_token", "changed_meanwhile", "Another hand has the run.")
+                detail = Detail("lease_token", "changed_meanwhile", "Another worker has the run.")
                 raise states.Overtaken(detail)
         self.run.batch_until = now
 

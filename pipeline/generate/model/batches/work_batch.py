@@ -47,7 +47,7 @@ def advance_batch(batch: ModelBatch) -> None:
     try:
         with open_batch_client(batch) as client:
             if client is None:
-                message = "There is no key for the model any more."
+                message = "There is no longer a key for the model."
                 raise NeedsReconnect(message, code="model_key_missing")
             _advance(batch, client)
     except TryLater as error:
@@ -61,7 +61,7 @@ def advance_batch(batch: ModelBatch) -> None:
 def give_up(batch: ModelBatch) -> None:
     """End a batch whose task kept crashing; its runs ask directly then."""
     try:
-        _end(batch, "failed", {"code": "gave_up", "message": "Working it broke several times."})
+        _end(batch, "failed", {"code": "gave_up", "message": "The batch failed several times."})
     except states.Overtaken as error:
         log.info("overtaken", batch=batch.pk.hex, reason=str(error))
 

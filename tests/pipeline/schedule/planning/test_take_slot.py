@@ -108,9 +108,9 @@ def test_refusals_say_why_and_write_nothing(workspace, feed):
         refusal(take, item, feed, NOON - timedelta(minutes=1)),
         refusal(take, item, feed, NOON + limits.PUBLISH_AHEAD + timedelta(days=1)),
     ] == [
-        ("taken", "Something else goes out there at that moment."),
-        ("gap", "That is nearer to another post than the outlet's gap allows."),
-        ("closed", "The outlet rests at that time, or its queue gives no slots then."),
+        ("taken", "Another post is scheduled there at that time."),
+        ("gap", "That is closer to another post than the outlet's gap allows."),
+        ("closed", "The outlet is paused at that time, or its queue has no slots then."),
         ("past", "Choose a time from now on, and at most 366 days ahead."),
         ("too_far", "Choose a time from now on, and at most 366 days ahead."),
     ]
@@ -137,7 +137,7 @@ def test_a_day_says_why_it_has_no_slot(workspace, feed):
     wednesday = tuple(moment + timedelta(days=1) for moment in TUESDAY)
     assert refusal(take_day, item, feed, between=wednesday) == (
         "gap",
-        "Workspace feed: That is nearer to another post than the outlet's gap allows.",
+        "Workspace feed: That is closer to another post than the outlet's gap allows.",
     )
     usual = PublishQueue.everywhere.get(workspace=workspace, is_default=True)
     blackout = {"from": "2027-03-05T00:00", "until": "2027-03-06T00:00"}
