@@ -20,7 +20,7 @@ from pipeline.pages.items import publish as item_publish
 from pipeline.pages.items import recurrence_form as item_recurrence_form
 from pipeline.pages.items import rewrite as item_rewrite
 from pipeline.pages.items import saved_views as item_saved_views
-from pipeline.pages.items import storyboard as item_storyboard
+from pipeline.pages.items.storyboard import views as item_storyboard
 from pipeline.pages.new import views as new_views
 from pipeline.pages.newsletters import subscribers as newsletter_subscribers
 from pipeline.pages.outlets import actions as outlet_actions

@@ -25,7 +25,7 @@ from pipeline.models import (
 from pipeline.pages.items import claims, display, next_actions, preview, publications
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrence_display as returns
-from pipeline.pages.items.scene_display import scenes_of
+from pipeline.pages.items.storyboard.scene_display import scenes_of
 from pipeline.review import rewrites, storyboards
 from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 from pipeline.writers.extractive import APPROVED_LINES, FROM_SOURCE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from django.forms import BoundField
 
-    from pipeline.pages.items.scene_display import SceneSeen
+    from pipeline.pages.items.storyboard.scene_display import SceneSeen
     from pipeline.render.video.storyboard import Storyboard
     from pipeline.render.video.storyboard_edits import SceneText
 

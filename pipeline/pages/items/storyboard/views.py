@@ -18,8 +18,8 @@ from config.core.states import Overtaken
 from pipeline.pages.items import display
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import version_in
-from pipeline.pages.items.scene_display import scenes_of
-from pipeline.pages.items.storyboard_form import StoryboardForm
+from pipeline.pages.items.storyboard.form import StoryboardForm
+from pipeline.pages.items.storyboard.scene_display import scenes_of
 from pipeline.render.video import storyboard_rearrange
 from pipeline.review import storyboards
 
