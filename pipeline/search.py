@@ -152,6 +152,8 @@ def _search_table(
         ("", ()) if among is None else among.order_by().values("id").query.sql_with_params()
     )
     statement, values = build_statement(table, scope, (words, beginnings), narrowed, parameters)
+    if not statement:
+        return []
     with connection.cursor() as cursor:
         cursor.execute(statement, [*values, max_results])
         rows = cursor.fetchall()
@@ -165,11 +167,13 @@ def _find_on_postgres(
     narrowed: str,
     parameters: Sequence[Any],
 ) -> tuple[str, list[Any]]:
-    """Return the statement and its parameters for PostgreSQL."""
+    """Return the statement and its parameters for PostgreSQL; empty where PostgreSQL sees no word."""
     words, beginnings = query
     all_words = " & ".join(map(_quote, [*words, *beginnings]))
     with_prefixes = " & ".join([*map(_quote, words), *(f"{_quote(beginning)}:*" for beginning in beginnings)])
-    queries = _inflected_queries(all_words)
+    with_prefixes, queries = _parse_queries(with_prefixes, all_words)
+    if not queries:
+        return "", []
     inflected = " || ".join(["%s::tsquery"] * len(queries))
     join, condition = (f", ({narrowed}) AS among", "AND among.id = item_id") if narrowed else ("", "")
     # Only texts of ours are put together here. The words of a text are wide: only those that are ranked are read.
@@ -192,17 +196,20 @@ def _find_on_postgres(
     ]
 
 
-def _inflected_queries(all_words: str) -> list[str]:
-    """Return the queries for the words in each language, each once.
+def _parse_queries(with_prefixes: str, all_words: str) -> tuple[str, list[str]]:
+    """Return the query with prefixes, and the queries for the words as they are in each language, each once.
 
     Most languages leave most words as they are. Given 29 times, a query is ranked 29 times for each item, and
     the planner expects 29 times as many.
     """
-    sql = """SELECT to_tsquery('simple', %s)::text UNION
-             SELECT to_tsquery(search_configuration(language), %s)::text FROM unnest(%s::text[]) AS language"""
+    sql = """SELECT to_tsquery('simple', %s)::text, ARRAY(
+                 SELECT to_tsquery('simple', %s)::text UNION
+                 SELECT to_tsquery(search_configuration(language), %s)::text FROM unnest(%s::text[]) AS language
+             )"""
     with connection.cursor() as cursor:
-        cursor.execute(sql, [all_words, all_words, _LANGUAGES])
-        return [query for (query,) in cursor.fetchall() if query]
+        cursor.execute(sql, [with_prefixes, all_words, all_words, _LANGUAGES])
+        parsed, queries = cursor.fetchone()
+    return parsed, [query for query in queries if query]
 
 
 def _quote(word: str) -> str:

@@ -60,6 +60,7 @@ SIMULATED_SOURCES = {
     "publish": """pipeline/publish/blockers.py pipeline/publish/item_status.py pipeline/publish/publish_http_client.py
         pipeline/publish/reconciliation.py pipeline/publish/removal.py pipeline/publish/requests.py
         pipeline/publish/record_outcome.py pipeline/publish/send.py pipeline/publish/steps.py
+        pipeline/publish/timing/postpone.py
         pipeline/publish/timing/rate_caps.py""",
     "dispatch": """config/core/dispatcher.py config/core/jobs.py config/core/task_runner.py config/core/work_leases.py
         config/core/work_queue.py""",

@@ -120,7 +120,7 @@ def analytics_csv(request: HttpRequest, place: Place) -> HttpResponse:
 def _form(request: HttpRequest, place: Place) -> AnalyticsFilter:
     data = request.GET.copy()
     # Fill in the defaults, so that the fields say what is shown.
-    if "range" not in data:
+    if not data.get("range"):
         data["range"] = "chosen" if data.get("start") else "30"
     if not data.get("tz"):
         data["tz"] = place.workspace.timezone

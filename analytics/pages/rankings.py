@@ -84,9 +84,15 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
     """Return what is known well enough to be ranked; empty with fewer than `MIN_RANKED_POSTS` posts."""
     if results.known < MIN_RANKED_POSTS:
         return Highlights((), (), "")
-    shown = {name: groups for name, groups in results.rankings.items() if groups}
-    keys = {name: [group.key for group in groups] for name, groups in shown.items()}
-    labels = _labels(place, question, keys)
+    ranked = {name: groups for name, groups in results.rankings.items() if groups}
+    labels = _labels(
+        place, question, {name: [group.key for group in groups] for name, groups in ranked.items()}
+    )
+    # What was deleted since has no label, and one group alone is no ranking.
+    labelled = {
+        name: [group for group in groups if group.key in labels[name]] for name, groups in ranked.items()
+    }
+    shown = {name: groups for name, groups in labelled.items() if len(groups) > 1}
     return Highlights(
         posts=tuple((post, number(post.value, metric)) for post in results.best[:MAX_RANKED_POSTS]),
         rankings=tuple(
@@ -103,7 +109,6 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
                         is_above=(group.change or 0) > 0,
                     )
                     for group in groups
-                    if group.key in labels[name]
                 ),
                 place.address("queues_page") if name in {"weekday", "time"} else "",
             )

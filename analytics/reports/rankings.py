@@ -7,6 +7,7 @@ A group is ranked by the median of its posts, which one post that went around do
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,24 +64,19 @@ def rank_by(
         key = key_of(row, zone)
         if key is not None:
             values.setdefault(key, []).append(value)
-    medians = {key: _median(known) for key, known in values.items() if len(known) >= MIN_POSTS}
+    medians = {key: median(known) for key, known in values.items() if len(known) >= MIN_POSTS}
     if len(set(medians.values())) < 2:
         return ()
-    overall = _median([value for value, _row in posts])
+    overall = median(value for value, _row in posts)
+    is_count = all(isinstance(value, int) for value, _row in posts)
     # Of equal medians that of more posts is the surer one.
     ranked = sorted(medians, key=lambda key: (-medians[key], -len(values[key]), str(key)))
     return tuple(
         RankedGroup(
             key,
             len(values[key]),
-            medians[key],
+            floor(medians[key] + 0.5) if is_count else round(medians[key], 4),
             round((medians[key] - overall) * 100 / overall) if overall else None,
         )
         for key in ranked[:MAX_GROUPS]
     )
-
-
-def _median(values: Sequence[int | float]) -> int | float:
-    """Return the median; of counts a count, of rates one to four places."""
-    middle = median(values)
-    return round(middle, 4) if any(isinstance(value, float) for value in values) else round(middle)

@@ -48,12 +48,12 @@ _SUMMARIES: Final = {
     "raw.ingested": "A new raw item entered the queue.",
     "raw.failed": "Nothing could be made from a raw item.",
     "raw.skipped": (
-        "A raw item is stored but nothing is made from it; the error says why. A new one emits this "
+        "A raw item is stored but nothing is made from it; its reason says why. A new one emits this "
         "instead of raw.ingested."
     ),
     "generated.ready": "A variant is ready for review; once per item.",
     "generated.failed": "A variant failed; the error says why.",
-    "engine.skipped": "A requested format can't be made from a raw item; the error says why.",
+    "engine.skipped": "A requested format can't be made from a raw item; its reason says why.",
     "published.success": "The item was published on one outlet.",
     "published.failed": "One attempt failed; `will_retry` says whether another follows.",
     "published.overdue": "A publication is still waiting 15 minutes after its scheduled time. Sent once per scheduled time.",

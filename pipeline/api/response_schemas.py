@@ -466,7 +466,9 @@ class GeneratedItem(serializers.Serializer[Any]):
     rejection = Reason(allow_null=True)
     publications = PublicationInItem(many=True)
     publish_at = MomentField(allow_null=True, help_text="The earliest scheduled time that is still to come.")
-    overdue_seconds = serializers.IntegerField(help_text="How late it is; a post by hand counts as none.")
+    overdue_seconds = serializers.IntegerField(
+        help_text="How late the latest post is; posts by hand aren't counted."
+    )
     held = serializers.CharField(
         allow_null=True,
         help_text="Why nothing of it is sent though it is due: source_changed, source_withdrawn, "

@@ -15,7 +15,7 @@ from config.core import dispatcher, states, work_queue
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from pipeline import events, payloads
-from pipeline.models import MailQueue, Outlet, OutletStatus, Publication, PublicationStatus
+from pipeline.models import MailQueue, Outlet, OutletStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import platform_of
 
 if TYPE_CHECKING:
@@ -134,6 +134,8 @@ def wake_waiting_publications(outlet: Outlet, now: datetime) -> None:
         # No task has it.
         attempts=0,
     )
+    # Those that wait for their platform keep what they waited for before.
+    waiting = waiting.exclude(step=PublicationStep.POLL)
     if waiting.update(wake_at=now, **work_queue.overtake()):
         dispatcher.wake()
 

@@ -106,7 +106,7 @@ def jaccard(first: frozenset[Part], second: frozenset[Part]) -> float:
 
 def is_same_idea(first: frozenset[Part], second: frozenset[Part], *, share: float = SAME_IDEA) -> bool:
     """Return whether two texts share so many of their words, or runs of words, that they say the same."""
-    return len(first & second) >= share * len(first | second)
+    return bool(first) and len(first & second) >= share * len(first | second)
 
 
 def distinct_words(text: str) -> frozenset[str]:

@@ -52,6 +52,15 @@ def test_of_equal_medians_that_of_more_posts_is_first():
     ]
 
 
+def test_medians_between_two_counts_are_compared_as_they_are():
+    posts = posts_of(Thread=[1, 2, 3, 4], Quote=[1, 1, 2, 2])
+    # 2.5 and 1.5 of 2 among all; shown as counts.
+    assert rank_by("format", posts, UTC_ZONE) == (
+        RankedGroup("Thread", 4, 3, 25),
+        RankedGroup("Quote", 4, 2, -25),
+    )
+
+
 def test_only_the_best_groups_are_kept():
     posts = posts_of(**{f"Format {number}": [number] * MIN_POSTS for number in range(MAX_GROUPS + 2)})
     ranked = rank_by("format", posts, UTC_ZONE)

@@ -135,6 +135,8 @@ def test_the_right_item_is_the_first(workspace, made):
         ("O'Neill's AT&T, 3.5 %", "", "o'neill at&t 3.5", True),
         ("กรุงเทพมหานครเปิดรถไฟฟ้าสายใหม่", "", "รถไฟฟ้า", True),
         ("Une école", "", "l'école", True),
+        ("Today’s ferry leaves", "", "today’s fer", True),
+        ("The “ferry” leaves", "", "“ferry", True),
         ("서울지하철노선", "", "지하철", True),
         ("北京地铁开通", "", "地铁", True),
         ("北京地铁开通", "", "铁地", False),
@@ -150,7 +152,23 @@ def test_words_are_found(workspace, made, title, body, text, is_found):
 
 
 @pytest.mark.parametrize(
-    "text", ["'", '"', "\\", "a' | 'b", 'a" OR "b', "a:* & !b", "NEAR(a b)", "{title}:a", "*", "-", "( )"]
+    "text",
+    [
+        "'",
+        '"',
+        "\\",
+        "a' | 'b",
+        'a" OR "b',
+        "a:* & !b",
+        "NEAR(a b)",
+        "{title}:a",
+        "*",
+        "-",
+        "( )",
+        "“",
+        "፩",
+        "፩ ፪",
+    ],
 )
 def test_signs_ask_for_nothing(workspace, made, text):
     add(made, ("Tram line", "It opens in May.", "en"))

@@ -392,9 +392,12 @@ def schedule(world: World, instance: Instance) -> Iterator[str]:
 
 
 def _waited_for_failures(row: Delivery, first: DeliveryAttempt) -> bool:
-    """Whether its endpoint failed meanwhile: one that fails gets one delivery at a time, the earliest first."""
-    meanwhile = (row.created_at - timedelta(minutes=1), first.started_at)
-    tries = DeliveryAttempt.everywhere.filter(delivery__endpoint=row.endpoint, started_at__range=meanwhile)
+    """Whether its endpoint failed until then: one that fails gets one delivery at a time, the earliest first."""
+    just_before = (
+        first.started_at - timedelta(minutes=1) - timedelta(seconds=limits.WEBHOOK_TIMEOUT_SECONDS),
+        first.started_at,
+    )
+    tries = DeliveryAttempt.everywhere.filter(delivery__endpoint=row.endpoint, started_at__range=just_before)
     return tries.exclude(pk=first.pk).exclude(status_code=200).exists()
 
 

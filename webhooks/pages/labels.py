@@ -33,11 +33,11 @@ EVENTS: Final[Mapping[str, Text]] = {
     "published.failed": gettext_lazy("One attempt failed; it says whether another follows."),
     "raw.failed": gettext_lazy("Nothing could be made from a raw item."),
     "raw.skipped": gettext_lazy(
-        "A raw item is stored but nothing is made from it; the error says why. A new one emits this "
+        "A raw item is stored but nothing is made from it; its reason says why. A new one emits this "
         "instead of raw.ingested."
     ),
     "generated.failed": gettext_lazy("A variant failed; the error says why."),
-    "engine.skipped": gettext_lazy("A requested format can't be made from a raw item; the error says why."),
+    "engine.skipped": gettext_lazy("A requested format can't be made from a raw item; its reason says why."),
     "source.failing": gettext_lazy("A source could not be read several times in a row, or is gone."),
     "outlet.needs_reconnect": gettext_lazy("An outlet's permission has expired."),
     "published.overdue": gettext_lazy(

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 ROWS: Final = 30
 """Stories on one page of the list."""
 ITEMS_AT_ONCE: Final = 300
-"""Items that are read at once to find the stories of a page."""
+"""Items that are read at first to find the stories of a page; twice as many each time that they don't suffice."""
+LARGE_STORY: Final = 10
+"""Items of one story among those read at once from which on its further items are left out."""
 STACKED_MOST: Final = 24
 """Most items of one story that are shown; each format has up to eight variants."""
 FIELDS: Final = (
@@ -176,8 +178,8 @@ def stories(
 def _find_leads(matching: QuerySet[GeneratedItem], before: UUID | None, first: UUID | None) -> list[UUID]:
     """Return the leads of up to one story more than a page shows, newest first.
 
-    Reads the newest items of stories that it hasn't met, so a story of thousands of items costs no more than
-    a walk along an index.
+    Reads the newest items, leaving out large stories that it has met, so a story of thousands of items costs
+    no more than a walk along an index.
     """
     rows = matching
     if before is not None:
@@ -185,23 +187,30 @@ def _find_leads(matching: QuerySet[GeneratedItem], before: UUID | None, first: U
     if first is not None:
         rows = rows.filter(pk__lte=first)
     leads: list[UUID] = []
-    met: dict[str, set[UUID]] = {"raw_item_id": set(), "variant_group": set()}
+    met: set[UUID] = set()
+    large: dict[str, set[UUID]] = {"raw_item_id": set(), "variant_group": set()}
+    size = ITEMS_AT_ONCE
     while len(leads) <= ROWS:
-        unmet = rows.exclude(raw_item_id__in=met["raw_item_id"])
-        unmet = unmet.exclude(raw_item_id=None, variant_group__in=met["variant_group"])
-        newest = list(unmet.order_by("-id").values("id", "raw_item_id", "variant_group")[:ITEMS_AT_ONCE])
+        # The database walks past the further items of large stories; of small ones they are few.
+        unmet = rows.exclude(raw_item_id__in=large["raw_item_id"])
+        unmet = unmet.exclude(raw_item_id=None, variant_group__in=large["variant_group"])
+        newest = list(unmet.order_by("-id").values("id", "raw_item_id", "variant_group")[:size])
         if not newest:
             break
-        newest_by_story: dict[UUID, Mapping[str, Any]] = {}
+        rows_by_story: dict[UUID, list[Mapping[str, Any]]] = {}
         for row in newest:
-            newest_by_story.setdefault(story_key(row), row)
+            rows_by_story.setdefault(story_key(row), []).append(row)
+        new = [story_rows[0] for key, story_rows in rows_by_story.items() if key not in met]
         # Their leads are on a page before.
-        passed = _stories_with_newer(matching, newest_by_story.values(), before, first)
-        leads += [story_row["id"] for key, story_row in newest_by_story.items() if key not in passed]
-        for key, story_row in newest_by_story.items():
-            met["raw_item_id" if story_row["raw_item_id"] else "variant_group"].add(key)
-        if len(newest) < ITEMS_AT_ONCE:
+        passed = _stories_with_newer(matching, new, before, first) if new else set()
+        leads += [row["id"] for row in new if story_key(row) not in passed]
+        met.update(rows_by_story)
+        for key, story_rows in rows_by_story.items():
+            if len(story_rows) >= LARGE_STORY:
+                large["raw_item_id" if story_rows[0]["raw_item_id"] else "variant_group"].add(key)
+        if len(newest) < size:
             break
+        rows, size = rows.filter(pk__lt=newest[-1]["id"]), 2 * size
     return leads[: ROWS + 1]
 
 

@@ -125,17 +125,19 @@ def test_the_cap_counts_any_24_hours(workspace, clock):
 def test_a_changed_pace_is_asked_at_once(workspace, clock):
     """Whoever lifts a cap doesn't wait for a day until the posts of the old one have had their turns."""
     outlet = paced(workspace, per_day=2)
-    rows = promises(workspace, outlet, 5)
+    rows = promises(workspace, outlet, 6)
     waiting = [send(row) for row in rows][2:]
-    retried = waiting.pop()
+    retried, polled = waiting.pop(), waiting.pop()
     Publication.everywhere.filter(pk=retried.pk).update(next_attempt_at=NOON + DAY)
+    # What it waited for before is still said while its platform works on it.
+    Publication.everywhere.filter(pk=polled.pk).update(step="poll")
     unchanged = {"name": outlet.name, "config": {}, "discloses_ai": True, "by": "alice"}
     clock.shift(MINUTE)
     outlets.change(outlet, **unchanged, per_day=2, gap_minutes=None, now=NOON + MINUTE)
     assert {reread(row).wake_at for row in waiting} == {NOON + 15 * MINUTE}
     outlets.change(outlet, **unchanged, per_day=3, gap_minutes=None, now=NOON + MINUTE)
     assert {reread(row).wake_at for row in waiting} == {NOON + MINUTE}
-    assert reread(retried).wake_at == retried.wake_at
+    assert [reread(row).wake_at for row in (retried, polled)] == [retried.wake_at, polled.wake_at]
     assert [send(row).status for row in waiting] == ["published", "scheduled"]
     assert waits(waiting[1]) == ("daily_cap", as_z(NOON + DAY))
 
