@@ -175,7 +175,7 @@ def test_film_shows_the_span_with_title_captions_and_credit():
 def test_video_that_is_gone_is_named():
     one = PLUGIN.draft_from(answer("s2", "s5"), BRIEF, ANN, "story")
     assert PLUGIN.film(one, ANN, AvailableMedia()) is None
-    with pytest.raises(Refused, match="isn't there any more"):
+    with pytest.raises(Refused, match="no longer exists"):
         PLUGIN.film(one, ANN, AvailableMedia(material=FilmMaterial()))
 
 

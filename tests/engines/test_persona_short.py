@@ -250,7 +250,11 @@ def lines(*changes):
     [
         ({"body": TITLE}, "script", "The text has 1 line, 0 passages among them."),
         ({"body": lines((0, "Boats " * 13))}, "script", "The hook has 77 characters; the maximum is 72."),
-        ({"body": lines((1, "Boats and more. " * 28))}, "script", "Passage 1 has 447 characters; 420"),
+        (
+            {"body": lines((1, "Boats and more. " * 28))},
+            "script",
+            "Passage 1 has 447 characters; the maximum is 420.",
+        ),
         ({"body": lines((5, "s" * 80))}, "script", "The end card has 80 characters; the maximum is 72."),
         ({"body": lines((1, ""), (2, ""), (3, "It ends."))}, "length", "a film takes 15 to 60"),
         (

@@ -75,7 +75,7 @@ def test_every_fault_is_told_beside_what_it_concerns(editor, item):
 
 def test_a_film_that_is_too_long_is_told(editor, item):
     answer = editor.post(at(item), typed(editor, item, **{f"seconds_{place}": "60" for place in range(5)}))
-    assert "the maximum is 180 seconds" in str(errors(answer))
+    assert "The maximum is 180 seconds, not 300." in str(errors(answer))
     assert reread(item).revision == 1
 
 

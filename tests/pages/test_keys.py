@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
 import time_machine
@@ -343,7 +344,7 @@ def test_the_undo_runs_out(owner, at, token):
     owner.post(at("key_revoke", token))
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=31)):
         answer = owner.post(at("key_unrevoke", token), follow=True)
-        assert "This can't be undone any more. Make a new key." in answer.content.decode()
+        assert "This can't be undone any more. Make a new key." in unescape(answer.content.decode())
     assert call(token.secret).status_code == 401
 
 
