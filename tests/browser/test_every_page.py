@@ -59,7 +59,7 @@ DOWNLOADS = ("subscribers_export", "sources_export", "analytics_csv")
 LOOKED_OVER = {
     "/account/login/",
     "/docs",
-    "home",
+    "/",
     "items_page",
     "item_page",
     "review",

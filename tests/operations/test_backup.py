@@ -363,7 +363,7 @@ workspaces.create("Bob's")
 """)
     one.does("backup", str(tmp_path / "kept.tar.gz"))
     told = one.does("restore", str(tmp_path / "kept.tar.gz"), "--wipe")
-    assert "publish by themselves: Alice's newsroom." in told
+    assert "a source on autopilot: Alice's newsroom." in told
     switches = one.shell(
         "from pipeline.models import *; print([str(one) for one in Switch.everywhere.all()])"
     )

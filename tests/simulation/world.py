@@ -27,6 +27,7 @@ import time_machine
 from django.db import connection
 
 from config.core import crash_points, dispatcher, ids, work_leases, work_queue
+from config.core.database import bulk_update, insert, prepared_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +37,13 @@ START: Final = datetime(2027, 3, 12, 7, 0, tzinfo=UTC)
 CALM: Final = 4
 """Each fourth history is without faults: in it nothing may be late, or come twice."""
 PACKAGES: Final = ("accounts", "analytics", "config", "pipeline", "webhooks")
+COMPILERS: Final = (
+    (prepared_queries, "_compile_query"),
+    (prepared_queries, "_build_reader"),
+    (prepared_queries, "_build_row_maker"),
+    (insert, "_build_statement"),
+    (bulk_update, "_statements"),
+)
 STEPS_SHOWN: Final = 30
 EVENTS_MOST: Final = 60_000
 """More than ten times as many as a month has: something goes round for ever."""
@@ -280,6 +288,22 @@ class World:
         number = self._id_at[1] & 0xFFF
         return uuid.UUID(int=at << 80 | 7 << 76 | number << 64 | 2 << 62 | self.chance_of_ids.getrandbits(62))
 
+    def _keep_ids(self, compiler: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what compiles a statement, and gives back the ids that it takes.
+
+        It runs once a process: with them a history would depend on those before it.
+        """
+
+        def compile_statement(*arguments: Any, **options: Any) -> Any:
+            kept = self.chance_of_ids.getstate(), self._id_at
+            try:
+                return compiler(*arguments, **options)
+            finally:
+                state, self._id_at = kept
+                self.chance_of_ids.setstate(state)
+
+        return compile_statement
+
     @contextmanager
     def entered(self) -> Iterator[None]:
         """The code of the product asks this world for the time, for chance, and before each statement."""
@@ -301,6 +325,9 @@ class World:
                 (connection, "_sync", lambda: None),
             ):
                 stack.enter_context(mock.patch.object(target, name, value))
+            for module, name in COMPILERS:
+                compiler = self._keep_ids(getattr(module, name))
+                stack.enter_context(mock.patch.object(module, name, compiler))
             random.seed(self.seed)
             connection.execute_wrappers.insert(0, self._execute)
             stack.callback(connection.execute_wrappers.remove, self._execute)
