@@ -251,7 +251,7 @@ CONFIG: Final = {
     "seed": SEED,
     # The requests of a finding are shown whole: all of their data is made up.
     "output": {"sanitization": {"enabled": False}},
-    "generation": {"deterministic": True, "max-examples": size(24, 130), "no-shrink": True},
+    "generation": {"deterministic": True, "max-examples": size(40, 130), "no-shrink": True},
     "phases": {"coverage": {"generate-duplicate-query-parameters": True}},
     "checks": {
         # 404: an invented id; 409: the object's state; 412: an invented If-Match; 422: a key of another request, which

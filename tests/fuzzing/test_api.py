@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.minutes(5),
 ]
 
-LEAST_CASES: Final = size(1500, 10_000)
+LEAST_CASES: Final = size(3000, 10_000)
 JOURNEYS: Final = size(20, 200)
 STEPS: Final = 12
 LEAST_STEPS: Final = size(100, 1000)
