@@ -23,6 +23,7 @@ from django.db.models import F
 
 from config.core import clock, counters
 from config.core.clock import utc_now
+from config.core.database import server_clock
 from config.core.database.plan_cache import keyed_cursor
 from config.core.database.prepared_queries import Prepared
 from config.core.database.raw_sql import MAY_BE_LOST, adapt_datetime, adapt_id, as_uuid
@@ -93,10 +94,7 @@ def overtake() -> dict[str, Any]:
 def database_now() -> datetime:
     """Return the database's time, by which all machines measure leases; or the time that was frozen."""
     if clock.frozen_moment() is None and connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT clock_timestamp()")
-            now: datetime = cursor.fetchone()[0]
-            return now
+        return server_clock.read()
     return utc_now()
 
 
