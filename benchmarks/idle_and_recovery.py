@@ -179,7 +179,8 @@ def fresh_clone() -> float:
                     lambda: _is_processed(http, url, headers, raw),
                     FRESH_CLONE_TIMEOUT_SECONDS,
                     "the first item",
-                    interval=0.2,
+                    # As often as a workspace may ask for longer than a minute.
+                    interval=1.0,
                 )
                 return time.monotonic() - started
             finally:
@@ -194,5 +195,7 @@ def _is_ok(http: requests.Session, url: str) -> bool:
 
 
 def _is_processed(http: requests.Session, url: str, head: dict[str, str], raw: str) -> bool:
-    item = http.get(f"{url}/v1/raw/{raw}", headers=head, timeout=60).json()
+    response = http.get(f"{url}/v1/raw/{raw}", headers=head, timeout=60)
+    response.raise_for_status()
+    item = response.json()
     return item["status"] == "processed" and any(outcome["outcome"] == "made" for outcome in item["outcomes"])
