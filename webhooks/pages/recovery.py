@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from webhooks import limits, recovery
@@ -33,17 +33,17 @@ _BEFORE_FIRST_FAILURE: Final = timedelta(minutes=1)
 _SHOWN_AFTER_END: Final = timedelta(hours=1)
 
 
-@page("manage")
+@workspace_page("manage")
 def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Ask since when to send again; while a recovery runs, show its progress and a button to stop it."""
     endpoint = find_endpoint(place, whe)
     running = _newest(endpoint, is_running=True)
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request, RecoverForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("webhook", whe=whe))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("webhook", whe=whe))
         with report_errors(request, form):
             recovery.start(
                 endpoint,
@@ -51,7 +51,7 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
                 is_everything=form.cleaned_data["what"] == "all",
                 actor=place.user.email,
             )
-            return redirect(place.address("webhook", whe=whe))
+            return redirect(place.url_of("webhook", whe=whe))
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
@@ -62,14 +62,14 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
     return render(request, "pages/webhooks/recover.html", context)
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     running = _newest(find_endpoint(place, whe), is_running=True)
     if running is not None:
         with report_errors(request):
             recovery.stop(running, actor=place.user.email)
             messages.success(request, _("Stopped. Queued events are still sent."))
-    return redirect(place.address("webhook", whe=whe))
+    return redirect(place.url_of("webhook", whe=whe))
 
 
 def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
