@@ -37,7 +37,7 @@ _SHOWN_AFTER_END: Final = timedelta(hours=1)
 def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Ask since when to send again; while a recovery runs, show its progress and a button to stop it."""
     endpoint = find_endpoint(place, whe)
-    running = _newest(endpoint, is_running=True)
+    running = _running_recovery(endpoint)
     form = kept_forms.form_for(
         request, RecoverForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
     )
@@ -64,7 +64,7 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
 
 @workspace_page("manage", methods=("POST",))
 def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    running = _newest(find_endpoint(place, whe), is_running=True)
+    running = _running_recovery(find_endpoint(place, whe))
     if running is not None:
         with report_errors(request):
             recovery.stop(running, actor=place.user.email)
@@ -73,8 +73,11 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
 
 
 def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
-    """Render the newest recovery's progress until an hour after its end; empty if there is none."""
-    newest = _newest(endpoint)
+    """Return the progress of the newest recovery, which is shown until an hour after its end.
+
+    Without one it returns an empty text for the page, and a 204 for a poll, which leaves what is shown.
+    """
+    newest = recovery.newest_of(endpoint)
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTER_END:
         newest = None
     if newest is None:
@@ -90,10 +93,10 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
     )
 
 
-def _newest(endpoint: Endpoint, *, is_running: bool = False) -> Recovery | None:
-    """Return the newest recovery, with `is_running` only if it is running."""
+def _running_recovery(endpoint: Endpoint) -> Recovery | None:
+    """Return the recovery that runs; None if there is none, or the newest has ended."""
     newest = recovery.newest_of(endpoint)
-    return None if newest is not None and is_running and newest.status != RecoveryStatus.RUNNING else newest
+    return newest if newest is not None and newest.status == RecoveryStatus.RUNNING else None
 
 
 def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
