@@ -60,9 +60,9 @@ def _refuse_storing(request: HttpRequest, session: SessionBase) -> HttpResponse 
         return None
     within = limits.STRANGERS_SESSION_KEPT
     if (
-        counter_caches.count_one_more(f"sessions:{client_network(request)}", within=within)
+        counter_caches.add_to_count(f"sessions:{client_network(request)}", within=within)
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
-        or counter_caches.count_one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
+        or counter_caches.add_to_count("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):
         text = _("Too many attempts. Try again in an hour.")
         return HttpResponse(f"{text}\n", status=429, content_type="text/plain; charset=utf-8")

@@ -209,7 +209,7 @@ def settings_tabs(place: Place) -> list[ShownTab]:
     return _show_tabs(SETTINGS, place, "")
 
 
-def tabs_here(place: Place | None, view_name: str) -> Sequence[ShownTab]:
+def tabs_of_open_page(place: Place | None, view_name: str) -> Sequence[ShownTab]:
     """Return the tabs of the section or settings whose page is open; none where it has only one."""
     if place is None:
         return ()
@@ -231,7 +231,7 @@ def every_page(place: Place) -> Iterator[tuple[str, str, str]]:
     yield str(_("Notifications")), place.url_of("notices"), "bell"
 
 
-def is_of_settings(view_name: str) -> bool:
+def is_settings_page(view_name: str) -> bool:
     """Return whether the page is the settings page or below it."""
     return view_name == SETTINGS_PAGE or any(_is_open(tab, view_name) for tab in SETTINGS)
 
