@@ -1,4 +1,4 @@
-"""Shows the outcome of a user's action: a success message, with an undo where possible, or why it failed."""
+"""Shows the outcome of a user's action: a success message, with an undo if possible, or why it failed."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
     )
 
 
-# --- Names and links ----------------------------------------------------------------------------------------
+# --- Names and links -------------------------------------------------------------------------------------------------
 
 Labels = dict[Any, tuple[str, str]]
 
