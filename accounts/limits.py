@@ -47,7 +47,7 @@ UNVERIFIED_KEPT: Final = timedelta(days=7)
 IDEMPOTENCY_KEPT: Final = timedelta(hours=48)
 """How long an answer is replayed."""
 TOKEN_OVERLAP_DEFAULT: Final = timedelta(hours=24)
-"""How long a rotated token or secret keeps working where nobody says."""
+"""How long a rotated token or secret keeps working if nobody says."""
 TOKEN_OVERLAP_MOST: Final = timedelta(days=7)
 """The longest such overlap."""
 TOKEN_USE_NOTED_EVERY: Final = timedelta(minutes=1)

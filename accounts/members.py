@@ -35,8 +35,7 @@ _MAILING_ACTIONS: Final = ("member.invited", "member.invitation_resent")
 """The audit log's actions that mail an invitation."""
 
 
-# --- Queries
-# ---------------------------------------------------------------------------------------------------------
+# --- Queries ---------------------------------------------------------------------------------------------------------
 
 
 def members_of(workspace: Workspace) -> list[Membership]:
@@ -290,8 +289,7 @@ def is_last_owner(workspace: Workspace, user_id: UUID) -> bool:
     return not _owners(workspace).exclude(user_id=user_id).exists()
 
 
-# --- Helpers
-# ---------------------------------------------------------------------------------------------------------
+# --- Helpers ---------------------------------------------------------------------------------------------------------
 
 
 def _owners(workspace: Workspace) -> QuerySet[Membership]:

@@ -153,8 +153,7 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     ]
 
 
-# --- Reading
-# ---------------------------------------------------------------------------------------------------------
+# --- Reading ---------------------------------------------------------------------------------------------------------
 
 
 def columns(question: Question) -> list[str]:
@@ -296,8 +295,7 @@ def fresh_at(question: Question) -> datetime | None:
     return max((moment for moment in row or () if moment is not None), default=None)
 
 
-# --- Building rows
-# ---------------------------------------------------------------------------------------------------
+# --- Building rows ---------------------------------------------------------------------------------------------------
 
 
 class RowKey(NamedTuple):

@@ -23,18 +23,18 @@ GENERATE_KEY_COMMAND: Final = (
     'python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
 )
 ROOT: Final = Path(__file__).resolve().parent.parent
-FILE: Final = ROOT / (os.environ.get("ENV_FILE") or ".env")
+ENV_FILE: Final = ROOT / (os.environ.get("ENV_FILE") or ".env")
 """The settings of a checkout, which `make install` writes; a container has none."""
 
 
 # The file's values stay out of `os.environ`: a child process that must not have them would inherit them.
 environ.Env.ENVIRON = ChainMap({}, os.environ)
 try:
-    with FILE.open(encoding="utf-8") as _file:
+    with ENV_FILE.open(encoding="utf-8") as _file:
         environ.Env.read_env(_file)
 except OSError as _error:
     if os.environ.get("ENV_FILE") or not isinstance(_error, FileNotFoundError):
-        _message = f"The settings in {FILE} can't be read: {_error.strerror}."
+        _message = f"The settings in {ENV_FILE} can't be read: {_error.strerror}."
         raise ImproperlyConfigured(_message) from None
 _environment = environ.Env()
 
@@ -44,7 +44,7 @@ def _missing(
 ) -> ImproperlyConfigured:
     """Return the error for a variable that must be set."""
     message = f"{name} must be set: {reason}"
-    if not FILE.exists() and _environment.ENVIRON.get("MODE") != "production":
+    if not ENV_FILE.exists() and _environment.ENVIRON.get("MODE") != "production":
         message += (
             " For development run `make install`, which writes .env;"
             " for production set the variables that docs/running.md names."
@@ -53,9 +53,9 @@ def _missing(
 
 
 def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
-    """Return what `reader` reads.
+    """Return what `reader` reads; it raises `ValueError`, `TypeError` or `KeyError` for a value that it can't read.
 
-    Raises `ImproperlyConfigured` naming the variable and the kind of value it needs.
+    Raises `ImproperlyConfigured` with the variable's name, and `kind`, which says what its value must be.
     """
     try:
         return reader()
@@ -108,21 +108,21 @@ def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | No
     return value
 
 
-def words(name: str, default: Sequence[str] = ()) -> list[str]:
+def comma_list(name: str, default: Sequence[str] = ()) -> list[str]:
     """Return the members of a comma-separated list; empty members are dropped."""
     value = text(name, "")
     if not value:
         return list(default)
-    return [word.strip() for word in value.split(",") if word.strip()]
+    return [member.strip() for member in value.split(",") if member.strip()]
 
 
 def pairs(name: str) -> dict[str, str]:
     """Return a comma-separated list of `key=value` as a dict."""
     values = {}
-    for word in words(name):
-        key, equals, value = word.partition("=")
+    for pair in comma_list(name):
+        key, equals, value = pair.partition("=")
         if not (key and equals and value):
-            message = f"{name} must be a list of name=value with commas between them, not {word!r}."
+            message = f"{name} must be a list of name=value with commas between them, not {pair!r}."
             raise ImproperlyConfigured(message)
         values[key.strip()] = value.strip()
     return values
@@ -149,7 +149,7 @@ def web_address(name: str, default: str | None = None) -> str:
     return value
 
 
-def redis(name: str) -> str:
+def redis_address(name: str) -> str:
     """Return a Redis address; empty if none is set."""
     value = text(name, "")
     if value and urlsplit(value).scheme not in {"redis", "rediss"}:
@@ -160,24 +160,24 @@ def redis(name: str) -> str:
 
 def sealing_keys(name: str) -> list[str]:
     """Return `id:key` pairs, each key as `Fernet.generate_key()` makes it."""
-    pairs = words(name)
-    if not pairs:
+    keys = comma_list(name)
+    if not keys:
         raise _missing(
             name,
             "secrets in the database are encrypted with it. It holds id:key pairs; generate a key with: "
             f"{GENERATE_KEY_COMMAND}.",
         )
-    for pair in pairs:
+    for key in keys:
         try:
-            Fernet(pair.partition(":")[2])
+            Fernet(key.partition(":")[2])
         except ValueError:
             # The value itself is a secret, so it isn't quoted.
             message = f"{name} must hold id:key pairs; generate a key with: {GENERATE_KEY_COMMAND}"
             raise ImproperlyConfigured(message) from None
-    return pairs
+    return keys
 
 
-def mail(name: str, default: str) -> dict[str, object]:
+def mail_settings(name: str, default: str) -> dict[str, object]:
     """Return Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`."""
     expected_form = "a mail address such as smtp+tls://user:password@host:587"
     address = text(name, default)

@@ -51,7 +51,7 @@ if len(SECRET_KEY) < SECRET_KEY_CHARACTERS:
 # --- Web -------------------------------------------------------------------------------------------------------------
 
 _public = urlsplit(PUBLIC_URL)
-ALLOWED_HOSTS = env.words(
+ALLOWED_HOSTS = env.comma_list(
     "ALLOWED_HOSTS",
     [_public.hostname or "localhost", *(["127.0.0.1", "localhost", "[::1]"] if IS_DEVELOPMENT else [])],
 )
@@ -177,14 +177,14 @@ BACKUP_DIR = env.text("BACKUP_DIR", "")
 # --- Redis and workers -----------------------------------------------------------------------------------------------
 
 # The broker, and what processes share; without it one process does everything.
-REDIS_URL = env.redis("REDIS_URL")
+REDIS_URL = env.redis_address("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "inproc://localhost/"
 # How many runs one worker with threads executes at a time, and how many posts it sends.
 WORKER_THREADS = env.whole_number("WORKER_THREADS", 4, minimum=2, maximum=64)
 PUBLISH_THREADS = env.whole_number("PUBLISH_THREADS", 24, minimum=2, maximum=64)
 # An encoder takes two of the cores that we may use.
 FILMS_AT_ONCE = max(1, len(os.sched_getaffinity(0)) // 2)
-# How many tasks of each queue one worker runs at a time; fewer where its pool is smaller.
+# How many tasks of each queue one worker runs at a time; fewer if its pool is smaller.
 QUEUE_SLOTS = {
     "ingest": 8,
     "generate": WORKER_THREADS,
@@ -339,7 +339,9 @@ TIME_ZONE = "UTC"
 # --- Mail ------------------------------------------------------------------------------------------------------------
 
 # In development each mail is a file: a sign-up code is found there more easily than between lines of a log.
-EMAIL_CONFIG = env.mail("EMAIL_URL", f"filemail://{DATA_DIR}/mails" if IS_DEVELOPMENT else "consolemail://")
+EMAIL_CONFIG = env.mail_settings(
+    "EMAIL_URL", f"filemail://{DATA_DIR}/mails" if IS_DEVELOPMENT else "consolemail://"
+)
 EMAIL_BACKEND = str(EMAIL_CONFIG["EMAIL_BACKEND"])
 # django-environ drops the path's first slash, and a folder relative to the current directory would be hard to find.
 EMAIL_FILE_PATH = (
@@ -360,14 +362,14 @@ DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", OPERATOR_CONTACT)
 OUTBOUND_ALLOW_LOOPBACK = env.flag("OUTBOUND_ALLOW_LOOPBACK", default=IS_DEVELOPMENT)
 OUTBOUND_ALLOW_PRIVATE = env.flag("OUTBOUND_ALLOW_PRIVATE", default=False)
 WEBHOOKS_ALLOW_HTTP = env.flag("WEBHOOKS_ALLOW_HTTP", default=IS_DEVELOPMENT)
-# Where notices by Telegram go; another address where the operator runs a Bot API server.
+# Where notices by Telegram go; another address if the operator runs a Bot API server.
 TELEGRAM_API_URL = env.web_address("TELEGRAM_API_URL", "https://api.telegram.org")
 USER_AGENT = f"content-pipeline/{VERSION} (+{PUBLIC_URL}; {OPERATOR_CONTACT})"
 
 # --- Sources, platforms and voices -----------------------------------------------------------------------------------
 
 # What the operator has taken out, as sources/tiktok, engines/clipped_short, platforms/x or voices/system.
-DISABLED_KINDS: frozenset[str] = frozenset(env.words("DISABLED_KINDS"))
+DISABLED_KINDS: frozenset[str] = frozenset(env.comma_list("DISABLED_KINDS"))
 
 SOURCE_ENVIRONMENT: dict[str, str] = {
     "YOUTUBE_URL": env.web_address("YOUTUBE_URL", "https://www.youtube.com"),
@@ -393,7 +395,7 @@ PLATFORM_ADDRESSES: dict[str, str] = env.pairs("PLATFORM_ADDRESSES")
 PLATFORM_VERSIONS: dict[str, str] = env.pairs("PLATFORM_VERSIONS")
 
 # WebSub hubs that are notified when a workspace feed changes, and at which its readers can subscribe.
-WEBSUB_HUBS: list[str] = env.words("WEBSUB_HUBS")
+WEBSUB_HUBS: list[str] = env.comma_list("WEBSUB_HUBS")
 
 # How long the simulated platform takes to answer a post: for benchmarks and demonstrations.
 SIMULATED_LATENCY_MS = env.whole_number("SIMULATED_LATENCY_MS", 0, maximum=60_000)

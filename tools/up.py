@@ -56,7 +56,7 @@ class Failed(Exception):
     """The start can't go on; the message is for the person at the terminal."""
 
 
-def settings() -> dict[str, str]:
+def read_settings() -> dict[str, str]:
     """Return the settings from .env and, before those, from the environment, as the service reads them."""
     lines = ENV_FILE.read_text().splitlines() if ENV_FILE.exists() else []
     pairs = [line.removeprefix("export ").partition("=") for line in lines]
@@ -64,16 +64,16 @@ def settings() -> dict[str, str]:
 
 
 def setting(name: str, default: str) -> str:
-    """Return one setting; the default where it is empty."""
-    return settings().get(name) or default
+    """Return one setting; the default if it is empty."""
+    return read_settings().get(name) or default
 
 
 def data_dir() -> Path:
     return (ROOT / setting("DATA_DIR", "var")).resolve()
 
 
-def new_log(name: str) -> Path:
-    """Return the log's path for this start; the previous start's log is kept beside it, older ones aren't."""
+def rotate_log(name: str) -> Path:
+    """Return the path of a new log; the previous start's log is kept beside it, older ones aren't."""
     path = data_dir() / "log" / f"{name}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -82,7 +82,7 @@ def new_log(name: str) -> Path:
 
 
 def write_settings() -> None:
-    """Write .env with new keys where there is none; the keys of an earlier start move into it."""
+    """Write .env with new keys if there is none; the keys of an earlier start move into it."""
     if ENV_FILE.exists():
         return
     keys = {
@@ -97,7 +97,7 @@ def write_settings() -> None:
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(ENV_FILE_HEAD + lines)
     try:
-        # A link fails where another process was first; its keys are used then.
+        # A link fails if another process was first; its keys are used then.
         with contextlib.suppress(FileExistsError):
             os.link(partial, ENV_FILE)
     finally:
@@ -115,7 +115,7 @@ def run_step(
 ) -> None:
     """Run a command with its output in the log, and print every few seconds that it still runs.
 
-    Raises `Failed` where it fails, or takes longer than `max_seconds`.
+    Raises `Failed` if it fails, or takes longer than `max_seconds`.
     """
     print(f"{text} …", flush=True)
     started = time.monotonic()
@@ -140,10 +140,10 @@ def run_step(
 
 
 def install(lock: Path) -> None:
-    """Bring `.venv` to what the lock file says; does nothing where it is there already."""
-    if VENV_PYTHON.exists() and is_noted(lock, "installed-lock"):
+    """Bring `.venv` to what the lock file says; does nothing if it is there already."""
+    if VENV_PYTHON.exists() and is_installed(lock, "installed-lock"):
         return
-    log = new_log("install")
+    log = rotate_log("install")
     if not VENV_PYTHON.exists():
         uv = shutil.which("uv")
         command = [uv, "venv", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
@@ -151,15 +151,15 @@ def install(lock: Path) -> None:
     count = lock.read_text().count("==")
     run_step(f"Installing {count} packages of {lock.name}", [*installer(), "-r", str(lock)], log)
     # The development lock holds all of the other one, at the same versions.
-    note_installed(covered_by(lock), "installed-lock")
+    note_installed(locks_covered_by(lock), "installed-lock")
 
 
 def install_extras() -> None:
-    """Install the system voice and yt-dlp; the service goes without them where they can't be installed."""
+    """Install the system voice and yt-dlp; the service goes without them if they can't be installed."""
     lock = ROOT / "requirements-extras.lock"
-    if is_noted(lock, "installed-extras"):
+    if is_installed(lock, "installed-extras"):
         return
-    log = new_log("install-extras")
+    log = rotate_log("install-extras")
     short_timeouts = {
         "PIP_RETRIES": "1",
         "PIP_TIMEOUT": "15",
@@ -196,25 +196,25 @@ def digest(lock: Path) -> str:
     return hashlib.sha256(lock.read_bytes()).hexdigest()
 
 
-def is_noted(lock: Path, marker: str) -> bool:
-    """Return whether `.venv` was brought to this lock file."""
+def is_installed(lock: Path, marker: str) -> bool:
+    """Return whether this lock file's packages are installed in `.venv`, as `marker` says."""
     path = VENV / marker
     return path.exists() and digest(lock) in path.read_text().split()
 
 
 def note_installed(locks: list[Path], marker: str) -> None:
-    """Note the lock files to which `.venv` was brought."""
+    """Note in `marker` that the packages of these lock files are installed in `.venv`."""
     (VENV / marker).write_text("\n".join(map(digest, locks)) + "\n")
 
 
-def covered_by(lock: Path) -> list[Path]:
+def locks_covered_by(lock: Path) -> list[Path]:
     """Return the lock files that an installation of this one fulfils."""
     runtime = ROOT / "requirements.lock"
     return [lock] if lock == runtime else [lock, runtime]
 
 
 def refuse_port_in_use(port: int) -> None:
-    """Raise `Failed` where another program listens at the port."""
+    """Raise `Failed` if another program listens at the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -238,21 +238,21 @@ def up() -> None:
     install_extras()
     video_tool = VENV_PYTHON.with_name("yt-dlp")
     # yt-dlp calls other servers by itself; `make up` alone may decide that for the one person of a development machine.
-    if environment["MODE"] == "development" and "VIDEO_TOOL" not in settings() and video_tool.exists():
+    if environment["MODE"] == "development" and "VIDEO_TOOL" not in read_settings() and video_tool.exists():
         environment["VIDEO_TOOL"] = str(video_tool)
     manage = [str(VENV_PYTHON), str(ROOT / "manage.py")]
-    run_step("Preparing the database", [*manage, "migrate", "--no-input"], new_log("migrate"), environment)
+    run_step("Preparing the database", [*manage, "migrate", "--no-input"], rotate_log("migrate"), environment)
     if environment["MODE"] == "development":
-        # Before the service starts: it would claim what is due in the demo's past, which is only simulated.
+        # Before the service starts, which would claim what is due in the demo's past; that is only simulated.
         run_step(
-            "Preparing the demo workspace", [*manage, "demo", "--prepare"], new_log("prepare"), environment
+            "Preparing the demo workspace", [*manage, "demo", "--prepare"], rotate_log("prepare"), environment
         )
     run(manage, environment)
 
 
 def run(manage: list[str], environment: dict[str, str]) -> None:
-    """Run the service until it ends, with its output in its log. Raises `Failed` where it ends by itself."""
-    log = new_log("service")
+    """Run the service until it ends, with its output in its log. Raises `Failed` if it ends by itself."""
+    log = rotate_log("service")
     print("Starting. Ctrl-C stops everything.", flush=True)
     print(f"  its log is {log}", flush=True)
     with log.open("ab") as output:
@@ -267,11 +267,11 @@ def run(manage: list[str], environment: dict[str, str]) -> None:
             start_new_session=True,
             preexec_fn=end_with_parent,  # noqa: PLW1509  there are no threads here
         )
-    stop_signals = hand_on_signals(service)
+    stop_signals = forward_signals(service)
     demo = None
     if environment["MODE"] == "development":
         # It waits until the service answers, fills the demo workspace and prints what to open.
-        with new_log("demo").open("ab") as output:
+        with rotate_log("demo").open("ab") as output:
             demo = subprocess.Popen(
                 [*manage, "demo"], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stderr=output
             )
@@ -290,23 +290,24 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def hand_on_signals(service: subprocess.Popen[bytes]) -> list[int]:
-    """Pass signals on to the service and return the list of those received; a closed terminal ends it too."""
+def forward_signals(service: subprocess.Popen[bytes]) -> list[int]:
+    """Forward SIGINT, SIGTERM and SIGHUP to the service; the list that is returned grows with each of them."""
     stop_signals: list[int] = []
 
-    def hand_on(number: int, _frame: object) -> None:
+    def forward(number: int, _frame: object) -> None:
         stop_signals.append(number)
+        # A closed terminal (SIGHUP) ends the service too.
         service.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, hand_on)
+        signal.signal(number, forward)
     return stop_signals
 
 
 def watch(
     service: subprocess.Popen[bytes], demo: subprocess.Popen[bytes] | None, log: Path, stop_signals: list[int]
 ) -> None:
-    """Wait for the service's end and print a line for each new failure, though none into the demo's guide."""
+    """Wait until the service ends, and print a line for each new failure; none while the demo prints its guide."""
     reported_at: dict[str, float] = {}
     pending: list[str] = []
     with log.open(errors="replace") as lines:
@@ -332,7 +333,7 @@ def find_new_failures(lines: Iterable[str], log: Path, reported_at: dict[str, fl
     """Return a message for each failure in the log's lines that wasn't reported a moment ago."""
     messages = []
     for line in lines:
-        event, details = failure_in(line)
+        event, details = parse_failure(line)
         if event and time.monotonic() - reported_at.get(event, -REPEAT_SECONDS) >= REPEAT_SECONDS:
             reported_at[event] = time.monotonic()
             summary = textwrap.shorten(f"{event} {details}", MAX_MESSAGE_CHARACTERS, placeholder=" …")
@@ -340,8 +341,8 @@ def find_new_failures(lines: Iterable[str], log: Path, reported_at: dict[str, fl
     return messages
 
 
-def failure_in(line: str) -> tuple[str, str]:
-    """Return the event with its logger, and its details, where the line is a record of the level ERROR; else ""."""
+def parse_failure(line: str) -> tuple[str, str]:
+    """Return the event with its logger, and its details, if the line is a record of an error; else empty texts."""
     if line.startswith("{"):
         with contextlib.suppress(ValueError, KeyError):
             record = json.loads(line)

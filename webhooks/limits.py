@@ -33,7 +33,7 @@ WEBHOOK_ANSWER_KEPT: Final = 4 * 1024
 WEBHOOK_SLOTS: Final = 4
 """Deliveries to one endpoint at the same time."""
 WEBHOOK_RATE: Final = 20
-"""Attempts that are begun at one endpoint within a second, where nobody says otherwise."""
+"""Attempts that are begun at one endpoint within a second, if nobody says otherwise."""
 WEBHOOK_RATE_MOST: Final = 100
 """The highest rate of an endpoint."""
 WEBHOOK_RETRY_AFTER_MOST: Final = timedelta(hours=24)

@@ -19,7 +19,7 @@ ENDPOINT: Final[Mapping[str, frozenset[str]]] = {
 
 DELIVERY: Final[Mapping[str, frozenset[str]]] = {
     "pending": frozenset({"delivered", "failed", "held"}),
-    # Failed where the endpoint is removed while it is held.
+    # Failed if the endpoint is removed while it is held.
     "held": frozenset({"pending", "failed"}),
     # Sent again because a person asked for it.
     "failed": frozenset({"pending"}),

@@ -150,7 +150,7 @@ def _count_bad_token(request: HttpRequest) -> None:
         _cache_skipped_until["at"] = time.monotonic() + CACHE_SKIPPED_SECONDS
         log.warning("bad_tokens_not_counted", error=str(error))
         return
-    # `limit` is 0 where the cache answered without a count.
+    # `limit` is 0 if the cache answered without a count.
     if usage is not None and usage["limit"] and usage["should_limit"]:
         raise TooManyBadTokens(max(usage["time_left"], 1))
 

@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
-GUARDS: Final = "default"
+GUARD_CACHE: Final = "default"
 """The cache's name; allauth uses this one."""
 ENTRIES_IN_MEMORY: Final = 200_000
-"""More than one process can be asked for within the minutes that most entries last; some 100 MB."""
+"""More than the requests that one process answers within the minutes that most entries last; some 100 MB."""
 _NEVER_MICROS: Final = 2**62
 _DELETED_AT_ONCE: Final = 500
 _MAX_KEY_CHARACTERS: Final = 250
 
 
-def count_one_more(key: str, *, within: timedelta, by: int = 1) -> int:
-    """Add `by` to the key's count and return the count so far in the current window.
+def add_to_count(key: str, *, within: timedelta, amount: int = 1) -> int:
+    """Add `amount` to the key's count and return the count so far in the current window.
 
     Windows have the length of `within` and begin at its multiples since 1970.
     """
     seconds = int(within.total_seconds())
-    name, cache = f"{key}:{int(time.time()) // seconds}", caches[GUARDS]
+    name, cache = f"{key}:{int(time.time()) // seconds}", caches[GUARD_CACHE]
     cache.add(name, 0, 2 * seconds)
     try:
-        return int(cache.incr(name, by))
+        return int(cache.incr(name, amount))
     except ValueError:
         # The entry ended between `add` and `incr`.
-        return by
+        return amount
 
 
 def delete_ended_counts(now: datetime) -> int:
@@ -59,7 +59,7 @@ def delete_ended_counts(now: datetime) -> int:
 class MemoryCounterCache(LocMemCache):
     """Stores counts in memory, for the embedded mode with its one process.
 
-    Where it is full, ended entries go first, then those that counted least.
+    If it is full, ended entries go first, then those that counted least.
     """
 
     # Attributes of the parent class that its type stubs lack.

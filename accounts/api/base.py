@@ -137,12 +137,12 @@ class ErrorSerializer(serializers.Serializer[Any]):
 _COMMON_ERRORS: Final = (400, 401, 403, 429, 503)
 
 
-def answers(successes: Mapping[int, Any], *errors: int) -> dict[int, Any]:
+def openapi_responses(successes: Mapping[int, Any], *errors: int) -> dict[int, Any]:
     """Return an operation's responses for `extend_schema(responses=…)`: its own and those that all have."""
     return {**successes, **dict.fromkeys((*_COMMON_ERRORS, *errors), ErrorSerializer)}
 
 
-def documented(parameters: Mapping[str, Parameter]) -> list[OpenApiParameter]:
+def openapi_parameters(parameters: Mapping[str, Parameter]) -> list[OpenApiParameter]:
     """Return query parameters for `extend_schema(parameters=…)`, from those that `read_query` reads."""
     return [
         OpenApiParameter(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
-from accounts.api.base import WorkspaceResource, answers, documented, page_of
+from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses, page_of
 from accounts.api.workspace import LIMITS_EXAMPLE, LimitsSerializer, limits_of
 from accounts.ledger import credits, reports
 from accounts.models import LedgerEntry
@@ -81,7 +81,7 @@ class UsageView(WorkspaceResource):
         operation_id="get_usage",
         summary="Credits of this month",
         tags=["usage"],
-        responses=answers({200: UsageSerializer}),
+        responses=openapi_responses({200: UsageSerializer}),
         examples=[OpenApiExample("Usage", _USAGE_EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def retrieve(self, request: Request) -> Response:
@@ -107,8 +107,8 @@ class LedgerView(WorkspaceResource):
         operation_id="list_ledger",
         summary="Every entry of the credit ledger, newest first",
         tags=["usage"],
-        parameters=documented(PAGING),
-        responses=answers({200: page_of(LedgerEntrySerializer, "Ledger")}),
+        parameters=openapi_parameters(PAGING),
+        responses=openapi_responses({200: page_of(LedgerEntrySerializer, "Ledger")}),
         examples=[OpenApiExample("A page", _LEDGER_EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def list(self, request: Request) -> Response:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from accounts import limits
 from accounts.access import tokens
-from accounts.api.base import WorkspaceResource, answers
+from accounts.api.base import WorkspaceResource, openapi_responses
 from accounts.ledger import credits
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
@@ -96,7 +96,7 @@ class WorkspaceView(WorkspaceResource):
         operation_id="get_workspace",
         summary="Read the calling workspace and token",
         tags=["workspace"],
-        responses=answers({200: WorkspaceSerializer}),
+        responses=openapi_responses({200: WorkspaceSerializer}),
         examples=[OpenApiExample("A workspace", _EXAMPLE, response_only=True, status_codes=["200"])],
     )
     def retrieve(self, request: Request) -> Response:

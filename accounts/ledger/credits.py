@@ -49,7 +49,7 @@ class QuotaExceeded(AppError):
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """The limits of one workspace: the plan's numbers, or the operator's where they override it."""
+    """The limits of one workspace: the plan's numbers, or the operator's if they override it."""
 
     credits_per_month: int
     active_sources_most: int
@@ -57,7 +57,7 @@ class PlanLimits:
 
 
 def plan_limits(workspace: Workspace) -> PlanLimits:
-    """Return the plan's numbers, and the operator's where they override them."""
+    """Return the plan's numbers, and the operator's if they override them."""
     plan = workspace.plan
 
     def override_or_plan(override: int | None, plan_value: int) -> int:

@@ -28,7 +28,7 @@ class Workspace(models.Model):
     name = models.CharField(max_length=120)
     timezone = models.CharField(max_length=64, default="UTC")
     plan = models.ForeignKey("accounts.Plan", on_delete=models.PROTECT, related_name="workspaces")
-    # An operator's overrides of the plan; None where the plan's value applies.
+    # An operator's overrides of the plan; None if the plan's value applies.
     credits_per_month = models.PositiveIntegerField(null=True, blank=True)
     active_sources_most = models.PositiveIntegerField(null=True, blank=True)
     poll_interval_minutes_least = models.PositiveIntegerField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Shows the outcome of a user's action: a success message, with an undo where possible, or why it failed."""
+"""Shows the outcome of a user's action: a success message, with an undo if possible, or why it failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from config.core.errors import AppError
 from config.core.states import Overtaken
 
@@ -38,7 +38,7 @@ def report_errors(
     try:
         yield
     except AppError as error:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         if isinstance(error, Overtaken) and on_overtaken is not None:
             on_overtaken()
         elif form is not None:

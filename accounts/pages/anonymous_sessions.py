@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts import limits
 from accounts.access import counter_caches
 from accounts.access.authentication import client_network
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from config.core.middleware import pages_only
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _refuse_storing(request: HttpRequest, session: SessionBase) -> HttpResponse 
 
     Somebody who has given a right password doesn't count as anonymous any more.
     """
-    values = {name: value for name, value in session.items() if name != form_recovery.KEPT_FORM_KEY}
+    values = {name: value for name, value in session.items() if name != kept_forms.KEPT_FORM_KEY}
     if len(session.encode(values)) > limits.STRANGERS_SESSION_BYTES:
         text = _("Too much data. Reload the page and send less.")
         return HttpResponse(f"{text}\n", status=413, content_type="text/plain; charset=utf-8")
@@ -60,9 +60,9 @@ def _refuse_storing(request: HttpRequest, session: SessionBase) -> HttpResponse 
         return None
     within = limits.STRANGERS_SESSION_KEPT
     if (
-        counter_caches.count_one_more(f"sessions:{client_network(request)}", within=within)
+        counter_caches.add_to_count(f"sessions:{client_network(request)}", within=within)
         > limits.STRANGERS_SESSIONS_OF_ADDRESS
-        or counter_caches.count_one_more("sessions", within=within) > limits.STRANGERS_SESSIONS
+        or counter_caches.add_to_count("sessions", within=within) > limits.STRANGERS_SESSIONS
     ):
         text = _("Too many attempts. Try again in an hour.")
         return HttpResponse(f"{text}\n", status=429, content_type="text/plain; charset=utf-8")

@@ -15,9 +15,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import languages, timezones, workspaces
-from accounts.pages import context_processors, form_recovery
+from accounts.pages import context_processors, kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import person_page
+from accounts.pages.page_access import user_page
 from config.core import limits
 from config.core.middleware import request_id
 
@@ -41,7 +41,7 @@ def front(request: HttpRequest) -> HttpResponse:
     return redirect("home", ws=membership.workspace_id)
 
 
-@person_page
+@user_page
 def settings_front(request: HttpRequest, rest: str = "") -> HttpResponse:
     """Redirect `/settings/…`, as documents and mails give it, to the last workspace's page."""
     membership = context_processors.last_or_first(request, context_processors.memberships(request))
@@ -78,13 +78,13 @@ class NewWorkspaceForm(forms.Form):
             self.fields["timezone"].widget.attrs["data-own-zone"] = ""
 
 
-@person_page
+@user_page
 def create(request: HttpRequest) -> HttpResponse:
     """Create a workspace owned by the user."""
     language = languages.preferred_language(request.headers.get("Accept-Language", ""))
-    form = form_recovery.form_for(request, NewWorkspaceForm, language=language)
+    form = kept_forms.form_for(request, NewWorkspaceForm, language=language)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
+        if not kept_forms.is_first_sending(request):
             return redirect("front")
         with report_errors(request, form):
             workspace = workspaces.create(

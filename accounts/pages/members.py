@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy
 from accounts import limits, mail_sending, members
 from accounts.access import roles
 from accounts.models import Invitation, Membership
-from accounts.pages import form_recovery, shown_once
+from accounts.pages import kept_forms, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -53,7 +53,7 @@ class ConfirmForm(forms.Form):
     sure = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def member_list(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "people": members.members_of(place.workspace),
@@ -66,21 +66,21 @@ def member_list(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/members/list.html", context)
 
 
-@page("manage")
+@workspace_page("manage")
 def invite(request: HttpRequest, place: Place) -> HttpResponse:
-    form = form_recovery.form_for(request, InviteForm)
+    form = kept_forms.form_for(request, InviteForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("members"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("members"))
         email = form.cleaned_data["email"]
         with report_errors(request, form):
             invitation = members.invite(place.workspace, email, form.cleaned_data["role"], by=place.user)
             _report_sent(request, place, invitation, _("Invitation sent to %(email)s."))
-            return redirect(place.address("members"))
+            return redirect(place.url_of("members"))
     return render(request, "pages/members/invite.html", {"form": form})
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def resend_invitation(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     pending_invitation = _invitation(place, invitation)
     with report_errors(request):
@@ -88,7 +88,7 @@ def resend_invitation(request: HttpRequest, place: Place, invitation: UUID) -> H
         _report_sent(
             request, place, pending_invitation, _("New link sent to %(email)s. The old one no longer works.")
         )
-    return redirect(place.address("members"))
+    return redirect(place.url_of("members"))
 
 
 def _report_sent(request: HttpRequest, place: Place, invitation: Invitation, text: str) -> None:
@@ -112,28 +112,28 @@ def _link_key(place: Place) -> str:
     return f"invitation {place.workspace.public_id}"
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def withdraw_invitation(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     pending_invitation = _invitation(place, invitation)
     if members.withdraw_invitation(pending_invitation, actor=place.user.email):
         text = _("Invitation of %(email)s withdrawn.") % {"email": pending_invitation.email}
-        offer_undo(request, text, place.address("member_reinstate", invitation=pending_invitation.pk))
-    return redirect(place.address("members"))
+        offer_undo(request, text, place.url_of("member_reinstate", invitation=pending_invitation.pk))
+    return redirect(place.url_of("members"))
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def restore_invitation(request: HttpRequest, place: Place, invitation: UUID) -> HttpResponse:
     withdrawn_invitation = _invitation(place, invitation)
     if members.reinstate_invitation(withdrawn_invitation, actor=place.user.email):
         messages.success(request, _("Invitation restored.") % {"email": withdrawn_invitation.email})
-    return redirect(place.address("members"))
+    return redirect(place.url_of("members"))
 
 
-@page("manage")
+@workspace_page("manage")
 def change_role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
     """Give a member another role."""
     membership = _membership(place, user)
-    form = form_recovery.form_for(request, RoleForm, initial={"role": membership.role})
+    form = kept_forms.form_for(request, RoleForm, initial={"role": membership.role})
     if request.method == "POST" and form.is_valid():
         new_role = form.cleaned_data["role"]
         with report_errors(request, form):
@@ -141,11 +141,11 @@ def change_role(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
             text = _("%(person)s is now %(role)s.")
             label = roles.DESCRIPTIONS[Membership.Role(new_role)][0]
             messages.success(request, text % {"person": membership.user.email, "role": label})
-            return redirect(place.address("members"))
+            return redirect(place.url_of("members"))
     return render(request, "pages/members/role.html", {"form": form, "member": membership})
 
 
-@page("manage")
+@workspace_page("manage")
 def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
     """Remove a member after a confirmation, with an undo."""
     membership = _membership(place, user)
@@ -155,21 +155,21 @@ def remove(request: HttpRequest, place: Place, user: UUID) -> HttpResponse:
             removed = members.remove_member(place.workspace, user, actor=place.user.email)
             if removed is not None:
                 text = _("%(person)s was removed.") % {"person": membership.user.email}
-                offer_undo(request, text, place.address("member_restore"), {"removed": removed})
-            return redirect(place.address("members"))
+                offer_undo(request, text, place.url_of("member_restore"), {"removed": removed})
+            return redirect(place.url_of("members"))
     return render(request, "pages/members/remove.html", {"form": form, "member": membership})
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def restore_member(request: HttpRequest, place: Place) -> HttpResponse:
     if members.restore_member(place.workspace, request.POST.get("removed", ""), actor=place.user.email):
         messages.success(request, _("Member restored."))
     else:
         messages.error(request, _("Can't be undone any more. Invite them again."))
-    return redirect(place.address("members"))
+    return redirect(place.url_of("members"))
 
 
-@page("be_here")
+@workspace_page("be_here")
 def leave(request: HttpRequest, place: Place) -> HttpResponse:
     """Leave the workspace after a confirmation."""
     form = ConfirmForm(request.POST or None)

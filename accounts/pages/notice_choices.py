@@ -18,8 +18,8 @@ from django.views.decorators.http import require_http_methods
 from accounts import limits, notices
 from accounts.models import NoticeChannel, NoticeKind
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from accounts.pages import form_recovery
-from accounts.pages.page_access import Place, page
+from accounts.pages import kept_forms
+from accounts.pages.page_access import Place, workspace_page
 from config.core import limits as core_limits
 
 if TYPE_CHECKING:
@@ -136,15 +136,15 @@ def _timing_choices(kind: NoticeKindOption) -> list[tuple[str, Any]]:
     return [(key, label) for key, label in _TIMING_LABELS.items() if key != NOW or not kind.is_counted]
 
 
-@page("be_here")
+@workspace_page("be_here")
 def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
     """Show and save the user's preferences."""
     preferences = _preferences_or_denied(place)
-    form = form_recovery.form_for(request, NoticesForm, choice=preferences)
+    form = kept_forms.form_for(request, NoticesForm, choice=preferences)
     if request.method == "POST" and form.is_valid():
         notices.save_preferences(place.workspace, place.user, **form.preference_values())
         messages.success(request, _("Saved."))
-        return redirect(place.address("notices"))
+        return redirect(place.url_of("notices"))
     context = {
         "form": form,
         "choice": preferences,
@@ -156,13 +156,13 @@ def notices_page(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/notices/page.html", context)
 
 
-@page("be_here", methods=("POST",))
+@workspace_page("be_here", methods=("POST",))
 def send_test(request: HttpRequest, place: Place) -> HttpResponse:
     """Send a test message by each channel that is set up."""
     channels = _preferences_or_denied(place).channels
     if not channels:
         messages.error(request, _("Choose and save a channel first."))
-        return redirect(place.address("notices"))
+        return redirect(place.url_of("notices"))
     notices.send_test(place.workspace, place.user, request.POST.get("once", ""))
     labels = ", ".join(str(NoticeChannel(name).label) for name in channels)
     count = len(channels)
@@ -170,7 +170,7 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
         request,
         ngettext("Test sent by %(said)s.", "Tests sent by %(said)s.", count) % {"said": labels},
     )
-    return redirect(place.address("notices"))
+    return redirect(place.url_of("notices"))
 
 
 def _preferences_or_denied(place: Place) -> NoticePreferences:

@@ -11,15 +11,14 @@ from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.urls import path, register_converter, reverse
+from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
 from accounts import members
 from accounts.access import roles
 from accounts.models import Membership
-from accounts.pages import form_recovery
-from config.core.ids import decode, encode
+from accounts.pages import kept_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
-    from django.urls.resolvers import URLPattern
 
     from accounts.models import User, Workspace
 
@@ -53,38 +51,12 @@ class Place:
     def may_manage(self) -> bool:
         return self.may("manage")
 
-    def address(self, name: str, **arguments: Any) -> str:
+    def url_of(self, name: str, **arguments: Any) -> str:
         """Return the URL of another page of this workspace."""
         return reverse(name, kwargs={"ws": self.workspace.pk, **arguments})
 
 
-class PublicIdConverter:
-    """A path converter: `<ws:ws>` takes a public id with that prefix and passes the UUID to the view."""
-
-    regex = "[a-z]+_[0-9a-z]{26}"
-    prefix = ""
-
-    def to_python(self, value: str) -> UUID:
-        uuid = decode(self.prefix, value)
-        if uuid is None:
-            # Tells Django that the URL doesn't match.
-            raise ValueError
-        return uuid
-
-    def to_url(self, value: UUID) -> str:
-        return encode(self.prefix, value)
-
-
-def register_ids(*prefixes: str) -> None:
-    """Make `<prefix:name>` usable in the pages' routes; a text that is no such id doesn't match."""
-    for prefix in prefixes:
-        converter = type(
-            f"{prefix}Id", (PublicIdConverter,), {"prefix": prefix, "regex": f"{prefix}_[0-9a-z]{{26}}"}
-        )
-        register_converter(converter, prefix)
-
-
-def page(
+def workspace_page(
     act: str, *, methods: tuple[str, ...] = ("GET", "POST")
 ) -> Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]:
     """Make a view of `(request, place, …)` a page of a workspace for those whose role allows the act.
@@ -106,7 +78,7 @@ def page(
         @wraps(view)
         def answer(request: HttpRequest, ws: UUID, **arguments: Any) -> HttpResponseBase:
             if request.method not in accepted_methods:
-                return not_allowed(request, methods)
+                return method_not_allowed(request, methods)
             return _answer_if_allowed(view, act, request, ws, arguments)
 
         answer.act = act  # type: ignore[attr-defined]  # the test of roles and pages reads it
@@ -135,13 +107,8 @@ def _answer_if_allowed(
     if request.session.get(_LAST_WORKSPACE_KEY) != str(workspace_id):
         request.session[_LAST_WORKSPACE_KEY] = str(workspace_id)
     response = view(request, place, **arguments)
-    form_recovery.remember_browser(request, response)
+    kept_forms.remember_browser(request, response)
     return response
-
-
-def page_path(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-    """Return the route of a page below `/w/<ws>/`; its view is decorated with `page`."""
-    return path(f"w/<ws:ws>/{route}", view, name=name)
 
 
 def cached_privately(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -167,38 +134,41 @@ def fresh_log_in_required(view: Callable[..., HttpResponseBase]) -> Callable[...
     return checked
 
 
-def person_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+def user_page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Make a view of `(request)` a page for every logged-in user, outside a workspace."""
 
     @cached_privately
     @wraps(view)
     def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
         if request.method not in {"GET", "POST", "HEAD"}:
-            return not_allowed(request, ("GET", "POST"))
+            return method_not_allowed(request, ("GET", "POST"))
         if not request.user.is_authenticated:
             return ask_to_log_in(request)
         response = view(request, **arguments)
-        form_recovery.remember_browser(request, response)
+        kept_forms.remember_browser(request, response)
         return response
 
     return answer
 
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
-    """Redirect to the log-in, which leads back; what was typed is kept for then."""
-    is_kept = form_recovery.keep_form(request)
+    """Return a redirect to the log-in, which leads back to the page; what was typed is kept for then.
+
+    A script's request can't follow it: the page is told to load itself again, or gets a 401 if it must stay
+    open because nothing else has what was typed.
+    """
+    is_kept = kept_forms.keep_form(request)
     if request.headers.get("HX-Request") == "true":
         if not is_kept:
-            # The page must stay open: nothing else has what was typed.
             return HttpResponse(status=401)
-        # A polling fragment: its whole page is loaded again, which leads to the log-in and back.
+        # The whole page is loaded again, which leads to the log-in and back.
         return HttpResponse(headers={"HX-Refresh": "true"})
     if not is_kept:
         messages.warning(request, _("Your changes can't be kept. Go back and copy them before you log in."))
     return redirect_to_login(request.get_full_path() if request.method == "GET" else request.path)
 
 
-def not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
+def method_not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpResponse:
     """Render the 405 page; its header `Allow` names the methods."""
     response = render(request, "pages/errors/405.html", status=405)
     response["Allow"] = ", ".join(methods)

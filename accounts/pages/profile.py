@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import users
-from accounts.pages import form_recovery
-from accounts.pages.page_access import person_page
+from accounts.pages import kept_forms
+from accounts.pages.page_access import user_page
 from config.core import limits
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class ProfileForm(forms.Form):
     )
 
 
-@person_page
+@user_page
 def profile(request: HttpRequest) -> HttpResponse:
     """Show and save the user's name."""
     user = cast("User", request.user)
-    form = form_recovery.form_for(request, ProfileForm, initial={"name": user.name})
+    form = kept_forms.form_for(request, ProfileForm, initial={"name": user.name})
     if request.method == "POST" and form.is_valid():
         user.name = form.cleaned_data["name"].strip()
         users.save_user(user, ["name"], user.email)

@@ -63,4 +63,4 @@ class SignupForm(AllauthSignupForm):  # type: ignore[misc]  # it ships no types
 
 def _is_over_limit() -> bool:
     """Count this sign-up, and return whether there are too many within the hour."""
-    return counter_caches.count_one_more("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS
+    return counter_caches.add_to_count("sign-ups", within=timedelta(hours=1)) > limits.SIGN_UPS

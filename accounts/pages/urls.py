@@ -4,7 +4,7 @@ from django.urls import path, re_path
 
 from accounts.pages import invitation, landing, members, notice_choices, profile, workspace
 from accounts.pages.keys import views as key_views
-from accounts.pages.page_access import page_path, register_ids
+from accounts.pages.page_routes import page_path, register_ids
 
 register_ids("ws", "tok", "usr", "inv")
 

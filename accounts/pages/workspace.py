@@ -24,10 +24,10 @@ from accounts import (
     workspaces,
 )
 from accounts.models import WhitelistRequest
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
 from accounts.pages.members import ConfirmForm
-from accounts.pages.page_access import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, workspace_page
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 
@@ -84,26 +84,26 @@ class NameForm(forms.Form):
     )
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def settings_page(request: HttpRequest, place: Place) -> HttpResponse:
     """List the pages of the settings that the user may open."""
     del place
     return render(request, "pages/settings.html")
 
 
-@page("manage")
+@workspace_page("manage")
 def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     """Show and save the workspace's name, time zone and approval rule."""
     row = place.workspace
     initial = {"name": row.name, "timezone": row.timezone, "requires_approval": row.requires_approval}
-    form = form_recovery.form_for(request, WorkspaceSettingsForm, initial=initial)
+    form = kept_forms.form_for(request, WorkspaceSettingsForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         for name in form.changed_data:
             setattr(row, name, form.cleaned_data[name])
         with report_errors(request, form):
             workspaces.change(row, form.changed_data, place.user.email)
             messages.success(request, _("Saved."))
-            return redirect(place.address("workspace"))
+            return redirect(place.url_of("workspace"))
     # Pages load the workspace without its model key.
     last_four = row.model_key_last_four
     context = {
@@ -115,32 +115,32 @@ def workspace(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/workspace/page.html", context)
 
 
-@page("manage")
+@workspace_page("manage")
 def model_key(request: HttpRequest, place: Place) -> HttpResponse:
-    form = form_recovery.form_for(request, ModelKeyForm)
+    form = kept_forms.form_for(request, ModelKeyForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             model_keys.set_model_key(place.workspace, form.cleaned_data["model_key"], place.user.email)
             messages.success(request, _("Key saved."))
-            return redirect(place.address("workspace"))
+            return redirect(place.url_of("workspace"))
     return render(request, "pages/workspace/key.html", {"form": form})
 
 
-@page("manage")
+@workspace_page("manage")
 def remove_model_key(request: HttpRequest, place: Place) -> HttpResponse:
     form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         if model_keys.remove_model_key(place.workspace, place.user.email):
             messages.success(request, _("Key removed."))
-        return redirect(place.address("workspace"))
+        return redirect(place.url_of("workspace"))
     return render(request, "pages/workspace/key_remove.html", {"form": form})
 
 
-@page("manage")
+@workspace_page("manage")
 def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
     """Set the monthly cap of the model's cost."""
     row = place.workspace
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request, ModelCapForm, initial={"dollars": _to_dollars(row.model_cap_micro_usd)}
     )
     if request.method == "POST" and form.is_valid():
@@ -148,53 +148,53 @@ def model_cap(request: HttpRequest, place: Place) -> HttpResponse:
         row.model_cap_micro_usd = None if dollars is None else int(dollars * MICRO_USD)
         workspaces.change(row, ["model_cap_micro_usd"], place.user.email)
         messages.success(request, _("Saved."))
-        return redirect(place.address("workspace"))
+        return redirect(place.url_of("workspace"))
     return render(request, "pages/workspace/cap.html", {"form": form})
 
 
-@page("manage")
+@workspace_page("manage")
 def remove_samples(request: HttpRequest, place: Place) -> HttpResponse:
     form = ConfirmForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         if samples.request_samples_removal(place.workspace, actor=place.user.email):
             messages.success(request, _("The sample data is being removed."))
-        return redirect(place.address("home"))
+        return redirect(place.url_of("home"))
     return render(request, "pages/workspace/samples_remove.html", {"form": form})
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def exported(request: HttpRequest, place: Place) -> HttpResponseBase:
     """Stream the workspace's export as a ZIP, at most one a minute."""
     min_interval_seconds = limits.WORKSPACE_EXPORTED_EVERY.total_seconds()
     if not cache.add(f"exported:{place.workspace.pk}", 1, min_interval_seconds):
         messages.error(request, _("An export was just started. Try again in a minute."))
-        return redirect(place.address("workspace"))
+        return redirect(place.url_of("workspace"))
     name = export.file_name(place.workspace, utc_now())
     chunks = export.stream_export(place.workspace, actor=place.user.email)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(chunks, content_type="application/zip", headers=headers)
 
 
-@page("manage")
+@workspace_page("manage")
 @fresh_log_in_required
 def delete(request: HttpRequest, place: Place) -> HttpResponse:
     """Request the workspace's deletion, confirmed by typing its name."""
-    form = form_recovery.form_for(request, NameForm)
+    form = kept_forms.form_for(request, NameForm)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             workspace_deletion.request_deletion(place.workspace, form.cleaned_data["name"], by=place.user)
-            return redirect(place.address("workspace"))
+            return redirect(place.url_of("workspace"))
     context = {"form": form, "days": limits.WORKSPACE_DELETED_AFTER.days}
     return render(request, "pages/workspace/delete.html", context)
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def keep(request: HttpRequest, place: Place) -> HttpResponse:
     """Cancel the workspace's deletion."""
     if workspace_deletion.undo_deletion(place.workspace, actor=place.user.email):
         text = _("%(workspace)s won't be deleted.") % {"workspace": place.workspace.name}
         messages.success(request, text)
-    return redirect(place.address("workspace"))
+    return redirect(place.url_of("workspace"))
 
 
 def _to_dollars(micro: int | None) -> Decimal | None:
@@ -212,13 +212,13 @@ class AccessForm(forms.Form):
     )
 
 
-@page("manage")
+@workspace_page("manage")
 def access(request: HttpRequest, place: Place) -> HttpResponse:
     """Request access, by one click on Home, or with `change` edit the intended use of the request."""
     last_request = whitelist_requests.last_request(place.workspace)
     is_waiting = last_request is not None and last_request.status == WhitelistRequest.Status.PENDING
     initial = {"message": last_request.message} if last_request is not None and is_waiting else {}
-    form = form_recovery.form_for(request, AccessForm, initial=initial)
+    form = kept_forms.form_for(request, AccessForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         message, actor = form.cleaned_data["message"], place.user.email
         with report_errors(request, form):
@@ -228,6 +228,6 @@ def access(request: HttpRequest, place: Place) -> HttpResponse:
             else:
                 whitelist_requests.request_whitelisting(place.workspace, message, actor)
                 messages.success(request, _("Request sent. You can add the intended use below."))
-            return redirect(place.address("access"))
+            return redirect(place.url_of("access"))
     context = {"form": form, "last": last_request, "is_waiting": is_waiting}
     return render(request, "pages/access.html", context)

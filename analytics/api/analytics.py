@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
-from accounts.api.base import WorkspaceResource, answers, documented
+from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses
 from analytics import limits, queries
 from analytics.api.csv_renderer import CsvRenderer
 from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
@@ -49,8 +49,7 @@ DEFAULT_DAYS: Final = timedelta(days=30)
 _YEARS: Final = range(1970, 3000)
 
 
-# --- Request
-# ---------------------------------------------------------------------------------------------------------
+# --- Request ---------------------------------------------------------------------------------------------------------
 
 
 def _read_day_or_moment(text: str) -> date | datetime:
@@ -187,8 +186,7 @@ def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-# --- Response
-# --------------------------------------------------------------------------------------------------------
+# --- Response --------------------------------------------------------------------------------------------------------
 
 
 def _body(question: queries.Question) -> dict[str, Any]:
@@ -209,7 +207,7 @@ _JSON: Final = "application/json"
 _CSV: Final = CsvRenderer.media_type
 _RESPONSES: Final[Mapping[Any, Any]] = {
     # Errors are JSON, whatever the request accepts.
-    **{(status, _JSON): serializer for status, serializer in answers({}).items()},
+    **{(status, _JSON): serializer for status, serializer in openapi_responses({}).items()},
     (200, _JSON): AnalyticsSerializer,
     (200, _CSV): OpenApiTypes.STR,
 }
@@ -225,7 +223,7 @@ class AnalyticsView(WorkspaceResource):
         summary="Counts and metrics by outlet, content type and date",
         description="With `Accept: text/csv` the rows of `data` come as CSV, with a column for each reason.",
         tags=["analytics"],
-        parameters=documented(PARAMETERS),
+        parameters=openapi_parameters(PARAMETERS),
         responses=_RESPONSES,
         examples=[
             OpenApiExample("A month", EXAMPLE, response_only=True, status_codes=["200"], media_type=_JSON),

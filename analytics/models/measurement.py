@@ -72,12 +72,10 @@ class Measurement(WorkspaceRow):
             models.UniqueConstraint(fields=["publication", "number"], name="measurement_once"),
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["workspace", "test", "at"], name="measurement_received"
-            ),  # attribution=received
-            models.Index(
-                fields=["workspace", "test", "published_at"], name="measurement_published"
-            ),  # =published
+            # Read with `attribution=received`.
+            models.Index(fields=["workspace", "test", "at"], name="measurement_received"),
+            # Read with `attribution=published`.
+            models.Index(fields=["workspace", "test", "published_at"], name="measurement_published"),
         ]
 
 

@@ -47,7 +47,7 @@ class ChartCard:
     change: str
     """The change against the period before; empty if there is none."""
     tone: str
-    """Of the change: `good`, `bad`, or empty where neither is better."""
+    """Of the change: `good`, `bad`, or empty if neither is better."""
     about: str
     """The value before, or the reason if the number is unknown."""
 

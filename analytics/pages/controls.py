@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 
 from analytics.pages.charts import format_day
-from analytics.pages.filters import CHOSEN, CUSTOM_FIELDS, RANGES, SHORT_RANGES
+from analytics.pages.filters import CHOSEN, CUSTOMISE_FIELDS, RANGES, SHORT_RANGES
 
 if TYPE_CHECKING:
     from analytics.pages.filters import AnalyticsFilter
@@ -43,7 +43,7 @@ class Controls:
 def controls_of(form: AnalyticsFilter) -> Controls:
     """Return the controls of the form."""
     current = form.data["range"]
-    kept = kept_filters(form, ("outlet", *CUSTOM_FIELDS))
+    kept = kept_filters(form, ("outlet", *CUSTOMISE_FIELDS))
     links = {
         name: ControlLink(str(label), urlencode([("range", name), *kept]), name == current)
         for name, label in RANGES.items()
@@ -67,7 +67,7 @@ def kept_filters(form: AnalyticsFilter, names: tuple[str, ...]) -> tuple[tuple[s
 
 def metric_query(form: AnalyticsFilter, metric: str) -> str:
     """Return the query that shows another metric of the same."""
-    others = tuple(name for name in CUSTOM_FIELDS if name != "metric")
+    others = tuple(name for name in CUSTOMISE_FIELDS if name != "metric")
     return urlencode([*kept_filters(form, (*_RANGE_FIELDS, "outlet", *others)), ("metric", metric)])
 
 

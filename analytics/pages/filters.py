@@ -1,4 +1,4 @@
-"""The filters of the page of analytics, which are kept in its URL, and the question that they ask."""
+"""The form of the analytics page's filters, which are kept in its URL, and the question that it asks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,17 @@ from pipeline.models import Bucket, Outlet
 if TYPE_CHECKING:
     from accounts.models import Workspace
 
-OUTLETS_OFFERED: Final = 200
+MAX_OUTLETS_OFFERED: Final = 200
 MAX_DAYS_BY_HOUR: Final = 14
-WEEKS_FROM_DAYS: Final = 93
+"""About as many points of a chart as the longest range has days."""
+WEEKLY_FROM_DAYS: Final = 93
 """If nobody chose an interval, a range of at least so many days is shown by weeks."""
+FIRST_YEAR: Final = 1971
+"""The first whose days begin after 1970 in UTC, whatever the zone: buckets count seconds since then."""
+LAST_YEAR: Final = 2999
+"""Far from the last day of `datetime`, so that the end of any day in any zone can be computed."""
 CHOSEN: Final = "chosen"
+"""The range whose days stand in `start` and `end`."""
 SHORT_RANGES: Final = {
     "7": gettext_lazy("7 days"),
     "30": gettext_lazy("30 days"),
@@ -59,7 +65,7 @@ METRIC_NAMES: Final = {
     "engagements": gettext_lazy("Engagements"),
     "engagement_rate": gettext_lazy("Engagement rate"),
 }
-CUSTOM_FIELDS: Final = ("content_type", "metric", "interval", "tz", "attribution")
+CUSTOMISE_FIELDS: Final = ("content_type", "metric", "interval", "tz", "attribution")
 """What is set below *Customise*."""
 _DAY_INPUT: Final = {"type": "date"}
 
@@ -111,7 +117,7 @@ class AnalyticsFilter(forms.Form):
         rows = Outlet.objects.of(workspace).filter(deleted_at=None).order_by("name", "id")
         outlets = [
             (encode("out", outlet_id), name)
-            for outlet_id, name in rows.values_list("id", "name")[:OUTLETS_OFFERED]
+            for outlet_id, name in rows.values_list("id", "name")[:MAX_OUTLETS_OFFERED]
         ]
         # Accept an outlet by its id even if it is beyond the list's end or was disconnected since.
         chosen_id = self.data.get("outlet", "")
@@ -119,20 +125,20 @@ class AnalyticsFilter(forms.Form):
             outlets.append((chosen_id, _("Another outlet")))
         fields["outlet"].choices = [("", _("All outlets")), *outlets]
 
-    def custom_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in CUSTOM_FIELDS]
+    def customise_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in CUSTOMISE_FIELDS]
 
     def is_set(self, name: str) -> bool:
         """Return whether the field differs from its default."""
         defaults = {"tz": self.workspace.timezone, "attribution": Attribution.RECEIVED}
         return self.data.get(name, "") not in {"", defaults.get(name, "")}
 
-    def set_count(self) -> int:
+    def count_set_fields(self) -> int:
         """Return how many fields below *Customise* are set."""
-        return sum(self.is_set(name) for name in CUSTOM_FIELDS)
+        return sum(self.is_set(name) for name in CUSTOMISE_FIELDS)
 
-    def has_custom_errors(self) -> bool:
-        return any(name in self.errors for name in CUSTOM_FIELDS)
+    def has_customise_errors(self) -> bool:
+        return any(name in self.errors for name in CUSTOMISE_FIELDS)
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = {**(super().clean() or {})}
@@ -142,34 +148,50 @@ class AnalyticsFilter(forms.Form):
         return data
 
     def _period(self, data: dict[str, Any]) -> Period:
-        """Return the chosen period; add an error to the field that makes it impossible."""
+        """Return the chosen period; what makes it impossible is added as an error of its field.
+
+        A day out of range can't be computed with: its period is empty, and the form isn't valid.
+        """
         zone = ZoneInfo(data["tz"] or self.workspace.timezone)
         today = self.now.astimezone(zone).date()
         range_name = data["range"] or (CHOSEN if data["start"] else DEFAULT_RANGE)
         if range_name == CHOSEN:
             if data["start"] is None:
                 self.add_error("start", _("Enter a start date."))
-            last = data["end"] or today
-            first = data["start"] or last
+            last_day = data["end"] or today
+            first_day = data["start"] or last_day
         else:
-            last = today
-            first = today - timedelta(days=int(range_name) - 1)
-        days = (last - first).days + 1
+            last_day = today
+            first_day = today - timedelta(days=int(range_name) - 1)
+        days = (last_day - first_day).days + 1
         if days < 1:
             self.add_error("end", _("The end is before the start."))
         elif days > limits.ANALYTICS_DAYS:
             self.add_error("end", _("Choose at most %(days)s days.") % {"days": limits.ANALYTICS_DAYS})
-        interval = data["interval"] or ("hour" if days == 1 else "week" if days >= WEEKS_FROM_DAYS else "day")
+        interval = data["interval"] or (
+            "hour" if days == 1 else "week" if days >= WEEKLY_FROM_DAYS else "day"
+        )
         if interval == "hour" and days > MAX_DAYS_BY_HOUR:
             self.add_error(
                 "interval",
                 _("Hourly data covers at most %(days)s days.") % {"days": MAX_DAYS_BY_HOUR},
             )
-        if not 1970 < first.year < 3000 or not 1970 < last.year < 3000:
-            self.add_error("start", _("Choose a day in range."))
+        out_of_range = [
+            name
+            for name, day in (("start", first_day), ("end", last_day))
+            if not FIRST_YEAR <= day.year <= LAST_YEAR
+        ]
+        for name in out_of_range:
+            # Without a start, it was taken from the end.
+            if data[name] is not None:
+                self.add_error(name, _("Choose a day in range."))
+        if out_of_range:
             return Period(self.now.astimezone(UTC), self.now.astimezone(UTC), "day", zone)
         return Period(
-            local_midnight(first, zone), local_midnight(last + timedelta(days=1), zone), interval, zone
+            local_midnight(first_day, zone),
+            local_midnight(last_day + timedelta(days=1), zone),
+            interval,
+            zone,
         )
 
     def question(self) -> Question:

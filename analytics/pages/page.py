@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from analytics import queries
 from analytics.aggregate import COUNTED
 from analytics.pages import charts
@@ -34,7 +34,7 @@ _DEFAULT_POST_METRIC: Final = "engagements"
 """Ranks posts if the shown metric isn't one that a post has."""
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def analytics(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the report of the chosen period and filters."""
     form = _form(request, place)
@@ -104,12 +104,12 @@ def _numbers(shown: Report) -> dict[str, Any]:
     }
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def analytics_csv(request: HttpRequest, place: Place) -> HttpResponse:
     """Download the rows of `GET /v1/analytics` for what the page shows."""
     form = _form(request, place)
     if not form.is_valid():
-        return redirect(f"{place.address('analytics_page')}?{request.GET.urlencode()}")
+        return redirect(f"{place.url_of('analytics_page')}?{request.GET.urlencode()}")
     question = form.question()
     rows = [serialize_row(row, question.group_by) for row in queries.answer(question).rows]
     response = HttpResponse(as_csv(rows, question.group_by), content_type="text/csv; charset=utf-8")

@@ -15,7 +15,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from analytics import queries
 from analytics.pages.stages import flow
@@ -50,7 +50,7 @@ class Rates:
     is_complete: bool
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the stages and the delivery rates of the chosen span."""
     span_name = request.GET.get("span", "day")

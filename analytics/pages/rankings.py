@@ -110,7 +110,7 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
                     )
                     for group in groups
                 ),
-                place.address("queues_page") if name in {"weekday", "time"} else "",
+                place.url_of("queues_page") if name in {"weekday", "time"} else "",
             )
             for name, groups in shown.items()
         ),
@@ -118,7 +118,7 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
     )
 
 
-# --- Names and links ----------------------------------------------------------------------------------------
+# --- Names and links -------------------------------------------------------------------------------------------------
 
 Labels = dict[Any, tuple[str, str]]
 
@@ -140,7 +140,7 @@ def _topic_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
     return {
         topic.pk: (
             topic.title,
-            place.address("topic", per=topic.persona_id, top=topic.pk)
+            place.url_of("topic", per=topic.persona_id, top=topic.pk)
             if place.may_edit and topic.persona_id and topic.source_id is None and topic.deleted_at is None
             else "",
         )
@@ -157,7 +157,7 @@ def _source_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
 
 def _content_link(place: Place, **filters: str) -> str:
     query = urlencode({**filters, "status": GeneratedItemStatus.PUBLISHED})
-    return f"{place.address('items_page')}?{query}"
+    return f"{place.url_of('items_page')}?{query}"
 
 
 def _weekday_labels(_place: Place, _question: Question, weekdays: list[int]) -> Labels:

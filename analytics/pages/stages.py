@@ -126,8 +126,7 @@ def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
     )
 
 
-# --- Queries
-# ---------------------------------------------------------------------------------------------------------
+# --- Queries ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class _StageQueries:
         )
         return any(query.order_by("-id").values_list("pk").first() is not None for query in queries)
 
-    # --- The oldest of each --------------------------------------------------------------------------------------
+    # --- The oldest of each ------------------------------------------------------------------------------------------
 
     def oldest_waiting_for_credits(self) -> OldestEntry | None:
         """Return the raw item whose credits come first; `wake_at` is set only while one waits for them."""
@@ -253,8 +252,7 @@ class _StageQueries:
             item, title, item.updated_at, (item.error or {}).get("message", _("Failed"))
         )
 
-    # --- Rows of the stages
-    # --------------------------------------------------------------------------------------
+    # --- Rows of the stages ------------------------------------------------------------------------------------------
 
     def _entered(self) -> QuerySet[Any]:
         """Return the raw items of the span; as ids rise with time, the list's own index finds them."""
@@ -294,8 +292,7 @@ class _StageQueries:
         rows: QuerySet[Any] = items.failed().filter(updated_at__gte=self.since)
         return rows
 
-    # --- Entries
-    # -------------------------------------------------------------------------------------------------
+    # --- Entries -----------------------------------------------------------------------------------------------------
 
     def _earliest_with_blocker(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
         """Return the row that is due first, and its first obstacle; None if there are no rows."""

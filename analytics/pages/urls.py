@@ -1,6 +1,6 @@
 """Routes of the pages Analytics and Pipeline, and of the CSV."""
 
-from accounts.pages.page_access import page_path
+from accounts.pages.page_routes import page_path
 from analytics.pages import page
 from analytics.pages.pipeline_page import pipeline_page
 

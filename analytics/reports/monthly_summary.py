@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics import queries
 from analytics.periods import Period, local_midnight
 from analytics.reports.number_format import format_seconds, number
-from analytics.reports.punctuality_and_top_posts import Performance, performance
+from analytics.reports.punctuality_and_top_posts import MAX_ROWS_READ, Performance, performance
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 12
 """Lines of one list, which says how many more there are."""
+MAX_NAMES_IN_LINE: Final = 12
+"""Names of outlets in one line, which says how many more there are."""
 BEST_POSTS: Final = 5
 SUMMARY_METRICS: Final = ("impressions", "views", "engagements")
 _RANKING_METRICS: Final = ("engagements", "views", "impressions")
@@ -41,6 +43,8 @@ _NAMES: Final = {
 
 @dataclass(frozen=True)
 class SummaryPart:
+    """The month's numbers of one outlet, or of one kind of content."""
+
     name: str
     figures: Figures
 
@@ -49,16 +53,16 @@ class SummaryPart:
         return int(self.figures.metrics["published"] or 0)
 
     @property
-    def known(self) -> int:
+    def posts_with_data(self) -> int:
         """Return the number of posts of the month with any known number."""
         return round((self.figures.coverage or 0.0) * self.published)
 
 
 @dataclass(frozen=True)
-class Month:
+class MonthFigures:
     """The numbers of a month that the summary states."""
 
-    first: date
+    first_day: date
     totals: Figures
     outlets: tuple[SummaryPart, ...]
     content_types: tuple[SummaryPart, ...]
@@ -71,7 +75,7 @@ class Month:
         """Return whether the metric is known of every post, except on platforms that never give it."""
         return self.totals.metrics[metric] is not None and all(
             part.figures.availability.get(metric) == "unsupported"
-            or (part.figures.metrics[metric] is not None and part.known == part.published)
+            or (part.figures.metrics[metric] is not None and part.posts_with_data == part.published)
             for part in self.outlets
             if part.published
         )
@@ -85,16 +89,16 @@ class Summary:
     """The page that shows the same dates, below the workspace's address."""
 
 
-def summary_of(workspace: Workspace, first: date) -> Summary | None:
-    """Return the summary of the month beginning with `first`; None if nothing was published or failed."""
+def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
+    """Return the summary of the month beginning with `first_day`; None if nothing was published or failed."""
     zone = ZoneInfo(workspace.timezone)
     question = queries.Question(
-        workspace.pk, test=False, period=period_of(first, zone), group_by=("outlet", "content_type")
+        workspace.pk, test=False, period=period_of(first_day, zone), group_by=("outlet", "content_type")
     )
-    month = read_month(question, first)
+    month = read_month(question, first_day)
     if not month.has_publications:
         return None
-    earlier = month_before(first)
+    earlier = month_before(first_day)
     before = read_month(replace(question, period=period_of(earlier, zone)), earlier)
     ranked_by = next((name for name in _RANKING_METRICS if month.totals.metrics[name] is not None), "")
     results = performance(question, ranked_by or "engagements")
@@ -106,23 +110,23 @@ def summary_of(workspace: Workspace, first: date) -> Summary | None:
         _best_post_lines(results, ranked_by),
         _delivery_lines(month, results),
     ]
-    name = format_month(first)
+    name = format_month(first_day)
     count = month.totals.metrics["published"] or 0
-    last = month_after(first) - timedelta(days=1)
+    last = month_after(first_day) - timedelta(days=1)
     return Summary(
         ngettext(
             "%(count)s post in %(month)s from %(workspace)s",
             "%(count)s posts in %(month)s from %(workspace)s",
             int(count),
         )
-        % {"count": number(count, ""), "month": name, "workspace": workspace.name},
+        % {"count": number(count), "month": name, "workspace": workspace.name},
         "\n\n".join("\n".join(lines) for lines in sections if lines),
-        f"analytics?range=chosen&start={first}&end={last}",
+        f"analytics?range=chosen&start={first_day}&end={last}",
     )
 
 
-def read_month(question: queries.Question, first: date) -> Month:
-    """Return the month's numbers."""
+def read_month(question: queries.Question, first_day: date) -> MonthFigures:
+    """Return the month that `question` asks about; its outlets and kinds with the most posts are first."""
     by_outlet, by_type = queries.answers(question, [("outlet",), ("content_type",)])
     outlets = tuple(
         SummaryPart(row.dimensions.outlet.name, row.figures)
@@ -134,50 +138,50 @@ def read_month(question: queries.Question, first: date) -> Month:
         for row in by_type.rows
         if (kind := row.dimensions.content_type or "")
     )
-    return Month(first, by_outlet.totals, _largest_first(outlets), _largest_first(types))
+    return MonthFigures(first_day, by_outlet.totals, _largest_first(outlets), _largest_first(types))
 
 
 # --- Months ----------------------------------------------------------------------------------------------------------
 
 
-def month_before(first: date) -> date:
-    return (first - timedelta(days=1)).replace(day=1)
+def month_before(first_day: date) -> date:
+    return (first_day - timedelta(days=1)).replace(day=1)
 
 
-def month_after(first: date) -> date:
-    return (first + timedelta(days=31)).replace(day=1)
+def month_after(first_day: date) -> date:
+    return (first_day + timedelta(days=31)).replace(day=1)
 
 
-def period_of(first: date, zone: ZoneInfo) -> Period:
+def period_of(first_day: date, zone: ZoneInfo) -> Period:
     """Return the month as a period in the time zone."""
-    return Period(local_midnight(first, zone), local_midnight(month_after(first), zone), "day", zone)
+    return Period(local_midnight(first_day, zone), local_midnight(month_after(first_day), zone), "day", zone)
 
 
-def format_month(first: date) -> str:
-    return f"{first:%B %Y}"
+def format_month(first_day: date) -> str:
+    return f"{first_day:%B %Y}"
 
 
-# --- Lines of the mail
-# -----------------------------------------------------------------------------------------------
+# --- Lines of the mail -----------------------------------------------------------------------------------------------
 
 
 def _largest_first(parts: Sequence[SummaryPart]) -> tuple[SummaryPart, ...]:
     return tuple(sorted(parts, key=lambda part: (-part.published, part.name)))
 
 
-def _headline(month: Month, before: Month) -> str:
+def _headline(month: MonthFigures, before: MonthFigures) -> str:
     if before.has_publications:
         return _("%(month)s, compared with %(before)s:") % {
-            "month": format_month(month.first),
-            "before": format_month(before.first),
+            "month": format_month(month.first_day),
+            "before": format_month(before.first_day),
         }
     return _("%(month)s (no posts in %(before)s):") % {
-        "month": format_month(month.first),
-        "before": format_month(before.first),
+        "month": format_month(month.first_day),
+        "before": format_month(before.first_day),
     }
 
 
-def _comparison_lines(month: Month, before: Month) -> list[str]:
+def _comparison_lines(month: MonthFigures, before: MonthFigures) -> list[str]:
+    """Return a line for each known number of the month, with that of the month before if both are complete."""
     lines = []
     for metric, name in (("published", _("Published")), ("failed", _("Failed"))):
         text = number(month.totals.metrics[metric] or 0, metric)
@@ -197,8 +201,8 @@ def _comparison_lines(month: Month, before: Month) -> list[str]:
     return lines
 
 
-def _missing_data_lines(month: Month) -> list[str]:
-    """List the posts without any known number, and the metrics that a platform never gives."""
+def _missing_data_lines(month: MonthFigures) -> list[str]:
+    """Return lines about posts without any known number, and metrics that an outlet lacks; none if all is known."""
     lines = [
         ngettext(
             "- No data from %(outlet)s: %(missing)s of %(count)s post",
@@ -207,45 +211,48 @@ def _missing_data_lines(month: Month) -> list[str]:
         )
         % {
             "outlet": part.name,
-            "missing": number(part.published - part.known, ""),
-            "count": number(part.published, ""),
+            "missing": number(part.published - part.posts_with_data),
+            "count": number(part.published),
         }
         for part in month.outlets
-        if part.published > part.known
+        if part.published > part.posts_with_data
     ]
     for metric in SUMMARY_METRICS:
         outlets_without = [
-            part.name for part in month.outlets if part.known and part.figures.metrics[metric] is None
+            part.name
+            for part in month.outlets
+            if part.posts_with_data and part.figures.metrics[metric] is None
         ]
         if outlets_without:
             lines.append(
                 _("- %(metric)s not provided by: %(outlets)s")
-                % {"metric": str(_NAMES[metric]), "outlets": ", ".join(outlets_without[:MAX_LINES])}
+                % {"metric": str(_NAMES[metric]), "outlets": _join_names(outlets_without)}
             )
     return [_("Missing data, not in any total:"), *_limit_lines(lines)] if lines else []
 
 
 def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
+    """Return the title and a line for each part, what is unknown left out; nothing without parts."""
     lines = []
     for part in parts:
         numbers = [
             ngettext("%(count)s published", "%(count)s published", part.published)
-            % {"count": number(part.published, "")}
+            % {"count": number(part.published)}
         ]
         failed = part.figures.metrics["failed"]
         if failed:
-            numbers.append(_("%(count)s failed") % {"count": number(failed, "")})
+            numbers.append(_("%(count)s failed") % {"count": number(failed)})
         numbers += [
             f"{number(value, metric)} {str(_NAMES[metric]).lower()}"
             for metric in SUMMARY_METRICS
             if (value := part.figures.metrics[metric]) is not None
         ]
-        if part.published > part.known:
+        if part.published > part.posts_with_data:
             numbers.append(
                 _("no data from %(missing)s of %(count)s")
                 % {
-                    "missing": number(part.published - part.known, ""),
-                    "count": number(part.published, ""),
+                    "missing": number(part.published - part.posts_with_data),
+                    "count": number(part.published),
                 }
             )
         lines.append(f"- {part.name}: {', '.join(numbers)}")
@@ -253,6 +260,7 @@ def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
 
 
 def _best_post_lines(results: Performance, metric: str) -> list[str]:
+    """Return a title and a line for each of the best posts; nothing if no metric or no post has a number."""
     if not metric or not results.best:
         return []
     lines = [
@@ -262,7 +270,8 @@ def _best_post_lines(results: Performance, metric: str) -> list[str]:
     return [_("Best posts by %(metric)s:") % {"metric": str(_NAMES[metric]).lower()}, *lines]
 
 
-def _delivery_lines(month: Month, results: Performance) -> list[str]:
+def _delivery_lines(month: MonthFigures, results: Performance) -> list[str]:
+    """Return lines about delays and failures; the title says if only the newest were read."""
     lines = []
     lateness = results.lateness
     if lateness is not None:
@@ -274,18 +283,35 @@ def _delivery_lines(month: Month, results: Performance) -> list[str]:
     failed, published = month.totals.metrics["failed"] or 0, month.totals.metrics["published"] or 0
     lines.append(
         _("- Failed publications: %(failed)s of %(all)s")
-        % {"failed": number(failed, ""), "all": number(failed + published, "")}
+        % {"failed": number(failed), "all": number(failed + published)}
     )
     if results.made or results.not_made:
         lines.append(
             _("- Failed items: %(failed)s of %(all)s")
-            % {"failed": number(results.not_made, ""), "all": number(results.made + results.not_made, "")}
+            % {"failed": number(results.not_made), "all": number(results.made + results.not_made)}
         )
-    title = _("Delivery:") if results.is_complete else _("Delivery (newest 5,000):")
+    title = (
+        _("Delivery:")
+        if results.is_complete
+        else _("Delivery (newest %(count)s):") % {"count": number(MAX_ROWS_READ)}
+    )
     return [title, *lines]
 
 
+def _join_names(names: Sequence[str]) -> str:
+    """Return the first names with commas between them, and how many more there are."""
+    listed = ", ".join(names[:MAX_NAMES_IN_LINE])
+    hidden_count = len(names) - MAX_NAMES_IN_LINE
+    if hidden_count <= 0:
+        return listed
+    return ngettext("%(names)s and %(count)d more", "%(names)s and %(count)d more", hidden_count) % {
+        "names": listed,
+        "count": hidden_count,
+    }
+
+
 def _limit_lines(lines: Sequence[str]) -> list[str]:
+    """Return at most `MAX_LINES` lines, and a line that says how many more there are."""
     hidden_count = len(lines) - MAX_LINES
     if hidden_count <= 0:
         return list(lines)

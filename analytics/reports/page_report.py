@@ -148,8 +148,7 @@ def period_before(period: Period) -> Period:
     return replace(period, start=earlier, end=period.start)
 
 
-# --- Helpers
-# ---------------------------------------------------------------------------------------------------------
+# --- Helpers ---------------------------------------------------------------------------------------------------------
 
 
 def _first_party_totals(question: Question) -> Mapping[str, int | None]:

@@ -73,7 +73,7 @@ class Performance(Punctuality):
     known: int
     """How many posts have a known number."""
     rankings: Mapping[str, tuple[RankedGroup, ...]]
-    """The best groups by dimension; empty where too little is known to rank them."""
+    """The best groups by dimension; empty if too little is known to rank them."""
 
 
 def performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:

@@ -60,7 +60,7 @@ class ClientConnection(TConn):
             self._worker.held -= count
         self._held -= count
 
-    # --- The request --------------------------------------------------------------------------------------------------
+    # --- The request -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Wait for the next request's head."""
@@ -105,7 +105,7 @@ class ClientConnection(TConn):
         self.incoming.kept.close()
         self.let_go(self._held)
 
-    # --- Time ---------------------------------------------------------------------------------------------------------
+    # --- Time --------------------------------------------------------------------------------------------------------
 
     def hurry(self, seconds: float) -> None:
         """Move the deadline to at most that many seconds from now."""
@@ -128,7 +128,7 @@ class ClientConnection(TConn):
         """Return the bytes per second since `allow` was called."""
         return (self.sock.moved - self._moved_before + NEW_CONNECTION_BYTES) / (now - self._since + 1)
 
-    # --- The end ------------------------------------------------------------------------------------------------------
+    # --- The end -----------------------------------------------------------------------------------------------------
 
     def close(self, graceful: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  gunicorn's signature
         """Close the socket at once; gunicorn's graceful way would have its loop wait for this client."""

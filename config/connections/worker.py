@@ -65,7 +65,7 @@ class ConnectionsWorker(ThreadWorker):
         self._waiting: dict[ClientConnection, Callable[[ClientConnection], None]] = {}
         self._warned_at = -_WARNING_INTERVAL_SECONDS
 
-    # --- In the loop: the request -------------------------------------------------------------------------------------
+    # --- In the loop: the request ------------------------------------------------------------------------------------
 
     def accept(self, listener: Any) -> None:
         try:
@@ -130,7 +130,7 @@ class ConnectionsWorker(ThreadWorker):
         else:
             connection.note_pace(self._pace_seconds)
 
-    # --- In a thread --------------------------------------------------------------------------------------------------
+    # --- In a thread -------------------------------------------------------------------------------------------------
 
     def handle_request(self, req: Any, conn: ClientConnection) -> Any:
         # The loop has answered "100 Continue" already.
@@ -151,7 +151,7 @@ class ConnectionsWorker(ThreadWorker):
             return bool(keepalive)
         return bool(super()._keepalive_after(conn, keepalive))
 
-    # --- In the loop: the answer --------------------------------------------------------------------------------------
+    # --- In the loop: the answer -------------------------------------------------------------------------------------
 
     def finish_request(self, conn: ClientConnection, fs: Future[Any]) -> None:
         if conn.sock.has_left:
@@ -190,7 +190,7 @@ class ConnectionsWorker(ThreadWorker):
         if not connection.sock.recv(CHUNK_BYTES):
             self._drop(connection)
 
-    # --- Watching -----------------------------------------------------------------------------------------------------
+    # --- Watching ----------------------------------------------------------------------------------------------------
 
     @property
     def _pace_seconds(self) -> float:

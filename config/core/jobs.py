@@ -58,7 +58,7 @@ class _Job:
 
     @property
     def time_limit(self) -> timedelta:
-        """Return when a task is stopped, where its pool can: processes can be killed, threads can't."""
+        """Return when a task is stopped, if its pool can: processes can be killed, threads can't."""
         return self.longest or LONGEST
 
 

@@ -188,9 +188,9 @@ _SLOTS_WITHOUT_WORKERS: Final = 40
 def work_all_due(*names: str, rounds: int = 50) -> int:
     """Work everything that is due, in this thread, until nothing is; for tests and commands.
 
-    A batch that has its own pace is worked only if it is named. Where rows go
-    from one job to another, naming one of these jobs works them all. Returns how
-    much was worked; raises `RuntimeError` if rows are still due after `rounds`.
+    A batch that has its own pace is worked only if it is named. If rows go from one job to another, naming one of
+    these jobs works them all. Returns how much was worked; raises `RuntimeError` if rows are still due after
+    `rounds`.
     """
     total = 0
     job_names = list(names) or [

@@ -94,7 +94,7 @@ def overtake() -> dict[str, Any]:
 def database_now() -> datetime:
     """Return the database's time, by which all machines measure leases; or the time that was frozen."""
     if clock.frozen_moment() is None and connection.vendor == "postgresql":
-        return server_clock.read()
+        return server_clock.now()
     return utc_now()
 
 

@@ -244,7 +244,7 @@ def _empty_trash_folder(folder: Path, now: datetime) -> None:
     files.remove_if_empty(folder)
 
 
-# --- What is referenced ---------------------------------------------------------------------------------------------
+# --- What is referenced ----------------------------------------------------------------------------------------------
 
 
 def _unreferenced(folder: Path, paths: list[Path]) -> list[Path]:

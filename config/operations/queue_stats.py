@@ -81,7 +81,7 @@ DEAD: Final[Mapping[str, DeadRows]] = {
         DeadRows(
             "deliveries",
             Delivery,
-            Delivery.everywhere.dead,
+            Delivery.everywhere.failed,
             "Send it again when the receiver works.",
         ),
     )

@@ -221,6 +221,6 @@ def _format_day(place: Place, moment: datetime) -> str:
 
 def _address(place: Place, name: str, **arguments: Any) -> str:
     try:
-        return place.address(name, **arguments)
+        return place.url_of(name, **arguments)
     except NoReverseMatch:
         return ""

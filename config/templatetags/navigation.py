@@ -7,5 +7,5 @@ from pipeline.pages import navigation
 register = template.Library()
 register.simple_tag(navigation.sections)
 register.simple_tag(navigation.settings_tabs)
-register.simple_tag(navigation.tabs_here)
-register.filter("is_of_settings", navigation.is_of_settings)
+register.simple_tag(navigation.tabs_of_open_page)
+register.filter("is_settings_page", navigation.is_settings_page)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts import mail_sending
 from accounts.access import tokens
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ def sample(row: object) -> SafeString:
 @register.simple_tag
 def form_token() -> SafeString:
     """Return the hidden field by which a repeated submission of a form is detected."""
-    return format_html('<input type="hidden" name="once" value="{}">', form_recovery.once())
+    return format_html('<input type="hidden" name="once" value="{}">', kept_forms.once())
 
 
 @register.filter

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
@@ -46,8 +46,8 @@ class OutletView(PipelineResource):
     @extend_schema(
         operation_id="outlets_list",
         summary="List outlets",
-        parameters=documented(PAGING),
-        responses=answers(
+        parameters=openapi_parameters(PAGING),
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.Outlet),
                 304: OpenApiResponse(description="Unchanged."),
@@ -70,7 +70,7 @@ class OutletView(PipelineResource):
         operation_id="outlets_retrieve",
         summary="Read an outlet",
         parameters=[path_id("out")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.Outlet, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -93,7 +93,7 @@ class EngineView(PipelineResource):
     @extend_schema(
         operation_id="engines_list",
         summary="List engine outputs, their prices, and whether they can be run here",
-        responses=answers(
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.Engine),
                 304: OpenApiResponse(description="Unchanged."),
@@ -127,7 +127,7 @@ class SourceTypeView(PipelineResource):
     @extend_schema(
         operation_id="source_types_list",
         summary="List types of sources, and whether they can work here",
-        responses=answers(
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.SourceType),
                 304: OpenApiResponse(description="Unchanged."),

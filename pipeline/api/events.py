@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from drf_spectacular.utils import OpenApiResponse, OpenApiWebhook, extend_schema
 from rest_framework import serializers
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.pagination import PAGING, open_position, seal_position
@@ -75,8 +75,10 @@ class EventView(PipelineResource):
     @extend_schema(
         operation_id="events_list",
         summary="Read events in order, without gaps",
-        parameters=documented(FILTERS),
-        responses=answers({200: response_schemas.EventList, 304: OpenApiResponse(description="Unchanged.")}),
+        parameters=openapi_parameters(FILTERS),
+        responses=openapi_responses(
+            {200: response_schemas.EventList, 304: OpenApiResponse(description="Unchanged.")}
+        ),
     )
     def list(self, request: Request) -> Response:
         query = read_query(request, FILTERS)

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts import limits as accounts_limits
-from accounts.api.base import answers, documented, secret_answer
+from accounts.api.base import openapi_parameters, openapi_responses, secret_answer
 from config.core import limits as core_limits
 from config.core.api.fields import (
     MomentField,
@@ -180,8 +180,8 @@ class InboundDeliveryView(PipelineResource):
     @extend_schema(
         operation_id="inbound_deliveries_list",
         summary="List a webhook source's deliveries",
-        parameters=[path_id("src"), *documented(FILTERS)],
-        responses=answers(
+        parameters=[path_id("src"), *openapi_parameters(FILTERS)],
+        responses=openapi_responses(
             {200: listing(InboundDeliveryDocument), 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -200,7 +200,7 @@ class InboundDeliveryView(PipelineResource):
         summary="Process a delivery again with the current mapping",
         parameters=[path_id("src"), DELIVERY_ID, *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: InboundDeliveryDocument}, 404, 409, 413, 415, 422),
     )
     def replay(self, request: Request, id: str, delivery: str) -> Response:
         row = self._delivery(self._source(id), delivery)
@@ -213,7 +213,7 @@ class InboundDeliveryView(PipelineResource):
         summary="Preview a mapping on a body",
         parameters=[path_id("src"), *POST_PARAMETERS],
         request=MappingTrialInput,
-        responses=answers({200: MappingTrial}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: MappingTrial}, 404, 409, 413, 415, 422),
     )
     def dry_run(self, request: Request, id: str) -> Response:
         source = self._source(id)
@@ -236,7 +236,7 @@ class InboundDeliveryView(PipelineResource):
         summary="Rotate a webhook source's secret",
         parameters=[path_id("src"), *POST_PARAMETERS],
         request=RotateInput,
-        responses=answers({200: InboundSecretDocument}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: InboundSecretDocument}, 404, 409, 413, 415, 422),
     )
     def rotate(self, request: Request, id: str) -> Response:
         source = self._source(id)

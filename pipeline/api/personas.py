@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import limits as core_limits
 from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
@@ -164,8 +164,8 @@ class PersonaView(PipelineResource):
     @extend_schema(
         operation_id="personas_list",
         summary="List personas",
-        parameters=documented(PAGING),
-        responses=answers(
+        parameters=openapi_parameters(PAGING),
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.Persona),
                 304: OpenApiResponse(description="Unchanged."),
@@ -185,7 +185,7 @@ class PersonaView(PipelineResource):
         summary="Add a persona",
         parameters=POST_PARAMETERS,
         request=PersonaInput,
-        responses=answers({201: response_schemas.Persona}, 409, 413, 415, 422),
+        responses=openapi_responses({201: response_schemas.Persona}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = self.read_body(request, PersonaInput)
@@ -200,7 +200,7 @@ class PersonaView(PipelineResource):
         operation_id="personas_retrieve",
         summary="Read a persona",
         parameters=[path_id("per")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.Persona, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -214,20 +214,20 @@ class PersonaView(PipelineResource):
         summary="Change a persona; each change is a version",
         parameters=[path_id("per"), IF_MATCH],
         request=PersonaChanges,
-        responses=answers({200: response_schemas.Persona}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: response_schemas.Persona}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
         values = self.read_body(request, PersonaChanges)
         self._refuse_test()
-        is_bound = refuse_unless_match(request, row.version)
+        names_version = refuse_unless_match(request, row.version)
         with as_version_conflict(), _locate_errors():
             changed = crud.change(
                 row,
                 _as_content(values),
                 by=self.caller.actor,
                 now=utc_now(),
-                expected_version=row.version if is_bound else None,
+                expected_version=row.version if names_version else None,
             )
         return Response(self._serialize(changed), headers={"ETag": self._tag(changed)})
 
@@ -235,7 +235,7 @@ class PersonaView(PipelineResource):
         operation_id="personas_delete",
         summary="Delete a persona; what was made with it stays",
         parameters=[path_id("per")],
-        responses=answers({204: NO_CONTENT}, 404, 409),
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)

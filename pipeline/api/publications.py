@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import PAGING, page
@@ -49,8 +49,8 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_list",
         summary="List publications",
-        parameters=documented(FILTERS),
-        responses=answers(
+        parameters=openapi_parameters(FILTERS),
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.Publication),
                 304: OpenApiResponse(description="Unchanged."),
@@ -76,7 +76,7 @@ class PublicationView(PipelineResource):
         operation_id="publications_retrieve",
         summary="Read a publication",
         parameters=[path_id("pub")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.Publication, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -93,8 +93,8 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_attempts",
         summary="List a publication's calls, and what each sent",
-        parameters=[path_id("pub"), *documented(PAGING)],
-        responses=answers(
+        parameters=[path_id("pub"), *openapi_parameters(PAGING)],
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.Attempt),
                 304: OpenApiResponse(description="Unchanged."),
@@ -114,7 +114,7 @@ class PublicationView(PipelineResource):
         summary="Look up an unknown outcome now",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def reconcile(self, request: Request, id: str) -> Response:
         """Have an unknown outcome looked up at once."""
@@ -128,7 +128,7 @@ class PublicationView(PipelineResource):
         summary="Retry a failed publication",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         """Try a failed publication again at once."""
@@ -142,7 +142,7 @@ class PublicationView(PipelineResource):
         summary="Delete a published post",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def remove(self, request: Request, id: str) -> Response:
         """Have the post deleted at its platform; it is `removed` when that has worked, and stays published until then."""
@@ -156,7 +156,7 @@ class PublicationView(PipelineResource):
         summary="Record the outcome of a publication",
         parameters=[path_id("pub"), *POST_PARAMETERS],
         request=SettleInput,
-        responses=answers({200: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.Publication}, 404, 409, 413, 415, 422),
     )
     def settle(self, request: Request, id: str) -> Response:
         """Say whether a publication that was handed over, or whose outcome is unknown, is published."""

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import ids
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField, StrictCharField, StrictSerializer
@@ -96,8 +96,8 @@ class QueueView(PipelineResource):
     @extend_schema(
         operation_id="queues_list",
         summary="List queues",
-        parameters=documented(PAGING),
-        responses=answers(
+        parameters=openapi_parameters(PAGING),
+        responses=openapi_responses(
             {200: response_schemas.listing(Queue), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
@@ -113,7 +113,9 @@ class QueueView(PipelineResource):
         operation_id="queues_retrieve",
         summary="Read a queue and its next slots",
         parameters=[path_id("que")],
-        responses=answers({200: QueueWithSlots, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses(
+            {200: QueueWithSlots, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "que", id)
@@ -210,7 +212,7 @@ class HoldView(PipelineResource):
     @extend_schema(
         operation_id="hold_retrieve",
         summary="Read the hold and what it affects",
-        responses=answers({200: Hold, 304: OpenApiResponse(description="Unchanged.")}),
+        responses=openapi_responses({200: Hold, 304: OpenApiResponse(description="Unchanged.")}),
     )
     def retrieve(self, request: Request) -> Response:
         read_query(request, {})
@@ -222,7 +224,7 @@ class HoldView(PipelineResource):
         summary="Hold all publishing",
         parameters=POST_PARAMETERS,
         request=HoldInput,
-        responses=answers({200: Hold}, 409, 413, 415, 422),
+        responses=openapi_responses({200: Hold}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         reason = self.read_body(request, HoldInput)["reason"]
@@ -232,7 +234,7 @@ class HoldView(PipelineResource):
     @extend_schema(
         operation_id="hold_delete",
         summary="Resume publishing",
-        responses=answers({204: NO_CONTENT}, 404),
+        responses=openapi_responses({204: NO_CONTENT}, 404),
     )
     def destroy(self, request: Request) -> Response:
         self.refuse_input(request)

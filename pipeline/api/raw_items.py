@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, e
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from accounts.ledger import reports
 from config.core import limits as core_limits
 from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
@@ -85,8 +85,8 @@ class RawItemView(PipelineResource):
     @extend_schema(
         operation_id="raw_list",
         summary="List raw items",
-        parameters=documented(FILTERS),
-        responses=answers(
+        parameters=openapi_parameters(FILTERS),
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.RawItem),
                 304: OpenApiResponse(description="Unchanged."),
@@ -129,7 +129,7 @@ class RawItemView(PipelineResource):
         summary="Push raw content, one item or a batch",
         parameters=POST_PARAMETERS,
         request=_PUSH_BODY,
-        responses=answers(
+        responses=openapi_responses(
             {
                 202: response_schemas.PushedRawItem,
                 200: response_schemas.PushedRawItem,
@@ -180,7 +180,7 @@ class RawItemView(PipelineResource):
         operation_id="raw_retrieve",
         summary="Read a raw item and its items",
         parameters=[path_id("raw")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.RawItemDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -211,7 +211,7 @@ class RawItemView(PipelineResource):
         summary="Retry a failed, skipped or waiting raw item",
         parameters=[path_id("raw"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: response_schemas.RawItem}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.RawItem}, 402, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
@@ -225,7 +225,7 @@ class RawItemView(PipelineResource):
         operation_id="raw_delete",
         summary="Erase a raw item's content",
         parameters=[path_id("raw")],
-        responses=answers({204: NO_CONTENT}, 404),
+        responses=openapi_responses({204: NO_CONTENT}, 404),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
@@ -245,7 +245,7 @@ class EstimateView(PipelineResource):
         summary="Estimate what pushing it would cost; spends nothing",
         parameters=POST_PARAMETERS,
         request=EstimateInput,
-        responses=answers({200: response_schemas.Estimate}, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.Estimate}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = self.read_body(request, EstimateInput)

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import (
     as_version_conflict,
     refuse_unless_match,
@@ -109,8 +109,8 @@ class RecurrenceView(PipelineResource):
     @extend_schema(
         operation_id="recurrences_list",
         summary="List the items that repeat",
-        parameters=documented(_FILTERS),
-        responses=answers(
+        parameters=openapi_parameters(_FILTERS),
+        responses=openapi_responses(
             {200: response_schemas.listing(Recurrence), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
@@ -127,7 +127,7 @@ class RecurrenceView(PipelineResource):
         summary="Repeat an item",
         parameters=POST_PARAMETERS,
         request=RecurrenceInput,
-        responses=answers({201: Recurrence}, 409, 413, 415, 422),
+        responses=openapi_responses({201: Recurrence}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         """One that has stopped begins anew; 409 where it comes back already, or can't."""
@@ -146,7 +146,9 @@ class RecurrenceView(PipelineResource):
         operation_id="recurrences_retrieve",
         summary="Read when an item repeats, and its last times",
         parameters=[path_id("rec")],
-        responses=answers({200: RecurrenceDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses(
+            {200: RecurrenceDetail, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self._find(id)
@@ -160,13 +162,13 @@ class RecurrenceView(PipelineResource):
         summary="Change how often an item repeats, stop or resume it",
         parameters=[path_id("rec"), IF_MATCH],
         request=RecurrenceChanges,
-        responses=answers({200: Recurrence}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: Recurrence}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
         values = self.read_body(request, RecurrenceChanges)
-        is_bound = refuse_unless_match(request, row.version)
-        expected = row.version if is_bound else None
+        names_version = refuse_unless_match(request, row.version)
+        expected = row.version if names_version else None
         with as_version_conflict():
             changed = recurring.change(
                 row, values, now=utc_now(), by=self.caller.actor, expected_version=expected

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import ids
 from config.core.api.etags import (
     as_version_conflict,
@@ -156,8 +156,8 @@ class SeriesView(PipelineResource):
     @extend_schema(
         operation_id="series_list",
         summary="List series",
-        parameters=documented(PAGING),
-        responses=answers(
+        parameters=openapi_parameters(PAGING),
+        responses=openapi_responses(
             {200: response_schemas.listing(Series), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
@@ -171,7 +171,7 @@ class SeriesView(PipelineResource):
         summary="Create a series of digests",
         parameters=POST_PARAMETERS,
         request=SeriesInput,
-        responses=answers({201: Series}, 409, 413, 415, 422),
+        responses=openapi_responses({201: Series}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = _as_settings(self.read_body(request, SeriesInput))
@@ -186,7 +186,7 @@ class SeriesView(PipelineResource):
         operation_id="series_retrieve",
         summary="Read a series: its next times, preview and history",
         parameters=[path_id("ser")],
-        responses=answers({200: SeriesDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses({200: SeriesDetail, 304: OpenApiResponse(description="Unchanged.")}, 404),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self._find(id)
@@ -210,13 +210,13 @@ class SeriesView(PipelineResource):
         summary="Change, pause or resume a series",
         parameters=[path_id("ser"), IF_MATCH],
         request=SeriesChanges,
-        responses=answers({200: Series}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: Series}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
         values = _as_settings(self.read_body(request, SeriesChanges))
-        is_bound = refuse_unless_match(request, row.version)
-        expected = row.version if is_bound else None
+        names_version = refuse_unless_match(request, row.version)
+        expected = row.version if names_version else None
         with as_version_conflict():
             changed = series.change(
                 row, values, now=utc_now(), by=self.caller.actor, expected_version=expected
@@ -227,7 +227,7 @@ class SeriesView(PipelineResource):
         operation_id="series_delete",
         summary="End a series; its digests stay",
         parameters=[path_id("ser")],
-        responses=answers({204: NO_CONTENT}, 404),
+        responses=openapi_responses({204: NO_CONTENT}, 404),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self._find(id)
@@ -240,7 +240,7 @@ class SeriesView(PipelineResource):
         summary="Make a digest of the series now",
         parameters=[path_id("ser"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: SeriesIssue}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: SeriesIssue}, 402, 404, 409, 413, 415, 422),
     )
     def make(self, request: Request, id: str) -> Response:
         """Beside those of its times; 409 `too_few_items` where there is too little to tell."""

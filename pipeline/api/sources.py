@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented, secret_answer
+from accounts.api.base import openapi_parameters, openapi_responses, secret_answer
 from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.jsonio import flatten_errors
@@ -31,10 +31,11 @@ from pipeline.switches import availability
 from pipeline.text.plain_text import seen_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rest_framework.request import Request
 
+    from config.core.errors import Detail
     from pipeline.sources.base import Entry
 
 FILTERS = {
@@ -70,13 +71,14 @@ class SourceView(PipelineResource):
     def _read_settings(self, request: Request) -> collect.SourceSettings:
         """Return the validated body.
 
-        An error also reports what would be wrong if each setting stood in its right place.
+        Raises `Invalid`, which also reports what would be wrong if each setting stood in its right place: of
+        `topics` beside `config` it says where they belong, and what is wrong with them.
         """
         try:
             return collect.SourceSettings(**as_settings(self.read_body(request, SourceInput)))
         except ValidationError as error:
-            as_meant = source_as_meant(cast("dict[str, Any]", request.data), SourceInput().fields)
-            remaining = _without_refused(as_meant, error)
+            data, known = cast("dict[str, Any]", request.data), SourceInput().fields
+            remaining = _without_refused(source_as_meant(data, known), error)
             details = list(flatten_errors(error.detail))
             try:
                 settings = collect.SourceSettings(**as_settings(SourceInput().run_validation(remaining)))
@@ -87,11 +89,8 @@ class SourceView(PipelineResource):
             except availability.SourceUnavailable as further_error:
                 # The suggested form isn't sufficient by itself.
                 instruction = "Put it into config, with what is said below of config"
-                details = [
-                    replace(detail, message=detail.message.replace("Put it into config", instruction))
-                    for detail in details
-                ]
-                details += further_error.detail
+                advice = config_advice(data, known, instruction=instruction)
+                details = [*_with_advice(details, advice), *further_error.detail]
             except AppError as further_error:
                 details += further_error.detail
             raise Invalid(*details) from error
@@ -105,12 +104,7 @@ class SourceView(PipelineResource):
             data = {**cast("dict[str, Any]", request.data), "type": row.type}
             remaining = _without_refused(source_as_meant(data, known, row.config), error)
             advice = config_advice(data, known, row.config)
-            details = [
-                replace(detail, message=f"There is no field {detail.field}. {advice[detail.field]}")
-                if detail.field in advice
-                else detail
-                for detail in flatten_errors(error.detail)
-            ]
+            details = _with_advice(flatten_errors(error.detail), advice)
             try:
                 changes = as_settings(SourceChanges().run_validation(remaining))
                 collect.checked_changes(row, changes, workspace=self.caller.workspace)
@@ -121,8 +115,8 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_list",
         summary="List sources",
-        parameters=documented(FILTERS),
-        responses=answers(
+        parameters=openapi_parameters(FILTERS),
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.Source),
                 304: OpenApiResponse(description="Unchanged."),
@@ -154,7 +148,7 @@ class SourceView(PipelineResource):
         summary="Register a source",
         parameters=POST_PARAMETERS,
         request=SourceInput,
-        responses=answers({201: response_schemas.Source}, 402, 409, 413, 415, 422),
+        responses=openapi_responses({201: response_schemas.Source}, 402, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         settings = self._read_settings(request)
@@ -171,7 +165,7 @@ class SourceView(PipelineResource):
         operation_id="sources_retrieve",
         summary="Read a source",
         parameters=[path_id("src")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.Source, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -186,19 +180,19 @@ class SourceView(PipelineResource):
         summary="Change, pause or resume a source",
         parameters=[path_id("src"), IF_MATCH],
         request=SourceChanges,
-        responses=answers({200: response_schemas.Source}, 402, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: response_schemas.Source}, 402, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         changes = self._read_changes(request, row)
-        is_bound = refuse_unless_match(request, row.version)
+        names_version = refuse_unless_match(request, row.version)
         with as_version_conflict():
             changed = secrets.change(
                 row,
                 changes,
                 workspace=self.caller.workspace,
                 now=utc_now(),
-                expected_version=row.version if is_bound else None,
+                expected_version=row.version if names_version else None,
             )
         body = payloads.source(payloads.row_of(changed.source))
         return Response(_with_secret(body, changed), headers={"ETag": _tag(body)})
@@ -207,7 +201,7 @@ class SourceView(PipelineResource):
         operation_id="sources_delete",
         summary="Delete a source; what was made from it stays",
         parameters=[path_id("src")],
-        responses=answers({204: NO_CONTENT}, 404, 409),
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
@@ -220,7 +214,7 @@ class SourceView(PipelineResource):
         summary="Poll a source now",
         parameters=[path_id("src"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: response_schemas.Source}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Source}, 404, 409, 413, 415, 422),
     )
     def poll(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
@@ -233,7 +227,7 @@ class SourceView(PipelineResource):
         summary="Preview a source; creates nothing",
         parameters=POST_PARAMETERS,
         request=SourceInput,
-        responses=answers({200: response_schemas.SourcePreview}, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.SourcePreview}, 409, 413, 415, 422),
     )
     def preview(self, request: Request) -> Response:
         settings = self._read_settings(request)
@@ -245,8 +239,8 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_entries",
         summary="The log of a source: what was done with each of its entries",
-        parameters=[path_id("src"), *documented(ENTRY_FILTERS)],
-        responses=answers(
+        parameters=[path_id("src"), *openapi_parameters(ENTRY_FILTERS)],
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.SourceEntry),
                 304: OpenApiResponse(description="Unchanged."),
@@ -266,8 +260,8 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_slots",
         summary="The log of a brand source: what each of its slots took, discarded and made",
-        parameters=[path_id("src"), *documented(PAGING)],
-        responses=answers(
+        parameters=[path_id("src"), *openapi_parameters(PAGING)],
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.BrandSlot),
                 304: OpenApiResponse(description="Unchanged."),
@@ -289,6 +283,16 @@ def _without_refused(as_meant: Mapping[str, Any], error: ValidationError) -> dic
     """Return the fields of a refused body that have no error; `config` is kept, as its type checks it."""
     refused = cast("dict[str, Any]", error.detail)
     return {name: value for name, value in as_meant.items() if name == "config" or name not in refused}
+
+
+def _with_advice(details: Iterable[Detail], advice: dict[str, str]) -> list[Detail]:
+    """Return the details; those of unknown fields that `advice` has say what it says."""
+    return [
+        replace(detail, message=f"There is no field {detail.field}. {advice[detail.field]}")
+        if detail.field in advice
+        else detail
+        for detail in details
+    ]
 
 
 def _with_secret(body: Mapping[str, Any], registered: secrets.Registered) -> dict[str, Any]:
@@ -326,6 +330,6 @@ def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
 
 
 def _excerpt(entry: Entry) -> str:
-    # Cut before parsing, too: a body may have 5 MB.
+    # Cut before it is parsed, as a body may have 5 MB; twenty times the excerpt leaves room for markup.
     text = seen_text(entry.body[: EXCERPT_CHARACTERS * 20], entry.body_format)
     return " ".join(text.split())[:EXCERPT_CHARACTERS]

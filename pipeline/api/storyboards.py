@@ -8,7 +8,7 @@ from django.conf import settings
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 
-from accounts.api.base import answers
+from accounts.api.base import openapi_responses
 from config.core import ids
 from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import PublicIdField, StrictSerializer
@@ -92,7 +92,9 @@ class StoryboardView(PipelineResource):
         operation_id="generated_storyboard_retrieve",
         summary="Read a film's storyboard",
         parameters=[path_id("gen")],
-        responses=answers({200: StoryboardShown, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses(
+            {200: StoryboardShown, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         """404 for an item that is no film, or isn't filmed yet."""
@@ -108,20 +110,20 @@ class StoryboardView(PipelineResource):
         summary="Render the film again from a changed storyboard",
         parameters=[path_id("gen"), IF_MATCH],
         request={"application/json": _BODY},
-        responses=answers({202: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({202: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         """The item is `generating` meanwhile; no model is asked, and it costs no credits."""
         row = self._find(id)
         storyboard = self.read_body(request, StoryboardInput)["storyboard"]
-        is_bound = refuse_unless_match(request, row.version)
+        names_version = refuse_unless_match(request, row.version)
         with as_version_conflict():
             changed = storyboards.edit(
                 row,
                 storyboards.read_board(storyboard),
                 by=self.caller.actor,
                 now=utc_now(),
-                expected_version=row.version if is_bound else None,
+                expected_version=row.version if names_version else None,
             )
         return answered(changed, 202)
 

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
@@ -155,8 +155,8 @@ class TopicView(PipelineResource):
     @extend_schema(
         operation_id="topics_list",
         summary="List topics",
-        parameters=documented(FILTERS),
-        responses=answers(
+        parameters=openapi_parameters(FILTERS),
+        responses=openapi_responses(
             {200: response_schemas.listing(Topic), 304: OpenApiResponse(description="Unchanged.")}
         ),
     )
@@ -177,7 +177,7 @@ class TopicView(PipelineResource):
         summary="Add a topic to the pool",
         parameters=POST_PARAMETERS,
         request=TopicInput,
-        responses=answers({201: Topic}, 409, 413, 415, 422),
+        responses=openapi_responses({201: Topic}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         values = self.read_body(request, TopicInput)
@@ -192,7 +192,7 @@ class TopicView(PipelineResource):
         operation_id="topics_retrieve",
         summary="Read a topic",
         parameters=[path_id("top")],
-        responses=answers({200: Topic, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses({200: Topic, 304: OpenApiResponse(description="Unchanged.")}, 404),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
@@ -205,18 +205,18 @@ class TopicView(PipelineResource):
         summary="Change a topic, switch it off or on",
         parameters=[path_id("top"), IF_MATCH],
         request=TopicChanges,
-        responses=answers({200: Topic}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: Topic}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
         values = self.read_body(request, TopicChanges)
-        is_bound = refuse_unless_match(request, row.version)
+        names_version = refuse_unless_match(request, row.version)
         with as_version_conflict():
             changed = topics.change(
                 row,
                 as_settings(values),
                 now=utc_now(),
-                expected_version=row.version if is_bound else None,
+                expected_version=row.version if names_version else None,
             )
         return Response(payloads.topic(payloads.row_of(changed)), headers={"ETag": _tag(changed)})
 
@@ -224,7 +224,7 @@ class TopicView(PipelineResource):
         operation_id="topics_delete",
         summary="Delete a topic; what was made of it stays",
         parameters=[path_id("top")],
-        responses=answers({204: NO_CONTENT}, 404, 409),
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from accounts.access import idempotency
-from accounts.api.base import answers
+from accounts.api.base import openapi_responses
 from config.core.api.fields import unknown_names
 from config.core.api.jsonio import PayloadTooLarge
 from config.core.api.query_params import read_query
@@ -68,7 +68,7 @@ class UploadView(PipelineResource):
         summary="Upload a file",
         parameters=POST_PARAMETERS,
         request=_BODY,
-        responses=answers({201: response_schemas.Upload}, 409, 413, 415, 422),
+        responses=openapi_responses({201: response_schemas.Upload}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         """One file as `multipart/form-data`, in the field `file`; what it is, is seen from its bytes."""

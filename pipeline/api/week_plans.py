@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from accounts.api.base import answers
+from accounts.api.base import openapi_responses
 from config.core import ids
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import (
@@ -161,7 +161,7 @@ class PlanView(PipelineResource):
         summary="Fill free slots with ready items",
         parameters=POST_PARAMETERS,
         request=PlanInput,
-        responses=answers({201: WeekPlanMade, 200: PlanRehearsal}, 409, 413, 415, 422),
+        responses=openapi_responses({201: WeekPlanMade, 200: PlanRehearsal}, 409, 413, 415, 422),
     )
     def create(self, request: Request) -> Response:
         """Best first, neighbours as different as can be, within every cap, gap, rest and blackout."""
@@ -186,7 +186,9 @@ class PlanView(PipelineResource):
         operation_id="plans_retrieve",
         summary="Read a plan",
         parameters=[path_id("pln")],
-        responses=answers({200: WeekPlanShown, 304: OpenApiResponse(description="Unchanged.")}, 404),
+        responses=openapi_responses(
+            {200: WeekPlanShown, 304: OpenApiResponse(description="Unchanged.")}, 404
+        ),
     )
     def retrieve(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(WeekPlan), "pln", id)
@@ -199,7 +201,7 @@ class PlanView(PipelineResource):
         summary="Undo what a plan scheduled",
         parameters=[path_id("pln"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({200: WeekPlanUndone}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: WeekPlanUndone}, 404, 409, 413, 415, 422),
     )
     def undo(self, request: Request, id: str) -> Response:
         """What went out, or was changed since, stays and is told."""

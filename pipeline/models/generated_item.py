@@ -280,9 +280,8 @@ class GeneratedItem(WorkspaceRow):
             models.Index(fields=["workspace", "test", "status", "-id"], name="generated_item_by_status"),
             models.Index(fields=["workspace", "test", "bucket", "-id"], name="generated_item_by_bucket"),
             models.Index(fields=["source", "-id"], name="generated_item_by_source"),
-            models.Index(
-                fields=["variant_group"], name="generated_item_variants"
-            ),  # siblings, when one is published
+            # Read when an item is published: its siblings.
+            models.Index(fields=["variant_group"], name="generated_item_variants"),
             # Read by brand lanes: what the persona has said lately.
             models.Index(
                 fields=["persona", "-created_at"],

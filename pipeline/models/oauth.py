@@ -71,7 +71,6 @@ class OAuthAttempt(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "oauth_attempt"
         indexes: ClassVar = [
-            models.Index(
-                fields=["workspace"], name="oauth_attempt_workspace"
-            )  # read when a workspace is erased
+            # Read when a workspace is erased.
+            models.Index(fields=["workspace"], name="oauth_attempt_workspace"),
         ]

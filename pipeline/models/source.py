@@ -241,9 +241,8 @@ class BrandPick(WorkspaceRow):
     class Meta(WorkspaceRow.Meta):
         db_table = "brand_pick"
         indexes: ClassVar = [
-            models.Index(
-                fields=["topic", "-used_on"], name="brand_pick_by_topic"
-            ),  # rests and monthly limits
+            # Read for rests and monthly limits.
+            models.Index(fields=["topic", "-used_on"], name="brand_pick_by_topic"),
         ]
 
 

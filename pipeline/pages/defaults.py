@@ -10,9 +10,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from pipeline.models import LatePolicy
 from pipeline.models.publication import MAX_LATENESS_MINUTES
 from pipeline.pages import choices
@@ -66,7 +66,7 @@ class DefaultsForm(forms.Form):
         fields["outlets"].choices = choices.outlets(workspace)
 
 
-@page("edit")
+@workspace_page("edit")
 def defaults(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the form, and save it on POST. Items that exist already keep what they were made with."""
     current = stage.read(place.workspace)
@@ -77,7 +77,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
         "late_policy": current.late_policy,
         "max_lateness_minutes": current.max_lateness_minutes,
     }
-    form = form_recovery.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
+    form = kept_forms.form_for(request, DefaultsForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
         new_defaults = stage.Defaults(
             persona=form.cleaned_data["persona"],
@@ -89,7 +89,7 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             stage.change(place.workspace, new_defaults, actor=place.user.email)
             messages.success(request, _("Saved. Applies to new content."))
-            return redirect(place.address("defaults"))
+            return redirect(place.url_of("defaults"))
     return render(request, "pages/defaults.html", {"form": form})
 
 

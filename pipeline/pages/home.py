@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline.dashboard.overview import overview
 
@@ -27,7 +27,7 @@ SPANS: Final[Mapping[str, tuple[Any, timedelta]]] = {
 """Label and length of each span, by its value of the query parameter `since`."""
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def home(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the dashboard of the last day or week; an unknown `since` means the day."""
     chosen = request.GET.get("since", "day")

@@ -11,9 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core import limits
 from config.core.clock import utc_now
 from pipeline import publish
@@ -41,7 +41,7 @@ class SettleForm(forms.Form):
     )
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
     """List the posts that are due, the earliest first."""
     due_publications = Publication.objects.of(place.workspace).live().unsent().by_hand()
@@ -53,14 +53,14 @@ def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/manual_posts.html", context)
 
 
-@page("edit")
+@workspace_page("edit")
 def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     """Show what has to be copied and posted, and record on POST whether it was posted.
 
     `outcome=not_posted` marks the publication as not sent; every other value marks it as published.
     """
     publication = _find_publication(place, pub)
-    form = form_recovery.form_for(request, SettleForm)
+    form = kept_forms.form_for(request, SettleForm)
     if request.method == "POST" and form.is_valid():
         is_posted = request.POST.get("outcome") != "not_posted"
         with report_errors(request):
@@ -73,7 +73,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
             )
             message = _("Marked as published.") if is_posted else _("Marked as not posted.")
             messages.success(request, message)
-        return redirect(place.address("package", pub=pub))
+        return redirect(place.url_of("package", pub=pub))
     context = {
         **_package_context(publication),
         "row": publication,

@@ -209,7 +209,7 @@ def settings_tabs(place: Place) -> list[ShownTab]:
     return _show_tabs(SETTINGS, place, "")
 
 
-def tabs_here(place: Place | None, view_name: str) -> Sequence[ShownTab]:
+def tabs_of_open_page(place: Place | None, view_name: str) -> Sequence[ShownTab]:
     """Return the tabs of the section or settings whose page is open; none where it has only one."""
     if place is None:
         return ()
@@ -225,20 +225,20 @@ def every_page(place: Place) -> Iterator[tuple[str, str, str]]:
         for tab in section.tabs:
             is_label_enough = len(section.tabs) == 1 or tab.label == section.label
             label = str(section.label) if is_label_enough else f"{section.label} · {tab.label}"
-            yield label, place.address(tab.page), section.icon
+            yield label, place.url_of(tab.page), section.icon
     for settings_tab in settings_tabs(place):
         yield f"{_('Settings')} · {settings_tab.label}", settings_tab.address, settings_tab.icon
-    yield str(_("Notifications")), place.address("notices"), "bell"
+    yield str(_("Notifications")), place.url_of("notices"), "bell"
 
 
-def is_of_settings(view_name: str) -> bool:
+def is_settings_page(view_name: str) -> bool:
     """Return whether the page is the settings page or below it."""
     return view_name == SETTINGS_PAGE or any(_is_open(tab, view_name) for tab in SETTINGS)
 
 
 def _show_section(section: Section, place: Place, view_name: str) -> ShownSection:
     """Return the section for display; only the inbox has a count."""
-    address = place.address(section.tabs[0].page)
+    address = place.url_of(section.tabs[0].page)
     waiting = counts.to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
     return ShownSection(
         label=str(section.label),
@@ -256,7 +256,7 @@ def _show_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownT
             str(tab.label),
             tab.icon,
             str(tab.about),
-            place.address(tab.page),
+            place.url_of(tab.page),
             _is_open(tab, view_name),
             tab.count(place.workspace.pk) if tab.count else None,
         )

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Membership
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.database.search_words import fold
 from config.core.ids import decode
 from pipeline import labels, limits, search
@@ -90,7 +90,7 @@ class Found:
     note: str = ""
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def everything(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the results of the query `q`; with the header `X-Part: 1` without the page around them."""
     text = request.GET.get("q", "").replace("\x00", "").strip()[: limits.SEARCH_CHARACTERS]
@@ -122,7 +122,7 @@ def _find_by_id(place: Place, text: str) -> Iterator[Found]:
     model: Any = apps.get_model(target.model)
     objects = model.objects.of(place.workspace).filter(pk=key, **target.shows)
     if place.may(target.act) and objects.exists():
-        yield Found(text, place.address(target.page, **{target.argument: key}), "search")
+        yield Found(text, place.url_of(target.page, **{target.argument: key}), "search")
 
 
 def _resolve_id(place: Place, text: str) -> tuple[_Target, UUID] | None:
@@ -146,7 +146,7 @@ def _find_items(place: Place, text: str) -> list[Found]:
     return [
         Found(
             item.title or item.excerpt or item.engine_output,
-            place.address("item_page", gen=key),
+            place.url_of("item_page", gen=key),
             "newspaper",
             f"{item.engine_output} · {_status_label(item)}",
         )
@@ -172,7 +172,7 @@ def _find_sources(place: Place, text: str) -> list[Found]:
     keys = search.find_sources(rows, text, max_results=MOST)
     sources_by_id = rows.in_bulk(keys)
     return [
-        Found(sources_by_id[key].name, place.address("source_page", src=key), "rss", sources_by_id[key].type)
+        Found(sources_by_id[key].name, place.url_of("source_page", src=key), "rss", sources_by_id[key].type)
         for key in keys
     ]
 
@@ -182,8 +182,7 @@ def _find_outlets(place: Place, text: str) -> list[Found]:
     outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, name__icontains=text)
     results = outlets.order_by("name", "id").values_list("id", "name", "platform")[:MOST]
     return [
-        Found(name, place.address("outlet_page", out=key), "send", platform)
-        for key, name, platform in results
+        Found(name, place.url_of("outlet_page", out=key), "send", platform) for key, name, platform in results
     ]
 
 
@@ -194,7 +193,7 @@ def _find_members(place: Place, text: str) -> list[Found]:
     )
     results = memberships.order_by("user__email").values_list("user__name", "user__email")[:MOST]
     return [
-        Found(name or email, place.address("members"), "user", email if name else "")
+        Found(name or email, place.url_of("members"), "user", email if name else "")
         for name, email in results
     ]
 
@@ -203,7 +202,7 @@ def _allowed_commands(place: Place) -> Iterator[Found]:
     """Yield the commands that the person may use."""
     for command in _COMMANDS:
         if place.may(command.act):
-            yield Found(str(command.label), place.address(command.page), command.icon)
+            yield Found(str(command.label), place.url_of(command.page), command.icon)
 
 
 def _all_pages(place: Place) -> Iterator[Found]:

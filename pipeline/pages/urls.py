@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from accounts.pages.page_access import page_path, register_ids
+from accounts.pages.page_routes import page_path, register_ids
 from pipeline.pages import defaults, home, manual_publish, search, usage
 from pipeline.pages.calendar import fill_week as calendar_fill_week
 from pipeline.pages.calendar import free_slot as calendar_slot

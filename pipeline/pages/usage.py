@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.ledger import credits, months, reports
 from accounts.models import LedgerEntry
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode
 from pipeline.dashboard.usage import credits_by_engine, engine_names_by_run, model_cost
@@ -35,7 +35,7 @@ _KIND_LABELS: Final = {
 }
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def usage(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the month's credits and cost, and a page of the ledger that `kind` and `before` select."""
     workspace = place.workspace

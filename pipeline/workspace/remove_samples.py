@@ -207,8 +207,7 @@ def _remove_sources(workspace_id: UUID, rows: int) -> int:
     return len(sources)
 
 
-# --- References to samples in members' own rows
-# ----------------------------------------------------------------------
+# --- References to samples in members' own rows ----------------------------------------------------------------------
 
 
 def _drop_from_plans(workspace_id: UUID, items: Collection[str]) -> None:
@@ -256,8 +255,7 @@ def _drop_from_series(workspace_id: UUID, sources: Collection[str]) -> None:
             )
 
 
-# --- Helpers
-# ---------------------------------------------------------------------------------------------------------
+# --- Helpers ---------------------------------------------------------------------------------------------------------
 
 
 def _delete_some(query_set: QuerySet[Any], rows: int) -> int:

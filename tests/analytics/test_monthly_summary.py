@@ -121,7 +121,7 @@ def test_its_numbers_are_those_of_the_api_for_the_same_days(newsroom, outlet):
         assert f"{row['metrics']['published']} published" in line
         engaged = row["metrics"]["engagements"]
         assert ("engagements" in line) is (engaged is not None)
-        assert engaged is None or f"{number(engaged, '')} engagements" in line
+        assert engaged is None or f"{number(engaged)} engagements" in line
     kinds = caller.body(**given, group_by="content_type")["data"]
     assert len(section(text, "By kind")) == len(kinds) == 2
     assert "HIDDEN" not in text
@@ -192,6 +192,14 @@ def test_a_long_list_says_how_much_is_left_out(newsroom):
         make_published(make_outlet(newsroom, name=f"Outlet {place:02}"), MID_NOVEMBER)
     lines = section(text_of(newsroom), "By outlet")
     assert (len(lines), lines[-1]) == (monthly_summary.MAX_LINES + 1, "- And 3 more")
+
+
+def test_a_line_of_many_names_says_how_many_are_left_out(newsroom):
+    for place in range(monthly_summary.MAX_NAMES_IN_LINE + 3):
+        measured(make_outlet(newsroom, name=f"Outlet {place:02}"), MID_NOVEMBER, likes=1)
+    lines = section(text_of(newsroom), "Missing data")
+    [views] = [line for line in lines if line.startswith("- Views not provided by: Outlet 00, Outlet 01, ")]
+    assert views.endswith(f"Outlet {monthly_summary.MAX_NAMES_IN_LINE - 1:02} and 3 more")
 
 
 # --- When ------------------------------------------------------------------------------------------------------------

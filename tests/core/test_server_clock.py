@@ -1,4 +1,4 @@
-"""The time of the database's server: asked seldom, counted on from, and never from a slow answer."""
+"""The database server's time: asked seldom, extrapolated, and never from a slow answer."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made = Server()
     monkeypatch.setattr(server_clock, "connection", made)
-    monkeypatch.setattr(server_clock, "_reading", {})
+    monkeypatch.setattr(server_clock._last, "value", None)
     monkeypatch.setattr(server_clock.time, "clock_gettime", lambda _clock: made.uptime)
     return made
 
 
-def test_it_is_asked_once_and_counted_on_from(server: Server) -> None:
-    server_clock.read()
+def test_it_is_asked_once_and_extrapolated(server: Server) -> None:
+    server_clock.now()
     server.uptime += server_clock.KEPT_SECONDS - 0.5
-    assert (server_clock.read(), server.asked) == (server.now(), 1)
+    assert (server_clock.now(), server.asked) == (server.now(), 1)
 
 
 def test_it_is_asked_again_after_some_seconds(server: Server) -> None:
-    server_clock.read()
+    server_clock.now()
     server.offset = 30.0
     server.uptime += server_clock.KEPT_SECONDS
-    assert (server_clock.read(), server.asked) == (server.now(), 2)
+    assert (server_clock.now(), server.asked) == (server.now(), 2)
 
 
-def test_a_slow_answer_is_not_counted_on_from(server: Server) -> None:
+def test_a_slow_answer_is_not_extrapolated(server: Server) -> None:
     server.delay = server_clock.MAX_ERROR_SECONDS * 2
-    assert server_clock.read() == server.now()
-    server_clock.read()
+    assert server_clock.now() == server.now()
+    server_clock.now()
     assert server.asked == 2
 
 
@@ -71,6 +71,6 @@ def test_a_slow_answer_is_not_counted_on_from(server: Server) -> None:
 def test_it_is_the_servers_time() -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no clock of its own")
-    server_clock._reading.clear()
+    server_clock._last.value = None
     for _ in range(2):
-        assert abs(server_clock.read() - datetime.now(UTC)) < timedelta(seconds=1)
+        assert abs(server_clock.now() - datetime.now(UTC)) < timedelta(seconds=1)

@@ -18,13 +18,13 @@ READERS = frozenset(
         "one_of",
         "flag",
         "whole_number",
-        "words",
+        "comma_list",
         "pairs",
         "database",
         "web_address",
-        "redis",
+        "redis_address",
         "sealing_keys",
-        "mail",
+        "mail_settings",
     }
 )
 SERVICE = "## The service"

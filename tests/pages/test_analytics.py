@@ -148,6 +148,21 @@ def test_what_can_not_be_shown_is_said_at_its_field(owner, newsroom, outlet, que
     assert "Invalid filters" in answer.content.decode() or "Invalid filters" in answer.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "fields"),
+    [
+        ("2026-11-01", "3500-01-01", ["end"]),
+        ("0001-01-01", "2026-11-01", ["start"]),
+        ("0001-01-01", "0001-01-02", ["end", "start"]),
+        ("", "3500-01-01", ["end"]),
+    ],
+)
+def test_a_day_out_of_range_is_said_at_its_own_field(owner, newsroom, outlet, start, end, fields):
+    answer = owner.get(at(newsroom, range="chosen", start=start, end=end))
+    errors = answer.context["filter"].errors
+    assert sorted(name for name in errors if "Choose a day in range." in errors[name]) == fields
+
+
 def test_hours_of_a_zone_with_half_an_hour(owner, newsroom, outlet):
     make_published(outlet, NOW)
     answer = owner.get(at(newsroom, range="1", tz="Asia/Kolkata", metric="published"))

@@ -17,7 +17,7 @@ from accounts import limits, users
 from accounts.access import counter_caches
 from accounts.models import GuardCount, User
 from accounts.pages import anonymous_sessions
-from accounts.pages import form_recovery as typed
+from accounts.pages import kept_forms as typed
 from config.core import limits as core_limits
 from config.operations import retention
 from tests.factories import MembershipFactory, UserFactory

@@ -156,7 +156,7 @@ def test_each_failure_is_one_line_and_told_once_in_a_while(up, tmp_path, as_json
 def test_a_log_of_the_last_start_stays_and_none_before(up, tmp_path, monkeypatch):
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
     for number in range(3):
-        log = up.new_log("service")
+        log = up.rotate_log("service")
         assert not log.exists()
         log.write_text(f"start {number}")
     assert {path.name: path.read_text() for path in log.parent.iterdir()} == {

@@ -1,4 +1,4 @@
-"""Stores deliveries of events to endpoints, every attempt at one, and requests to send them again."""
+"""Stores deliveries of events to endpoints, and every attempt at one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DeliveryQuerySet(models.QuerySet[Any]):
         """Deliveries that haven't ended."""
         return self.filter(status__in=[DeliveryStatus.HELD, DeliveryStatus.PENDING])
 
-    def dead(self) -> Self:
+    def failed(self) -> Self:
         """Deliveries that failed finally; only a person can send them again."""
         return self.filter(status=DeliveryStatus.FAILED)
 
@@ -45,13 +45,24 @@ class OwnDeliveries(WorkspaceQuerySet[Any], DeliveryQuerySet):  # type: ignore[o
 
 
 class Delivery(WorkspaceRow, DueModel):
+    """One event on its way to one endpoint; a task sends it when it is due.
+
+    Three fields count its attempts: `attempts` are the tries that tasks began since the last result was written,
+    `attempt_count` the requests whose result was written, and `attempts_made` holds a row of each such request
+    until the retention deletes it. Sending again by hand sets `due_at`, which begins a new schedule of retries.
+    """
+
     endpoint = models.ForeignKey("webhooks.Endpoint", on_delete=models.CASCADE, related_name="deliveries")
     event = models.ForeignKey("pipeline.Event", on_delete=models.CASCADE, related_name="deliveries")
     status = models.CharField(max_length=10, choices=DeliveryStatus, default=DeliveryStatus.PENDING)
     attempt_count = models.PositiveIntegerField(default=0)
+    """Over all schedules; the number of the last `DeliveryAttempt`."""
     last_status = models.PositiveSmallIntegerField(null=True)
+    """The HTTP status of the last attempt; None before the first, or without an answer."""
     last_error = models.CharField(max_length=300, blank=True)
+    """Why the last attempt failed, or why none is made; empty after a success."""
     request_id = models.CharField(max_length=64, blank=True)
+    """Of the request to this service that led to the event."""
     created_at = models.DateTimeField(default=utc_now)
     delivered_at = models.DateTimeField(null=True)
 
@@ -68,18 +79,19 @@ class Delivery(WorkspaceRow, DueModel):
         constraints: ClassVar = [models.UniqueConstraint(fields=["endpoint", "event"], name="delivery_once")]
         indexes: ClassVar = [
             *claim_indexes("delivery", group="endpoint"),
-            models.Index(
-                fields=["endpoint", "-id"], name="delivery_log"
-            ),  # the endpoint's log in the settings pages
-            models.Index(
-                fields=["endpoint", "status", "-id"], name="delivery_log_by_status"
-            ),  # the same log, filtered: the few that failed among the many that didn't
+            # Read by the endpoint's log in the settings pages.
+            models.Index(fields=["endpoint", "-id"], name="delivery_log"),
+            # Read by the same log, filtered: the few that failed among the many that didn't.
+            models.Index(fields=["endpoint", "status", "-id"], name="delivery_log_by_status"),
         ]
 
 
 class DeliveryAttempt(WorkspaceRow):
+    """One request to an endpoint and its result, kept for the log; written once, when the request has ended."""
+
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempts_made")
     number = models.PositiveIntegerField()
+    """Counts the delivery's attempts from 1, over all schedules."""
     started_at = models.DateTimeField(default=utc_now)
     duration_ms = models.PositiveIntegerField(null=True)
     # A database default, because a process of the previous release doesn't know the column.
@@ -87,11 +99,14 @@ class DeliveryAttempt(WorkspaceRow):
     """The address it was sent to; the endpoint's may have been changed since."""
     request_headers = models.JSONField(default=dict)
     status_code = models.PositiveSmallIntegerField(null=True)
+    """None without an answer."""
     response_headers = models.JSONField(default=dict)
     response_body = models.TextField(blank=True)
     """At most the first 4 KiB."""
     error = models.CharField(max_length=300, blank=True)
+    """Why it failed; empty for a success."""
     next_attempt_at = models.DateTimeField(null=True)
+    """When the next attempt was planned; None if none was."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "delivery_attempt"
@@ -99,48 +114,6 @@ class DeliveryAttempt(WorkspaceRow):
             models.UniqueConstraint(fields=["delivery", "number"], name="delivery_attempt_once")
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["started_at"], name="delivery_attempt_age"
-            ),  # the retention job deletes by age
-        ]
-
-
-class RecoveryStatus(models.TextChoices):
-    RUNNING = "running", _("Running")
-    DONE = "done", _("Done")
-    STOPPED = "stopped", _("Stopped")
-
-
-class Recovery(WorkspaceRow, DueModel):
-    """A request to send again what an endpoint missed; one due row, worked in portions."""
-
-    endpoint = models.ForeignKey("webhooks.Endpoint", on_delete=models.CASCADE, related_name="recoveries")
-    since = models.DateTimeField()
-    is_everything = models.BooleanField(default=False)
-    """True: also what was delivered."""
-    status = models.CharField(max_length=10, choices=RecoveryStatus, default=RecoveryStatus.RUNNING)
-    cursor = models.UUIDField()
-    """Deliveries with ids up to this one were handled; ids rise with time."""
-    until = models.UUIDField()
-    """Deliveries with greater ids came after the request and aren't part of it."""
-    total = models.PositiveIntegerField(null=True)
-    """How many deliveries there were at the start; None until they are counted."""
-    sent = models.PositiveIntegerField(default=0)
-    """How many have been queued."""
-    asked_by = models.CharField(max_length=200)
-    created_at = models.DateTimeField(default=utc_now)
-    ended_at = models.DateTimeField(null=True)
-
-    class Meta(WorkspaceRow.Meta):
-        db_table = "recovery"
-        verbose_name = "recovery"
-        verbose_name_plural = "recoveries"
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["endpoint"], name="recovery_one_at_a_time", condition=models.Q(status="running")
-            )
-        ]
-        indexes: ClassVar = [
-            *claim_indexes("recovery"),
-            models.Index(fields=["endpoint", "-id"], name="recovery_newest"),  # the endpoint's page
+            # Read by the retention job, which deletes by age.
+            models.Index(fields=["started_at"], name="delivery_attempt_age"),
         ]

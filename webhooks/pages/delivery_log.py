@@ -12,9 +12,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from config.core import limits as core_limits
 from config.core import logs
@@ -61,7 +61,7 @@ class DeliveryRow:
         return labels.status_line(self.delivery.last_status) or self.delivery.last_error
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Show an endpoint with the log of its deliveries."""
     endpoint = find_endpoint(place, whe)
@@ -209,7 +209,7 @@ def _attempt_rows(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
     ]
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     """Show a delivery with its attempts."""
     endpoint = find_endpoint(place, whe)
@@ -242,14 +242,14 @@ def webhook_delivery(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -
     return render(request, "pages/webhooks/delivery.html", {**context, "live": fragment})
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     """Render a test event's outcome for the page that polls it; other requests lead to the whole delivery."""
     endpoint = find_endpoint(place, whe)
     fragment = outcome_fragment(request, place, endpoint, dlv)
     if isinstance(fragment, HttpResponse):
         return fragment
-    return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))
+    return redirect(place.url_of("webhook_delivery", whe=whe, dlv=dlv))
 
 
 def outcome_fragment(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
@@ -270,16 +270,16 @@ def outcome_fragment(request: HttpRequest, place: Place, endpoint: Endpoint, dlv
         "pages/webhooks/outcome.html",
         context,
         css_class="body",
-        url=place.address("webhook_outcome", whe=endpoint.pk, dlv=dlv),
+        url=place.url_of("webhook_outcome", whe=endpoint.pk, dlv=dlv),
         interval_seconds=_poll_seconds(row.outcome),
     )
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def webhook_resend(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) -> HttpResponse:
     delivery = _find_delivery(place, find_endpoint(place, whe), dlv)
-    if form_recovery.is_first_sending(request):
+    if kept_forms.is_first_sending(request):
         with report_errors(request):
             endpoints.resend(delivery, actor=place.user.email)
             messages.success(request, _("Resending."))
-    return redirect(place.address("webhook_delivery", whe=whe, dlv=dlv))
+    return redirect(place.url_of("webhook_delivery", whe=whe, dlv=dlv))

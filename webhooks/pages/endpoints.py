@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
-from accounts.pages import form_recovery, shown_once
+from accounts.pages import kept_forms, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from webhooks import endpoints
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
     """List the endpoints."""
     rows_of_workspace = (
@@ -49,13 +49,13 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/webhooks/list.html", {"rows": rows})
 
 
-@page("manage")
+@workspace_page("manage")
 @fresh_log_in_required
 def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
-    form = form_recovery.form_for(request, AddEndpointForm)
+    form = kept_forms.form_for(request, AddEndpointForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("webhooks"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("webhooks"))
         with report_errors(request, form):
             added = endpoints.add(
                 place.workspace,
@@ -69,11 +69,11 @@ def webhook_add(request: HttpRequest, place: Place) -> HttpResponse:
             )
             shown_once.keep_secret(request, encode("whe", added.endpoint.pk), added.secret)
             query = f"?sent={encode('dlv', added.test.pk)}" if added.test else ""
-            return redirect(place.address("webhook_secret", whe=added.endpoint.pk) + query)
+            return redirect(place.url_of("webhook_secret", whe=added.endpoint.pk) + query)
     return render(request, "pages/webhooks/add.html", {"form": form})
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 @fresh_log_in_required
 @never_cache
 def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
@@ -92,11 +92,11 @@ def webhook_secret(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     return render(request, "pages/webhooks/secret.html", context)
 
 
-@page("manage")
+@workspace_page("manage")
 def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Change an endpoint; a new address gets a test event."""
     endpoint = find_endpoint(place, whe)
-    form = form_recovery.form_for(request, EndpointForm, initial=initial_values(endpoint))
+    form = kept_forms.form_for(request, EndpointForm, initial=initial_values(endpoint))
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             test_delivery = endpoints.change(
@@ -109,9 +109,9 @@ def webhook_edit(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
             )
             if test_delivery is None:
                 messages.success(request, _("Saved."))
-                return redirect(place.address("webhook_edit", whe=whe))
+                return redirect(place.url_of("webhook_edit", whe=whe))
             messages.success(request, _("Saved. Test event sent to the new URL."))
-            return redirect(place.address("webhook_delivery", whe=whe, dlv=test_delivery.pk))
+            return redirect(place.url_of("webhook_delivery", whe=whe, dlv=test_delivery.pk))
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
@@ -129,20 +129,20 @@ def _has_two_secrets(endpoint: Endpoint) -> bool:
     return until is not None and until > utc_now()
 
 
-@page("manage")
+@workspace_page("manage")
 @fresh_log_in_required
 def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Rotate the secret, and show the new one."""
     endpoint = find_endpoint(place, whe)
-    form = form_recovery.form_for(request, RotateEndpointSecretForm)
+    form = kept_forms.form_for(request, RotateEndpointSecretForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("webhook_secret", whe=whe))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("webhook_secret", whe=whe))
         with report_errors(request, form):
             secret = endpoints.rotate_secret(endpoint, form.span(), actor=place.user.email)
             shown_once.keep_secret(request, encode("whe", whe), secret)
             messages.success(request, _("Secret rotated."))
-            return redirect(place.address("webhook_secret", whe=whe))
+            return redirect(place.url_of("webhook_secret", whe=whe))
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
@@ -152,15 +152,15 @@ def webhook_rotate(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     return render(request, "pages/webhooks/rotate.html", context)
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def webhook_pause(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     with report_errors(request):
         endpoints.switch_off(find_endpoint(place, whe), actor=place.user.email)
-        offer_undo(request, _("Paused. Events are held."), place.address("webhook_resume", whe=whe))
-    return redirect(place.address("webhook", whe=whe))
+        offer_undo(request, _("Paused. Events are held."), place.url_of("webhook_resume", whe=whe))
+    return redirect(place.url_of("webhook", whe=whe))
 
 
-@page("manage")
+@workspace_page("manage")
 def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Ask what to do with held events; without any, and from an undo, just switch on."""
     endpoint = find_endpoint(place, whe)
@@ -172,7 +172,7 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
             messages.success(
                 request, _("Switched on.") + (f" {sent_text % {'count': released}}" if released else "")
             )
-        return redirect(place.address("webhook", whe=whe))
+        return redirect(place.url_of("webhook", whe=whe))
     held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
     context = {"endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
     return render(
@@ -180,19 +180,19 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     )
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def webhook_test(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Send a test event, and show its delivery."""
     endpoint = find_endpoint(place, whe)
-    if not form_recovery.is_first_sending(request):
-        return redirect(place.address("webhook", whe=whe))
+    if not kept_forms.is_first_sending(request):
+        return redirect(place.url_of("webhook", whe=whe))
     with report_errors(request):
         test_delivery = endpoints.send_test(endpoint, actor=place.user.email)
-        return redirect(place.address("webhook_delivery", whe=whe, dlv=test_delivery.pk))
-    return redirect(place.address("webhook", whe=whe))
+        return redirect(place.url_of("webhook_delivery", whe=whe, dlv=test_delivery.pk))
+    return redirect(place.url_of("webhook", whe=whe))
 
 
-@page("manage")
+@workspace_page("manage")
 def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Delete an endpoint after a confirmation."""
     endpoint = find_endpoint(place, whe)
@@ -201,7 +201,7 @@ def webhook_delete(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
         with report_errors(request):
             endpoints.remove(endpoint, actor=place.user.email)
             messages.success(request, _("%(name)s deleted.") % {"name": name})
-        return redirect(place.address("webhooks"))
+        return redirect(place.url_of("webhooks"))
     waiting = Delivery.objects.of(place.workspace).open().filter(endpoint=endpoint)
     context = {"endpoint": endpoint, "name": name, "waiting": waiting.count()}
     return render(request, "pages/webhooks/delete.html", context)

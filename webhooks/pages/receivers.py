@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from webhooks.pages import labels
 from webhooks.pages.parts import find_endpoint
 
@@ -56,7 +56,7 @@ def render_receiver(endpoint: Endpoint, language: str) -> str:
     return render_to_string(f"webhooks/{LANGUAGES[language].file}.txt", values)
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def webhook_receiver(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Show an example receiver in the chosen language."""
     endpoint = find_endpoint(place, whe)

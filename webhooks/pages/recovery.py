@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from webhooks import limits, recovery
@@ -33,17 +33,17 @@ _BEFORE_FIRST_FAILURE: Final = timedelta(minutes=1)
 _SHOWN_AFTER_END: Final = timedelta(hours=1)
 
 
-@page("manage")
+@workspace_page("manage")
 def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
     """Ask since when to send again; while a recovery runs, show its progress and a button to stop it."""
     endpoint = find_endpoint(place, whe)
-    running = _newest(endpoint, is_running=True)
-    form = form_recovery.form_for(
+    running = _running_recovery(endpoint)
+    form = kept_forms.form_for(
         request, RecoverForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("webhook", whe=whe))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("webhook", whe=whe))
         with report_errors(request, form):
             recovery.start(
                 endpoint,
@@ -51,7 +51,7 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
                 is_everything=form.cleaned_data["what"] == "all",
                 actor=place.user.email,
             )
-            return redirect(place.address("webhook", whe=whe))
+            return redirect(place.url_of("webhook", whe=whe))
     context = {
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
@@ -62,19 +62,22 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
     return render(request, "pages/webhooks/recover.html", context)
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    running = _newest(find_endpoint(place, whe), is_running=True)
+    running = _running_recovery(find_endpoint(place, whe))
     if running is not None:
         with report_errors(request):
             recovery.stop(running, actor=place.user.email)
             messages.success(request, _("Stopped. Queued events are still sent."))
-    return redirect(place.address("webhook", whe=whe))
+    return redirect(place.url_of("webhook", whe=whe))
 
 
 def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
-    """Render the newest recovery's progress until an hour after its end; empty if there is none."""
-    newest = _newest(endpoint)
+    """Return the progress of the newest recovery, which is shown until an hour after its end.
+
+    Without one it returns an empty text for the page, and a 204 for a poll, which leaves what is shown.
+    """
+    newest = recovery.newest_of(endpoint)
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTER_END:
         newest = None
     if newest is None:
@@ -90,10 +93,10 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
     )
 
 
-def _newest(endpoint: Endpoint, *, is_running: bool = False) -> Recovery | None:
-    """Return the newest recovery, with `is_running` only if it is running."""
+def _running_recovery(endpoint: Endpoint) -> Recovery | None:
+    """Return the recovery that runs; None if there is none, or the newest has ended."""
     newest = recovery.newest_of(endpoint)
-    return None if newest is not None and is_running and newest.status != RecoveryStatus.RUNNING else newest
+    return newest if newest is not None and newest.status == RecoveryStatus.RUNNING else None
 
 
 def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:

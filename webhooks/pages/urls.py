@@ -1,6 +1,6 @@
 """Routes of the webhooks' settings."""
 
-from accounts.pages.page_access import page_path, register_ids
+from accounts.pages.page_routes import page_path, register_ids
 from webhooks.pages import delivery_log, endpoints, receivers, recovery
 
 register_ids("whe", "dlv")

@@ -17,11 +17,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 
 from accounts.access import recent_requests, tokens
-from accounts.pages import form_recovery, shown_once
+from accounts.pages import kept_forms, shown_once
 from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.keys import rows
 from accounts.pages.keys.forms import KeyForm, RotateKeyForm
-from accounts.pages.page_access import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode
 
@@ -39,7 +39,7 @@ _EXAMPLE_TEXT: Final = {
 }
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def keys(request: HttpRequest, place: Place) -> HttpResponse:
     """List the live keys; with `?ended=1` ended ones too."""
     now = utc_now()
@@ -55,7 +55,7 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/keys/list.html", context)
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     shown_key = rows.find_key(place, token_id)
     context = {
@@ -65,7 +65,7 @@ def key(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     return render(request, "pages/keys/detail.html", {**context, **_requests_context(shown_key)})
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """Render the list of requests on a key's page, which polls it; 204 while nothing has changed."""
     shown_key = rows.find_key(place, token_id)
@@ -82,12 +82,12 @@ def _requests_context(key: rows.Key) -> dict[str, Any]:
     return {"requests": requests, "seen": seen}
 
 
-@page("manage")
+@workspace_page("manage")
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def create(request: HttpRequest, place: Place) -> HttpResponse:
-    form = form_recovery.form_for(request, KeyForm, timezone=place.workspace.timezone)
+    form = kept_forms.form_for(request, KeyForm, timezone=place.workspace.timezone)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
+        if not kept_forms.is_first_sending(request):
             return _repeat_first_answer(request, place)
         with report_errors(request, form):
             minted = tokens.mint(
@@ -102,14 +102,14 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/keys/create.html", {"form": form})
 
 
-@page("manage")
+@workspace_page("manage")
 @reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # it ships no types
 def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """Replace a key by a successor with the same scopes."""
     key = rows.find_key(place, token_id)
-    form = form_recovery.form_for(request, RotateKeyForm)
+    form = kept_forms.form_for(request, RotateKeyForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
+        if not kept_forms.is_first_sending(request):
             return _repeat_first_answer(request, place)
         with report_errors(request, form):
             minted = tokens.rotate(key.token, overlap=form.cleaned_data["overlap"], by=place.user)
@@ -117,7 +117,7 @@ def rotate(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     return render(request, "pages/keys/rotate.html", {"form": form, "key": key})
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 @never_cache
 def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     """Show a new key's text once; opened again, the page says that it is gone and what to do."""
@@ -136,7 +136,7 @@ def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
 def _redirect_to_secret(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
     """Store the new key's text for its one view, and redirect there."""
     shown_once.keep_secret(request, tokens.public_id(minted.token), minted.secret)
-    return redirect(place.address("key_secret", token_id=minted.token.pk))
+    return redirect(place.url_of("key_secret", token_id=minted.token.pk))
 
 
 def _repeat_first_answer(request: HttpRequest, place: Place) -> HttpResponse:
@@ -144,12 +144,12 @@ def _repeat_first_answer(request: HttpRequest, place: Place) -> HttpResponse:
     public_id = shown_once.secret_of_first_sending(request)
     token_id = decode("tok", public_id) if public_id else None
     if token_id is not None:
-        return redirect(place.address("key_secret", token_id=token_id))
+        return redirect(place.url_of("key_secret", token_id=token_id))
     messages.info(request, _("This form was already sent. See your keys in the list."))
-    return redirect(place.address("keys"))
+    return redirect(place.url_of("keys"))
 
 
-@page("manage")
+@workspace_page("manage")
 def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     key = rows.find_key(place, token_id)
     if request.method != "POST":
@@ -157,23 +157,23 @@ def revoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     if key.token.revoked_at is None:
         tokens.revoke(key.token, place.user)
         text = _("%(name)s was revoked.") % {"name": key.token.name}
-        offer_undo(request, text, place.address("key_unrevoke", token_id=token_id))
+        offer_undo(request, text, place.url_of("key_unrevoke", token_id=token_id))
     else:
         messages.info(request, _("%(name)s was already revoked.") % {"name": key.token.name})
-    return redirect(place.address("keys"))
+    return redirect(place.url_of("keys"))
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 @fresh_log_in_required
 def unrevoke(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     key = rows.find_key(place, token_id)
     with report_errors(request):
         tokens.unrevoke(key.token, place.user)
         messages.success(request, _("%(name)s works again.") % {"name": key.token.name})
-    return redirect(place.address("keys"))
+    return redirect(place.url_of("keys"))
 
 
-@page("manage")
+@workspace_page("manage")
 def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
     """Revoke all keys after a confirmation."""
     if request.method != "POST":
@@ -188,7 +188,7 @@ def revoke_all(request: HttpRequest, place: Place) -> HttpResponse:
         messages.success(request, text % revoked)
     else:
         messages.info(request, _("No keys to revoke."))
-    return redirect(place.address("keys"))
+    return redirect(place.url_of("keys"))
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Prepared(Generic[Row]):
     `.values()`; the first call of each form runs the queryset itself, so that one that refuses to be
     evaluated still does.
 
-    PostgreSQL caches the plan, which is right where filters name keys; a list passes `keeps_plan=False`.
+    PostgreSQL caches the plan, which is right if filters name keys; a list passes `keeps_plan=False`.
     """
 
     def __init__(self, make: Callable[..., QuerySet[Any, Row]], *, keeps_plan: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Tells the time of the database's server, with one question in some seconds."""
+"""Tells the time by the database server's clock, asking it at most every `KEPT_SECONDS`."""
 
 from __future__ import annotations
 
@@ -9,25 +9,33 @@ from typing import Final
 from django.db import connection
 
 KEPT_SECONDS: Final = 5.0
-"""How long a reading is counted on from, by a clock of this machine that nobody can set."""
+"""How long a reading is extrapolated by the monotonic clock."""
 MAX_ERROR_SECONDS: Final = 0.01
-"""A reading that took longer says too little about the present to be counted on from."""
+"""A reading that took longer says too little about the present to be extrapolated."""
 _UPTIME: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Counts the time that a machine sleeps too, where its system has such a clock."""
-
-_reading: Final[dict[str, tuple[datetime, float]]] = {}
-"""The last reading, and the uptime in seconds at which it was asked for."""
+"""The monotonic clock; on a system that has it, the one that counts the time asleep too."""
 
 
-def read() -> datetime:
+class _LastReading:
+    """The server's time, and the uptime in seconds at which it was asked for; None before the first."""
+
+    value: tuple[datetime, float] | None = None
+
+
+_last: Final = _LastReading()
+
+
+def now() -> datetime:
     """Return the time of PostgreSQL's server, at most `MAX_ERROR_SECONDS` ahead of it."""
+    # Taken before the query, so the extrapolated time is never behind the server's.
     uptime = time.clock_gettime(_UPTIME)
-    server_time, read_at = _reading.get("last", (None, 0.0))
-    if server_time is not None and uptime - read_at < KEPT_SECONDS:
-        return server_time + timedelta(seconds=uptime - read_at)
+    if _last.value is not None:
+        server_time, read_at = _last.value
+        if uptime - read_at < KEPT_SECONDS:
+            return server_time + timedelta(seconds=uptime - read_at)
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        now: datetime = cursor.fetchone()[0]
+        answer: datetime = cursor.fetchone()[0]
     if time.clock_gettime(_UPTIME) - uptime < MAX_ERROR_SECONDS:
-        _reading["last"] = now, uptime
-    return now
+        _last.value = answer, uptime
+    return answer

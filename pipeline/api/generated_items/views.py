@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
-from accounts.api.base import answers, documented
+from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, weak_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import page_by
@@ -77,8 +77,8 @@ class GeneratedItemView(PipelineResource):
     @extend_schema(
         operation_id="generated_list",
         summary="List generated items",
-        parameters=documented(FILTERS),
-        responses=answers(
+        parameters=openapi_parameters(FILTERS),
+        responses=openapi_responses(
             {
                 200: response_schemas.listing(response_schemas.GeneratedItem),
                 304: OpenApiResponse(description="Unchanged."),
@@ -134,7 +134,7 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_retrieve",
         summary="Read a generated item",
         parameters=[path_id("gen")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.GeneratedItem, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )
@@ -149,12 +149,12 @@ class GeneratedItemView(PipelineResource):
         summary="Edit a generated item",
         parameters=[path_id("gen"), IF_MATCH],
         request=GeneratedItemChanges,
-        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415),
     )
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         changes = dict(self.read_body(request, GeneratedItemChanges))
-        is_bound = refuse_unless_match(request, row.version)
+        names_version = refuse_unless_match(request, row.version)
         if "assets" in changes:
             changes["alt_texts"] = alt_texts_of(row, changes.pop("assets"))
         with as_version_conflict():
@@ -163,7 +163,7 @@ class GeneratedItemView(PipelineResource):
                 changes,
                 by=self.caller.actor,
                 now=utc_now(),
-                expected_version=row.version if is_bound else None,
+                expected_version=row.version if names_version else None,
             )
         return self._answer(edited, 200)
 
@@ -171,7 +171,7 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_delete",
         summary="Erase a generated item's content",
         parameters=[path_id("gen")],
-        responses=answers({204: NO_CONTENT}, 404, 409),
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -184,7 +184,7 @@ class GeneratedItemView(PipelineResource):
         summary="Approve the newest revision",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
     def approve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -196,7 +196,7 @@ class GeneratedItemView(PipelineResource):
         summary="Reject a generated item",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=RejectInput,
-        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
     def reject(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -208,7 +208,7 @@ class GeneratedItemView(PipelineResource):
         summary="Undo a rejection",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
     )
     def restore(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -220,7 +220,7 @@ class GeneratedItemView(PipelineResource):
         summary="Retry a failed item",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=NoFields,
-        responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
@@ -234,7 +234,7 @@ class GeneratedItemView(PipelineResource):
         summary="Make another variant",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=RegenerateInput,
-        responses=answers({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
     )
     def regenerate(self, request: Request, id: str) -> Response:
         """A new variant of the same group; the answer is the new item."""
@@ -249,7 +249,7 @@ class GeneratedItemView(PipelineResource):
         summary="Publish now, schedule or reschedule",
         parameters=[path_id("gen"), *POST_PARAMETERS],
         request=PublishInput,
-        responses=answers(
+        responses=openapi_responses(
             {202: response_schemas.PublishedItem, 200: response_schemas.DryRun}, 404, 409, 413, 415, 422
         ),
     )
@@ -270,7 +270,7 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_cancel",
         summary="Cancel a schedule",
         parameters=[path_id("gen")],
-        responses=answers({200: response_schemas.GeneratedItem}, 404, 409),
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409),
     )
     def cancel(self, request: Request, id: str) -> Response:
         """Cancel what is scheduled."""
@@ -282,7 +282,7 @@ class GeneratedItemView(PipelineResource):
         operation_id="generated_explain",
         summary="Explain why it isn't published",
         parameters=[path_id("gen")],
-        responses=answers(
+        responses=openapi_responses(
             {200: response_schemas.Explanation, 304: OpenApiResponse(description="Unchanged.")}, 404
         ),
     )

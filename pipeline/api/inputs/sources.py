@@ -106,9 +106,13 @@ def _misplaced_settings(data: Mapping[str, Any], known: Collection[str]) -> dict
 
 
 def config_advice(
-    data: Mapping[str, Any], known: Collection[str], stored: Mapping[str, Any] = MappingProxyType({})
+    data: Mapping[str, Any],
+    known: Collection[str],
+    stored: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    instruction: str = "Put it into config",
 ) -> dict[str, str]:
-    """Return the advice for each setting that stands beside `config`.
+    """Return the advice for each setting that stands beside `config`: the instruction, and what to send instead.
 
     `stored` are the settings of a source that is changed, whose type is known.
     """
@@ -120,7 +124,7 @@ def config_advice(
     # For a change only `config` is shown: the other fields may be wrong too, and have errors of their own.
     other_fields = collect.written(corrected)[1:-1] if "type" in known else ""
     example = ", ".join([*filter(None, [other_fields]), f'"config": {collect.written(config)}'])
-    return dict.fromkeys(misplaced, f"Put it into config: {{{example}}}.")
+    return dict.fromkeys(misplaced, f"{instruction}: {{{example}}}.")
 
 
 def _intended_type(data: Mapping[str, Any]) -> str:

@@ -159,7 +159,7 @@ class _SlideLayout(PictureLayout):
             alt_text=f"{self.place + 1}/{self.count}: {self.slide.words}",
         )
 
-    # --- The frame ---
+    # --- The frame ---------------------------------------------------------------------------------------------------
 
     def _head(self) -> list[Item]:
         """Lay out the persona's name at one edge, and the slide's number at the other."""
@@ -208,7 +208,7 @@ class _SlideLayout(PictureLayout):
     def _middle(self, height: float, floor: float) -> float:
         return self._top + max(0.0, floor - self._top - height) * _OPTICAL_CENTRE
 
-    # --- What it says ---
+    # --- What it says ------------------------------------------------------------------------------------------------
 
     def _typeset(self, words: str) -> str:
         return typeset(words, self.language)

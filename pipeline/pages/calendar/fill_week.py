@@ -15,9 +15,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.datetimes import as_z, read_moment
 from config.core.errors import AppError
@@ -97,7 +97,7 @@ class FillForm(forms.Form):
         return planning.PlanRequest(now, int(values["days"]), outlets or None, values["a_day"])
 
 
-@page("edit")
+@workspace_page("edit")
 def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
     """Show on GET what would be scheduled; schedule on POST what is ticked, each post as it was shown."""
     now = utc_now()
@@ -191,18 +191,18 @@ def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpR
     Where nothing was scheduled, redirect back to the plan.
     """
     query = request.GET.urlencode()
-    plan_page = place.address("calendar_fill") + (f"?{query}" if query else "")
-    if not form_recovery.is_first_sending(request):
+    plan_page = place.url_of("calendar_fill") + (f"?{query}" if query else "")
+    if not kept_forms.is_first_sending(request):
         return redirect(plan_page)
     entries = _decode_entries(request.POST.getlist("entry"))
     if not entries:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         messages.error(request, _("Choose at least one post."))
         return redirect(plan_page)
     try:
         result = planning.commit(place.workspace, entries, test=False, by=place.user.email, now=now)
     except AppError as error:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         message = _("Nothing was scheduled: %(why)s This is the current plan.")
         messages.error(request, message % {"why": error.detail[0].message})
         return redirect(plan_page)
@@ -219,13 +219,13 @@ def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpR
     rows = slot_times.with_obstacles(place.workspace, [row.pk for row in result.scheduled])
     for line in next_actions.waits_of(place, rows, now=utc_now()).lines:
         messages.warning(request, line)
-    offer_undo(request, message, place.address("calendar_undo", pln=result.plan.pk))
+    offer_undo(request, message, place.url_of("calendar_undo", pln=result.plan.pk))
     first_due_at = min(publication.due_at for publication in result.scheduled if publication.due_at)
     first_day = first_due_at.astimezone(ZoneInfo(place.workspace.timezone)).date()
-    return redirect(f"{place.address('calendar')}?view=week&on={first_day.isoformat()}")
+    return redirect(f"{place.url_of('calendar')}?view=week&on={first_day.isoformat()}")
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse:
     """Unschedule what a plan scheduled, except for posts that were published or changed since."""
     plan = get_object_or_404(WeekPlan.objects.of(place.workspace), pk=pln)
@@ -243,4 +243,4 @@ def calendar_undo(request: HttpRequest, place: Place, pln: UUID) -> HttpResponse
                 len(result.kept),
             )
             messages.info(request, message % {"count": len(result.kept)})
-    return redirect(place.address("calendar"))
+    return redirect(place.url_of("calendar"))

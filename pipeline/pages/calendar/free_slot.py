@@ -9,8 +9,8 @@ from django.http import Http404, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
-from accounts.pages.page_access import Place, page
+from accounts.pages import kept_forms
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
 from config.core.errors import AppError
@@ -34,7 +34,7 @@ OFFERED: Final = 20
 """Items per page."""
 
 
-@page("edit")
+@workspace_page("edit")
 def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the slot that `outlet` and `at` name; POST with
     `item` and its `version` schedules that item for it.
@@ -42,7 +42,7 @@ def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
     Raises `Http404` where the address or the form names no outlet, moment or item.
     """
     if not request.GET:
-        return redirect(place.address("calendar"))
+        return redirect(place.url_of("calendar"))
     outlet = _find_outlet(request, place)
     at = read_moment(request.GET.get("at", ""))
     if at is None:
@@ -53,7 +53,7 @@ def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
     chosen = None
     back = week_address(place, at.astimezone(ZoneInfo(place.workspace.timezone)).date())
     if request.method == "POST" and not has_passed:
-        if not form_recovery.is_first_sending(request):
+        if not kept_forms.is_first_sending(request):
             return redirect(back)
         item_key = decode("gen", request.POST.get("item", ""))
         if item_key is None:
@@ -63,12 +63,12 @@ def free_slot(request: HttpRequest, place: Place) -> HttpResponse:
             return redirect(_schedule_item(request, place, chosen, outlet, at))
         except AppError as error:
             message = why_not_scheduled(error)
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
     context = {
         "outlet": outlet,
         "at": at,
         "zone": place.workspace.timezone,
-        "address": f"{place.address('calendar_slot')}?{request.GET.urlencode()}",
+        "address": f"{place.url_of('calendar_slot')}?{request.GET.urlencode()}",
         "why": message,
         "chosen": chosen,
         "back": back,

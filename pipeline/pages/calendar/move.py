@@ -14,9 +14,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
 from config.core.errors import AppError
@@ -51,7 +51,7 @@ class MoveForm(forms.Form):
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
 
-@page("edit")
+@workspace_page("edit")
 def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     """Move a post: POST with `at` takes a moment, with `local_time` a time on the workspace's clocks.
 
@@ -64,7 +64,7 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
         "local_time": row.due_at.astimezone(zone).replace(tzinfo=None) if row.due_at else None,
         "version": row.version,
     }
-    form = form_recovery.form_for(request, MoveForm, initial=initial)
+    form = kept_forms.form_for(request, MoveForm, initial=initial)
     if request.method == "POST":
         at, clock = _read_requested_time(request, place, form)
         version = _read_version(request)
@@ -123,10 +123,10 @@ def _report_moved(
         return
     note = {"pub": encode("pub", row.pk), "version": row.version, "former": moved.former}
     fields = {"undo": signing.dumps(note, salt=_SIGNING_SALT, compress=True)}
-    offer_undo(request, sentence, place.address("calendar_move_back", pub=row.pk), fields)
+    offer_undo(request, sentence, place.url_of("calendar_move_back", pub=row.pk), fields)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def calendar_move_back(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     """Move a post back to what the signed note `undo` holds; refused where anything has changed since."""
     row, zone = _find_publication(place, pub), ZoneInfo(place.workspace.timezone)
@@ -208,4 +208,4 @@ def _format_due_at(row: Publication, zone: ZoneInfo) -> str:
 def _week_url(place: Place, row: Publication, zone: ZoneInfo) -> str:
     """Return the address of the week in which the post is due; of this week where it has no time."""
     day = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
-    return f"{place.address('calendar')}?view=week&on={day.isoformat()}"
+    return f"{place.url_of('calendar')}?view=week&on={day.isoformat()}"

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the calendar; an address that isn't understood shows this week, or all outlets."""
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)

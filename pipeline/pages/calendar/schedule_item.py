@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
-from accounts.pages.page_access import Place, page
+from accounts.pages import kept_forms
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
 from config.core.errors import AppError, Conflict, Invalid
@@ -46,7 +46,7 @@ OUTLETS_OFFERED: Final = 10
 """The most outlets whose free slots are listed; the form for another time has them all."""
 
 
-@page("edit")
+@workspace_page("edit")
 def calendar_schedule(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Schedule an item: POST with `outlet` and `at` takes
     that slot, with `day` the first free one of that day.
@@ -59,14 +59,14 @@ def calendar_schedule(request: HttpRequest, place: Place, gen: UUID) -> HttpResp
     is_script = request.headers.get("X-Calendar") == "1"
     reason = ""
     if request.method == "POST":
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("calendar"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("calendar"))
         try:
             week_url = schedule_into(
                 request, place, row, lambda version: _take_slot(request, place, row, version)
             )
         except AppError as error:
-            form_recovery.allow_sending_again(request)
+            kept_forms.allow_sending_again(request)
             reason = why_not_scheduled(error)
             row = find_item(place, gen)
         else:
@@ -115,7 +115,7 @@ def why_not_scheduled(error: AppError) -> str:
 
 def week_address(place: Place, on: date) -> str:
     """Return the address of the week that holds a date."""
-    return f"{place.address('calendar')}?view=week&on={on.isoformat()}"
+    return f"{place.url_of('calendar')}?view=week&on={on.isoformat()}"
 
 
 def _take_slot(request: HttpRequest, place: Place, row: GeneratedItem, version: int) -> bulk_review.Decided:
@@ -179,7 +179,7 @@ def _page_context(place: Place, row: GeneratedItem, refusal: str, now: datetime)
         "closed": closed_reason,
         "slots": slots,
         "zone": place.workspace.timezone,
-        "back": place.address("calendar"),
+        "back": place.url_of("calendar"),
     }
 
 

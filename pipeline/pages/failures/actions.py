@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.ledger.credits import QuotaExceeded
 from accounts.pages.act_messages import changed_meanwhile_message, offer_undo
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode
 from config.core.states import Overtaken
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _VERSION_DIGITS: Final = 9
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     """Do one act with the selected rows of the list.
 
@@ -71,7 +71,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     return redirect(_list_address(request, place, keeps_time=any(result.error for result in results)))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def failures_undo(request: HttpRequest, place: Place) -> HttpResponse:
     """Undo acts. The POST field `undo` holds signed notes of the states before, with a space between them."""
     restored_items, errors = undo_all(place, request.POST.get("undo", "").split())
@@ -139,7 +139,7 @@ def _report_results(
         ]
         if notes:
             fields = {"undo": " ".join(notes), "query": request.POST.get("query", "")}
-            offer_undo(request, text, place.address("failures_undo"), fields, is_good=not obstacles)
+            offer_undo(request, text, place.url_of("failures_undo"), fields, is_good=not obstacles)
         else:
             (messages.warning if obstacles else messages.success)(request, text)
     counts_by_reason: dict[str, int] = {}
@@ -187,4 +187,4 @@ def _list_address(request: HttpRequest, place: Place, *, keeps_time: bool = Fals
         query["section"] = str(query_data["section"])
     if keeps_time and request.POST.get("local_time"):
         query["local_time"] = request.POST["local_time"][:20]
-    return f"{place.address('failures')}?{query.urlencode()}"
+    return f"{place.url_of('failures')}?{query.urlencode()}"

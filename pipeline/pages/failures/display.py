@@ -127,13 +127,13 @@ def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bo
         tone="info" if row.status == PublicationStatus.PUBLISHING and not is_by_hand else "warn",
         label=label,
         why=_why_late(row, blocker, is_by_hand=is_by_hand, is_explained=is_explained),
-        link=place.address("item_page", gen=row.item_id),
+        link=place.url_of("item_page", gen=row.item_id),
         about=row.outlet.name,
         until=blocker.until if blocker is not None else None,
         token=_version_token("pub", row.pk, row.version) if is_scheduled else "",
         acts=_SCHEDULE_ACTS if is_scheduled else frozenset(),
         cancel_said=_("Unschedule"),
-        move=place.address("calendar_move", pub=row.pk) if is_scheduled else "",
+        move=place.url_of("calendar_move", pub=row.pk) if is_scheduled else "",
         action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
     )
 
@@ -152,18 +152,18 @@ def _action_when_late(
     place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool
 ) -> NextAction | None:
     if is_by_hand:
-        address = place.address("package", pub=row.pk)
+        address = place.url_of("package", pub=row.pk)
         return NextAction(_("Post manually"), address, is_post=False) if place.may_edit else None
     if blocker is None:
         return None
     if blocker.code in {"needs_reconnect", "outlet_disabled"}:
-        return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+        return NextAction(_("View outlet"), place.url_of("outlet_page", out=row.outlet_id), is_post=False)
     action = next_actions.next_action_for(place, row.item, blocker)
-    if action is None or action.address == place.address("item_publish", gen=row.item_id):
+    if action is None or action.address == place.url_of("item_publish", gen=row.item_id):
         # This page reschedules it itself.
         return None
     return (
-        NextAction(action.label, place.address("item_page", gen=row.item_id), is_post=False)
+        NextAction(action.label, place.url_of("item_page", gen=row.item_id), is_post=False)
         if action.is_post
         else action
     )
@@ -186,7 +186,7 @@ def _failed_row(place: Place, row: Publication) -> FailureRow:
         tone=tone,
         label=str(label),
         why=_message_of(error, _("No reason recorded.")),
-        link=place.address("item_page", gen=row.item_id),
+        link=place.url_of("item_page", gen=row.item_id),
         about=row.outlet.name,
         advice=str(error.get("action") or ""),
         whose=labels.NO_BADGE
@@ -203,9 +203,9 @@ def _failed_row(place: Place, row: Publication) -> FailureRow:
 def _action_when_failed(place: Place, row: Publication, error_class: str) -> NextAction | None:
     """Return the link to what has to change before a retry can succeed; None where a retry alone may help."""
     if error_class == "account":
-        return NextAction(_("View outlet"), place.address("outlet_page", out=row.outlet_id), is_post=False)
+        return NextAction(_("View outlet"), place.url_of("outlet_page", out=row.outlet_id), is_post=False)
     if error_class == "content" and place.may_edit and row.item.status in EDITABLE_ITEMS:
-        return NextAction(_("Edit"), place.address("item_edit", gen=row.item_id), is_post=False)
+        return NextAction(_("Edit"), place.url_of("item_edit", gen=row.item_id), is_post=False)
     return None
 
 
@@ -228,12 +228,12 @@ def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> Fa
         tone=tone,
         label=str(label),
         why=_message_of(error, _("No reason recorded.")),
-        link=place.address("item_page", gen=row.pk),
+        link=place.url_of("item_page", gen=row.pk),
         about=row.engine_output,
         advice=_advice_if_final(error),
         token="" if is_final else _version_token("gen", row.pk, row.version),
         acts=frozenset() if is_final else _RETRY_ACTS,
-        action=NextAction(_("Create variant"), place.address("item_regenerate", gen=row.pk), is_post=False)
+        action=NextAction(_("Create variant"), place.url_of("item_regenerate", gen=row.pk), is_post=False)
         if retry_rules.can_variant_differ(error)
         else None,
     )
@@ -249,7 +249,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
             tone="warn",
             label=str(labels.GENERATED_ITEMS[row.status].label),
             why=_message_of(row.generation.error, _("Queued")),
-            link=place.address("item_page", gen=row.pk),
+            link=place.url_of("item_page", gen=row.pk),
             about=row.engine_output,
             until=row.generation.wake_at,
         )
@@ -272,13 +272,13 @@ def _raw_item_row(place: Place, row: RawItem, reason: Mapping[str, Any] | None) 
         tone="bad" if row.status == RawItemStatus.FAILED else "warn",
         label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waiting for credits"),
         why=_message_of(reason, _("No reason recorded.")),
-        link=place.address("made", raw=row.pk),
+        link=place.url_of("made", raw=row.pk),
         about=labels.origin_of(row.source.name, row.external_id, is_push=row.source.is_push),
         advice=_advice_if_final(reason),
         until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
         token="" if is_final else _version_token("raw", row.pk, row.version),
         acts=frozenset() if is_final else _RETRY_ACTS,
-        action=NextAction(_("View credits"), place.address("usage"), is_post=False)
+        action=NextAction(_("View credits"), place.url_of("usage"), is_post=False)
         if row.status == RawItemStatus.WAITING_QUOTA
         else None,
     )
@@ -294,7 +294,7 @@ def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Fa
             tone="bad",
             label=_("Failed"),
             why=_message_of(row.error, _("No reason recorded.")),
-            link=place.address("persona_draft", pdr=row.pk) if place.may_edit else "",
+            link=place.url_of("persona_draft", pdr=row.pk) if place.may_edit else "",
             token=_version_token("pdr", row.pk, 0),
             acts=_RETRY_ACTS,
         )
@@ -315,7 +315,7 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Failure
             tone="bad" if row.status == SourceStatus.GONE else "warn",
             label=_("Gone") if row.status == SourceStatus.GONE else _("Failing"),
             why=_message_of(row.last_error, _("No reason recorded.")),
-            link=place.address("source_page", src=row.pk),
+            link=place.url_of("source_page", src=row.pk),
             until=row.wake_at,
             token=_version_token("src", row.pk, row.version),
             acts=_RETRY_ACTS,
@@ -337,11 +337,9 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
                 tone="bad",
                 label=_("Reconnect needed"),
                 why=_message_of(row.last_error, _("Log-in expired.")),
-                link=place.address("outlet_page", out=row.pk),
+                link=place.url_of("outlet_page", out=row.pk),
                 about=str(platform.label) if platform is not None else row.platform,
-                action=NextAction(
-                    _("Reconnect"), place.address("outlet_reconnect", out=row.pk), is_post=False
-                )
+                action=NextAction(_("Reconnect"), place.url_of("outlet_reconnect", out=row.pk), is_post=False)
                 if place.may_manage
                 else None,
             )
@@ -361,7 +359,7 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
             why=_message_of(row.error, _("No reason recorded.")),
             about=row.outlet.name,
             action=NextAction(
-                _("View progress"), place.address("subscribers", out=row.outlet_id), is_post=False
+                _("View progress"), place.url_of("subscribers", out=row.outlet_id), is_post=False
             )
             if place.may_edit
             else None,
@@ -380,7 +378,7 @@ def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> 
             tone="bad",
             label=_("No content"),
             why=_message_of(row.reason, _("No reason recorded.")),
-            link=place.address("source_delivery", src=row.source_id, ind=row.pk),
+            link=place.url_of("source_delivery", src=row.source_id, ind=row.pk),
         )
         for row in rows
     ]

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
 from pipeline.pages.failures import rows
@@ -21,7 +21,7 @@ _LIST_ELEMENT_ID: Final = "failures"
 _REFRESH_SECONDS: Final = 10
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def failures(request: HttpRequest, place: Place) -> HttpResponse:
     """Show each section's first rows; the parameter `section` names one to show alone, with more rows."""
     filter_form = FailureFilter.from_query(request.GET, place.workspace)

@@ -13,9 +13,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts import limits as accounts_limits
-from accounts.pages import form_recovery, shown_once
+from accounts.pages import kept_forms, shown_once
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, fresh_log_in_required, page
+from accounts.pages.page_access import Place, fresh_log_in_required, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 5
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """List the newest deliveries; the list polls for new ones."""
     source = find_source(place, src)
@@ -57,7 +57,7 @@ def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResp
     return render(request, "pages/inbound/deliveries.html", {**context, "log": fragment})
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
     """Show one delivery: how it was verified, the start of its body, and what was made of it."""
     source = find_source(place, src)
@@ -76,20 +76,20 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
     return render(request, "pages/inbound/delivery.html", context)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
     """Process a stored delivery again; a double click does it once."""
     delivery = _find_delivery(place, find_source(place, src), ind)
-    if form_recovery.is_first_sending(request):
+    if kept_forms.is_first_sending(request):
         with report_errors(request):
             received = replay.replay(delivery, now=utc_now())
             made_nothing = received.outcome in {"failed", "ignored"}
             add_message = messages.warning if made_nothing else messages.success
             add_message(request, _("No content again.") if made_nothing else _("Accepted again."))
-    return redirect(place.address("source_delivery", src=src, ind=ind))
+    return redirect(place.url_of("source_delivery", src=src, ind=ind))
 
 
-@page("edit")
+@workspace_page("edit")
 def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Show what a mapping makes of a payload or a stored delivery, without storing it.
 
@@ -97,7 +97,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
     """
     source = find_source(place, src)
     delivery = _requested_delivery(request, place, source)
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request,
         TryMappingForm,
         has_delivery=delivery is not None,
@@ -109,7 +109,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
             if "save" in request.POST:
                 _save_mapping(source, form, place)
                 messages.success(request, _("Mapping saved."))
-                return redirect(place.address("source_deliveries", src=src))
+                return redirect(place.url_of("source_deliveries", src=src))
             trial = replay.try_settings(
                 source,
                 payload=form.cleaned_data.get("payload"),
@@ -190,7 +190,7 @@ def _to_json_text(fields: dict[str, Any]) -> str:
     return json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False, indent=2)
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Show a new secret the first time that the page is opened, and never again."""
     source = find_source(place, src)
@@ -202,7 +202,7 @@ def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
     return response
 
 
-@page("manage")
+@workspace_page("manage")
 @fresh_log_in_required
 def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Rotate the secret, and show the new one if it was generated.
@@ -210,10 +210,10 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
     The old one stays valid for a day unless `stops_now` is chosen.
     """
     source = find_source(place, src)
-    form = form_recovery.form_for(request, RotateSecretForm)
+    form = kept_forms.form_for(request, RotateSecretForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("source_secret", src=src))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("source_secret", src=src))
         overlap = timedelta(0) if form.cleaned_data["stops_now"] else accounts_limits.TOKEN_OVERLAP_DEFAULT
         with report_errors(request, form):
             new_secret = secrets.rotate(
@@ -221,7 +221,7 @@ def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpR
             )
             messages.success(request, _("Secret rotated."))
             if new_secret is None:
-                return redirect(place.address("source_deliveries", src=src))
+                return redirect(place.url_of("source_deliveries", src=src))
             shown_once.keep_secret(request, encode("src", src), new_secret)
-            return redirect(place.address("source_secret", src=src))
+            return redirect(place.url_of("source_secret", src=src))
     return render(request, "pages/inbound/secret_rotate.html", {"source": source, "form": form})

@@ -11,9 +11,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode, encode
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Approve the item and offer an undo."""
     row = find_item(place, gen)
@@ -47,14 +47,14 @@ def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             raise decided.error
         message = _("Approved. Scheduled posts will publish on time.") if row.publish_at else _("Approved.")
         offer_undo_of(request, place, message, decided)
-    return redirect(place.address("item_page", gen=gen))
+    return redirect(place.url_of("item_page", gen=gen))
 
 
-@page("edit")
+@workspace_page("edit")
 def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Show the form that rejects the item; reject it with the reason on POST, with an undo."""
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, RejectForm, initial={"version": row.version})
+    form = kept_forms.form_for(request, RejectForm, initial={"version": row.version})
     if request.method == "POST" and form.is_valid():
         try:
             rejected = decisions.reject(
@@ -72,47 +72,47 @@ def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         else:
             message = _("Rejected.")
             fields = {"version": str(rejected.version)}
-            offer_undo(request, message, place.address("item_restore", gen=gen), fields)
-            return redirect(place.address("item_page", gen=gen))
+            offer_undo(request, message, place.url_of("item_restore", gen=gen), fields)
+            return redirect(place.url_of("item_page", gen=gen))
     return render(request, "pages/items/reject.html", {**item_head(place, row), "form": form})
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_restore(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Restore a rejected item."""
     row = find_item(place, gen)
     with report_errors(request):
         decisions.restore(row, now=utc_now(), expected_version=version_in(request.POST))
         messages.success(request, _("Restored."))
-    return redirect(place.address("item_page", gen=gen))
+    return redirect(place.url_of("item_page", gen=gen))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Generate a failed item again."""
     row = find_item(place, gen)
     with report_errors(request):
         regenerate.retry(row, workspace=place.workspace, now=utc_now())
         messages.success(request, _("Regenerating."))
-    return redirect(place.address("item_page", gen=gen))
+    return redirect(place.url_of("item_page", gen=gen))
 
 
-@page("edit")
+@workspace_page("edit")
 def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Create a further variant and redirect to it; a double click creates one only.
 
     The form keeps its instructions where that fails.
     """
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, RegenerateForm)
+    form = kept_forms.form_for(request, RegenerateForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("item_page", gen=gen))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("item_page", gen=gen))
         with report_errors(request, form):
             hint = form.cleaned_data["hint"]
             variant = regenerate.regenerate(row, workspace=place.workspace, now=utc_now(), hint=hint)
             messages.success(request, _("Creating a variant."))
-            return redirect(place.address("item_page", gen=variant.pk))
+            return redirect(place.url_of("item_page", gen=variant.pk))
     context = {
         **item_head(place, row),
         "form": form,
@@ -122,7 +122,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
     return render(request, "pages/items/regenerate.html", context)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Choose this variant and archive the others, with an undo.
 
@@ -138,7 +138,7 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         count = variants.take_back(row, set(restored_keys), at=request.POST.get("at", ""), now=utc_now())
         message = ngettext("%(count)d variant restored.", "%(count)d variants restored.", count)
         messages.success(request, message % {"count": count})
-        return redirect(place.address("item_page", gen=gen))
+        return redirect(place.url_of("item_page", gen=gen))
     with report_errors(request):
         others = variants.choose(row, by=place.user.email, now=utc_now())
         message = ngettext(
@@ -151,13 +151,13 @@ def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
                 "back": ",".join(encode("gen", variant.pk) for variant in others),
                 "at": str((others[0].rejection or {}).get("at", "")),
             }
-            offer_undo(request, message, place.address("item_choose", gen=gen), fields)
+            offer_undo(request, message, place.url_of("item_choose", gen=gen), fields)
         else:
             messages.success(request, _("No other variant to choose."))
-    return redirect(place.address("item_page", gen=gen))
+    return redirect(place.url_of("item_page", gen=gen))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Unschedule every publication of the item."""
     row = find_item(place, gen)
@@ -165,7 +165,7 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         decided = bulk_review.unschedule(row, now=utc_now(), expected_version=version_in(request.POST))
         state = labels.of_item(decided.item).label
         offer_undo_of(request, place, _("Unscheduled. New status: %(state)s.") % {"state": state}, decided)
-    return redirect(place.address("item_page", gen=gen))
+    return redirect(place.url_of("item_page", gen=gen))
 
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
@@ -177,7 +177,7 @@ def _find_publication(place: Place, pub: UUID) -> Publication:
     return row
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     """Retry a failed publication, and warn where something keeps it from being sent."""
     row = _find_publication(place, pub)
@@ -191,20 +191,20 @@ def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResp
             messages.warning(request, line)
         if not waits.obstacles:
             messages.success(request, _("Retrying %(outlet)s.") % {"outlet": row.outlet.name})
-    return redirect(place.address("item_page", gen=row.item_id))
+    return redirect(place.url_of("item_page", gen=row.item_id))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     """Look up at the platform what became of a publication whose outcome is unknown."""
     row = _find_publication(place, pub)
     with report_errors(request):
         publish.reconcile_now(row, now=utc_now())
         messages.success(request, _("Checking status on %(outlet)s.") % {"outlet": row.outlet.name})
-    return redirect(place.address("item_page", gen=row.item_id))
+    return redirect(place.url_of("item_page", gen=row.item_id))
 
 
-@page("edit")
+@workspace_page("edit")
 def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
     """Delete a post at its platform, after a page that asks for confirmation.
 
@@ -216,5 +216,5 @@ def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
             publish.request_removal(row, now=utc_now())
             message = _("Deleting from %(outlet)s.")
             messages.success(request, message % {"outlet": row.outlet.name})
-        return redirect(place.address("item_page", gen=row.item_id))
+        return redirect(place.url_of("item_page", gen=row.item_id))
     return render(request, "pages/items/remove.html", {"publication": row, "item": row.item})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from pipeline import labels, publish
@@ -66,7 +66,7 @@ def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
     return list(rows.order_by("position", "id"))
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Show the item; a poll of its progress or of its rewrite gets that part alone."""
     row = find_item(place, gen)

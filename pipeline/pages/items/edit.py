@@ -12,9 +12,9 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit")
+@workspace_page("edit")
 def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Edit the item.
 
@@ -42,7 +42,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     to this view too, so that what was typed is kept where the session has ended meanwhile.
     """
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, ItemEditForm, item=row, assets=files_of(place, row))
+    form = kept_forms.form_for(request, ItemEditForm, item=row, assets=files_of(place, row))
     if is_poll_for(request, "counts"):
         counts_context = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counts_context)
@@ -66,7 +66,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return render(request, "pages/items/edit.html", context)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Make the text of a former revision the newest one."""
     row = find_item(place, gen)
@@ -88,7 +88,7 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         )
         message = _("Revision %(number)s restored.")
         messages.success(request, message % {"number": former.number})
-    return redirect(place.address("item_page", gen=gen))
+    return redirect(place.url_of("item_page", gen=gen))
 
 
 def as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
@@ -115,7 +115,7 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEdit
     # Without a change nothing is written, so nobody can have been overtaken.
     if not changes:
         messages.info(request, _("No changes."))
-        return redirect(place.address("item_page", gen=row.pk))
+        return redirect(place.url_of("item_page", gen=row.pk))
     revision_before = row.revision
     expected_version = version_in(request.POST)
     if expected_version is None:
@@ -127,5 +127,5 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEdit
         messages.success(request, _("Saved."))
     else:
         fields = {"number": str(revision_before), "version": str(edited.version)}
-        offer_undo(request, _("Saved."), place.address("item_back", gen=row.pk), fields)
-    return redirect(place.address("item_page", gen=row.pk))
+        offer_undo(request, _("Saved."), place.url_of("item_back", gen=row.pk), fields)
+    return redirect(place.url_of("item_page", gen=row.pk))

@@ -8,7 +8,7 @@ from django.db.models import Value
 from django.http import Http404
 from django.shortcuts import render
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core import limits
 from config.core.ids import decode, encode
 from pipeline import labels, search
@@ -55,7 +55,7 @@ _COLUMNS: Final = (
 )
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     """Show a page of the items that match the filters; none where a filter isn't understood."""
     form = ItemFilter(request.GET, workspace=place.workspace)

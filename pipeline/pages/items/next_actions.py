@@ -164,7 +164,7 @@ def _manual_post_obstacle(place: Place, row: Publication) -> Obstacle:
     """Return the obstacle of a post that a person has to publish by hand."""
     message = _("Post it manually, then mark it posted.")
     action = (
-        NextAction(_("Post manually"), place.address("package", pub=row.pk), is_post=False)
+        NextAction(_("Post manually"), place.url_of("package", pub=row.pk), is_post=False)
         if place.may_edit
         else None
     )
@@ -193,7 +193,7 @@ def next_action_for(place: Place, item: GeneratedItem, blocker: Blocker) -> Next
     if action not in pages:
         return None
     label, name, is_post = pages[action]
-    return NextAction(label, place.address(name, gen=item.pk), is_post=is_post)
+    return NextAction(label, place.url_of(name, gen=item.pk), is_post=is_post)
 
 
 def _workspace_action(place: Place, blocker: Blocker) -> NextAction | None:
@@ -201,9 +201,9 @@ def _workspace_action(place: Place, blocker: Blocker) -> NextAction | None:
     access, or resume publishing; None for any other.
     """
     if blocker.needs_access and place.may_manage:
-        return NextAction(_("Request access"), place.address("access"), is_post=False)
+        return NextAction(_("Request access"), place.url_of("access"), is_post=False)
     if blocker.clears == publish.RELEASE_HOLD_CALL and place.may_edit:
-        return NextAction(_("Resume publishing"), place.address("queues_release"), is_post=False)
+        return NextAction(_("Resume publishing"), place.url_of("queues_release"), is_post=False)
     return None
 
 
@@ -217,4 +217,4 @@ def _publication_action(place: Place, action: str | None, public_id: str, prefix
     if action not in actions or key is None:
         return None
     label, url_name = actions[action]
-    return NextAction(label, place.address(url_name, pub=key), is_post=True)
+    return NextAction(label, place.url_of(url_name, pub=key), is_post=True)

@@ -11,9 +11,9 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import encode
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit")
+@workspace_page("edit")
 def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Publish or schedule the item; with `check`, run every outlet's rules and store nothing."""
     row = find_item(place, gen)
     outlets = _list_outlets(place, row)
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request,
         PublishForm,
         item=row,
@@ -131,8 +131,8 @@ def _publish_and_redirect(
 
     Raises the error of the decision where it failed.
     """
-    if not form_recovery.is_first_sending(request):
-        return redirect(place.address("item_page", gen=row.pk))
+    if not kept_forms.is_first_sending(request):
+        return redirect(place.url_of("item_page", gen=row.pk))
     version = version_in(request.POST)
     review_input = bulk_review.BulkReviewInput(
         place.workspace, by=place.user.email, now=utc_now(), wish=form.wish()
@@ -141,7 +141,7 @@ def _publish_and_redirect(
         bulk_review.PUBLISH, [(row, row.version if version is None else version)], review_input
     )
     if decided.error is not None or decided.former is None:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         raise decided.error or Overtaken()
     publications = slot_times.publications_in(place.workspace, decided.former)
     waits = next_actions.waits_of(place, publications, now=utc_now())
@@ -155,10 +155,10 @@ def _publish_and_redirect(
         )
         if names:
             messages.success(request, _("Publishing to %(outlets)s.") % {"outlets": names})
-        return redirect(place.address("item_page", gen=row.pk))
+        return redirect(place.url_of("item_page", gen=row.pk))
     message = slot_times.scheduled_sentence(publications, place.workspace.timezone)
     clock = form.cleaned_data.get("clock")
     if clock is not None:
         message = f"{message} {shift_of(clock)}".rstrip()
     offer_undo_of(request, place, message, decided)
-    return redirect(place.address("item_page", gen=row.pk))
+    return redirect(place.url_of("item_page", gen=row.pk))

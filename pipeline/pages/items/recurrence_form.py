@@ -10,9 +10,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import limits
 from pipeline.generate import eligible_formats
@@ -55,19 +55,19 @@ class RecurringForm(VersionedForm):
         return {"every_days": data["every_days"], "time": data["time"].strftime("%H:%M")}
 
 
-@page("edit")
+@workspace_page("edit")
 def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Let the item repeat, or change how often; each has an undo."""
     row = find_item(place, gen)
     recurrence = Recurrence.objects.of(place.workspace).filter(item=row).first()
-    form = form_recovery.form_for(request, RecurringForm, initial=_initial_values(recurrence))
+    form = kept_forms.form_for(request, RecurringForm, initial=_initial_values(recurrence))
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("item_page", gen=gen))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("item_page", gen=gen))
         newest = Recurrence.objects.of(place.workspace).filter(item=row)
         with report_errors(request, form, on_overtaken=lambda: form.take_newest(newest.get().version)):
             _save(request, place, row, recurrence, form.values())
-            return redirect(place.address("item_page", gen=gen))
+            return redirect(place.url_of("item_page", gen=gen))
     context = {
         **item_head(place, row),
         "form": form,
@@ -96,13 +96,13 @@ def _save(
     if recurrence is None or recurrence.status == RecurrenceStatus.STOPPED:
         begun = recurring.begin(item, **values, by=by, now=now)
         fields = {"version": str(begun.version)}
-        offer_undo(request, _saved_message(begun), place.address("item_recurring_stop", gen=item.pk), fields)
+        offer_undo(request, _saved_message(begun), place.url_of("item_recurring_stop", gen=item.pk), fields)
         return
     former = {"every_days": str(recurrence.every_days), "time": recurrence.time}
     expected_version = version_in(request.POST)
     changed = recurring.change(recurrence, values, by=by, now=now, expected_version=expected_version)
     fields = {**former, "version": str(changed.version)}
-    offer_undo(request, _saved_message(changed), place.address("item_recurring", gen=item.pk), fields)
+    offer_undo(request, _saved_message(changed), place.url_of("item_recurring", gen=item.pk), fields)
 
 
 def _saved_message(recurrence: Recurrence) -> str:
@@ -112,7 +112,7 @@ def _saved_message(recurrence: Recurrence) -> str:
     }
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Stop the repeat; with `on=yes`, let it go on."""
     item, is_resumed = find_item(place, gen), request.POST.get("on") == "yes"
@@ -130,5 +130,5 @@ def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpRe
         else:
             message = _("Repeat stopped.")
             fields = {"on": "yes", "version": str(changed.version)}
-            offer_undo(request, message, place.address("item_recurring_stop", gen=gen), fields)
-    return redirect(place.address("item_page", gen=gen))
+            offer_undo(request, message, place.url_of("item_recurring_stop", gen=gen), fields)
+    return redirect(place.url_of("item_page", gen=gen))

@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import limits
@@ -60,7 +60,7 @@ class RewriteForm(VersionedForm):
     query = forms.CharField(required=False, widget=forms.HiddenInput)
 
 
-@page("edit")
+@workspace_page("edit")
 def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Request a rewrite; a double click requests one only.
 
@@ -68,9 +68,9 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """
     row = find_item(place, gen)
     origin = {name: request.GET.get(name, "") for name in ("back", "query")}
-    form = form_recovery.form_for(request, RewriteForm, initial={"version": row.version, **origin})
+    form = kept_forms.form_for(request, RewriteForm, initial={"version": row.version, **origin})
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
+        if not kept_forms.is_first_sending(request):
             return redirect(_return_address(request, place, gen))
         newest = find_item(place, gen).version
         with report_errors(request, form, on_overtaken=lambda: form.take_newest(newest)):
@@ -96,7 +96,7 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return render(request, "pages/items/rewrite.html", context)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_rewrite_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Cancel a rewrite that is under way."""
     row = find_item(place, gen)
@@ -106,7 +106,7 @@ def item_rewrite_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpRe
     return redirect(_return_address(request, place, gen))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_rewrite_undo(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Bring back the text from before the rewrite."""
     row = find_item(place, gen)
@@ -121,7 +121,7 @@ def item_rewrite_undo(request: HttpRequest, place: Place, gen: UUID) -> HttpResp
 def _return_address(request: HttpRequest, place: Place, gen: UUID) -> str:
     """Return where the person was: the item's own page, or its card with the same filters."""
     if request.POST.get("back") != REVIEW:
-        return place.address("item_page", gen=gen)
+        return place.url_of("item_page", gen=gen)
     query = QueryDict(QueueFilter.query_in(QueryDict(request.POST.get("query", ""))), mutable=True)
     query["at"] = encode("gen", gen)
-    return f"{place.address('review')}?{query.urlencode()}"
+    return f"{place.url_of('review')}?{query.urlencode()}"

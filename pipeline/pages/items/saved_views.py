@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from pipeline.models import SavedView
 from pipeline.pages.items.forms import ItemFilter
 from pipeline.workspace import saved_views
@@ -43,10 +43,10 @@ def views_context(place: Place, form: ItemFilter) -> dict[str, Any]:
 
 def _redirect_to_list(place: Place, filters: Mapping[str, str]) -> HttpResponse:
     """Redirect to the list of items, narrowed by the filters."""
-    return redirect(f"{place.address('items_page')}?{urlencode(filters)}")
+    return redirect(f"{place.url_of('items_page')}?{urlencode(filters)}")
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_view_save(request: HttpRequest, place: Place) -> HttpResponse:
     """Save the filters as a view; a deleted view is restored by this too."""
     form = ItemFilter(QueryDict(request.POST.get("filters", "")), workspace=place.workspace)
@@ -57,7 +57,7 @@ def item_view_save(request: HttpRequest, place: Place) -> HttpResponse:
     return _redirect_to_list(place, filters)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_view_rename(request: HttpRequest, place: Place, viw: UUID) -> HttpResponse:
     """Rename a saved view."""
     view = get_object_or_404(SavedView.objects.of(place.workspace), pk=viw)
@@ -67,12 +67,12 @@ def item_view_rename(request: HttpRequest, place: Place, viw: UUID) -> HttpRespo
     return _redirect_to_list(place, view.filters)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def item_view_delete(request: HttpRequest, place: Place, viw: UUID) -> HttpResponse:
     """Delete a saved view, with an undo."""
     view = get_object_or_404(SavedView.objects.of(place.workspace), pk=viw)
     saved_views.delete(view)
     fields = {"name": view.name, "filters": urlencode(view.filters)}
     message = _("%(name)s deleted.") % {"name": view.name}
-    offer_undo(request, message, place.address("item_view_save"), fields)
+    offer_undo(request, message, place.url_of("item_view_save"), fields)
     return _redirect_to_list(place, view.filters)

@@ -108,7 +108,7 @@ def make(request: HttpRequest, place: Place) -> HttpResponse:
     read_links = _ReadLinks(_load_signed_pages(request.POST.get("found", "")))
     if not read_links.pages:
         messages.error(request, _("Expired. Paste the links again."))
-        return redirect(place.address("making"))
+        return redirect(place.url_of("making"))
     form = LinksForm(request.POST, workspace=place.workspace)
     if form.is_valid() and request.POST["links"] == "yes":
         with report_errors(request, form):
@@ -127,7 +127,7 @@ def make(request: HttpRequest, place: Place) -> HttpResponse:
                     len(contents),
                 )
                 messages.success(request, success_message % {"count": len(contents)})
-                return redirect(place.address("items_page"))
+                return redirect(place.url_of("items_page"))
     return _render_form(request, place, form, read_links)
 
 

@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from config.core.errors import Invalid
@@ -49,7 +49,7 @@ class _PastedContent:
 
 
 @body_limit(limits.UPLOAD_BODY_BYTES)
-@page("edit")
+@workspace_page("edit")
 def making(request: HttpRequest, place: Place) -> HttpResponse:
     """Show both steps, and make the items.
 
@@ -64,7 +64,7 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and "links" in request.POST:
         return several_links.make(request, place)
     files = {"files": request.FILES} if request.method == "POST" else {}
-    form = form_recovery.form_for(request, PasteForm, **files)
+    form = kept_forms.form_for(request, PasteForm, **files)
     if request.method == "POST" and form.is_valid():
         links = several_links.links_in(form.cleaned_data["what"]) if not form.cleaned_data["file"] else []
         with report_errors(request, form):
@@ -147,7 +147,7 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
             )
         elif request.POST["make"] == "yes" and is_agreed(plan.price, values["price"]):
             pushed = store_raw_item.push(workspace, defaults.push_source, content, defaults=defaults, now=now)
-            return redirect(place.address("made", raw=pushed.raw_item.pk))
+            return redirect(place.url_of("made", raw=pushed.raw_item.pk))
     return _render_form(request, place, form)
 
 
@@ -230,7 +230,7 @@ def _find_upload(place: Place, public_id: str) -> Upload | None:
 # --- The outcome -----------------------------------------------------------------------------------------------------
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
     """Show what came of a raw item; the list of items polls until all are done."""
     raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)

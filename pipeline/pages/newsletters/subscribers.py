@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import labels, limits
@@ -66,10 +66,10 @@ def _find_newsletter(place: Place, out: UUID) -> Outlet:
 
 def _redirect_to_list(place: Place, out: UUID) -> HttpResponse:
     """Redirect to the list of subscribers."""
-    return redirect(place.address("subscribers", out=out))
+    return redirect(place.url_of("subscribers", out=out))
 
 
-@page("edit", methods=("GET",))
+@workspace_page("edit", methods=("GET",))
 def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Show a page of subscribers, newest first, filtered by `status` and `search`, and the last mailings."""
     outlet = _find_newsletter(place, out)
@@ -142,7 +142,7 @@ def _mailing_row(mailing: Mailing) -> dict[str, Any]:
     }
 
 
-@page("edit")
+@workspace_page("edit")
 def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Add one address; a new one gets a mail to confirm."""
     outlet, form = _find_newsletter(place, out), AddSubscribersForm(request.POST or None)
@@ -161,7 +161,7 @@ def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
     )
 
 
-@page("edit")
+@workspace_page("edit")
 def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Import the addresses of a CSV file, and report how many were added."""
     outlet = _find_newsletter(place, out)
@@ -206,7 +206,7 @@ def _import_summary(result: subscribing.Imported) -> str:
     return summary
 
 
-@page("edit", methods=("GET",))
+@workspace_page("edit", methods=("GET",))
 def subscribers_export(request: HttpRequest, place: Place, out: UUID) -> StreamingHttpResponse:
     """Stream all subscribers as CSV."""
     del request
@@ -220,7 +220,7 @@ def subscribers_export(request: HttpRequest, place: Place, out: UUID) -> Streami
     return response
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def subscriber_remove(request: HttpRequest, place: Place, out: UUID, sub: UUID) -> HttpResponse:
     """Remove a subscriber from the list."""
     outlet = _find_newsletter(place, out)
@@ -232,13 +232,13 @@ def subscriber_remove(request: HttpRequest, place: Place, out: UUID, sub: UUID) 
     return _redirect_to_list(place, out)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def mailing_stop(request: HttpRequest, place: Place, out: UUID, mlg: UUID) -> HttpResponse:
     """Stop a mailing that is being sent."""
     return _change_mailing(request, place, out, mlg, stage.stop)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def mailing_resume(request: HttpRequest, place: Place, out: UUID, mlg: UUID) -> HttpResponse:
     """Resume a stopped mailing."""
     return _change_mailing(request, place, out, mlg, stage.resume)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import outlets
 from pipeline.outlets.outlet_client import platform_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Switch the outlet off, or on with `on=yes`; redirect to the list if the form has the field `list`."""
     outlet = find_outlet(place, out)
@@ -37,13 +37,13 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
         else:
             outlets.switch_off(outlet, by=by, now=now)
             message = _("%(name)s switched off. Scheduled posts will fail.") % {"name": outlet.name}
-            offer_undo(request, message, place.address("outlet_switch", out=out), {"on": "yes"})
+            offer_undo(request, message, place.url_of("outlet_switch", out=out), {"on": "yes"})
     if "list" in request.POST:
-        return redirect(place.address("outlets_page"))
-    return redirect(place.address("outlet_page", out=out))
+        return redirect(place.url_of("outlets_page"))
+    return redirect(place.url_of("outlet_page", out=out))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Make the outlet one of the workspace's defaults with `default=yes`; else it is one no longer."""
     outlet = find_outlet(place, out)
@@ -54,10 +54,10 @@ def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
             _("%(name)s is now used by default.") if is_default else _("%(name)s is used only when selected.")
         )
         messages.success(request, message % {"name": outlet.name})
-    return redirect(place.address("outlet_page", out=out))
+    return redirect(place.url_of("outlet_page", out=out))
 
 
-@page("manage")
+@workspace_page("manage")
 def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Disconnect the outlet after a page that asks and says what is cancelled.
 
@@ -78,7 +78,7 @@ def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResp
                 )
                 message += " " + cancelled_message % {"count": cancelled_count}
             messages.success(request, message)
-            return redirect(place.address("outlets_page"))
-        return redirect(place.address("outlet_page", out=out))
+            return redirect(place.url_of("outlets_page"))
+        return redirect(place.url_of("outlet_page", out=out))
     context = {**outlet_head(outlet, "disconnect"), "hit": disconnect_outlet.count_affected(outlet)}
     return render(request, "pages/outlets/disconnect.html", context)

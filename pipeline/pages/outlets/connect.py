@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from accounts.pages import form_recovery, shown_once
+from accounts.pages import kept_forms, shown_once
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import outlets, plugins
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 @sensitive_post_parameters()
-@page("manage")
+@workspace_page("manage")
 def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     """Connect a new account on the platform with the settings and secrets of the form."""
     platform = _find_connectable_platform(kind)
-    form = form_recovery.form_for(request, ConnectForm, platform=platform)
+    form = kept_forms.form_for(request, ConnectForm, platform=platform)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("outlets_page"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("outlets_page"))
         with report_errors(request, form):
             outlet = outlets.connect_outlet(
                 place.workspace,
@@ -65,15 +65,15 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
 
 
 @sensitive_post_parameters()
-@page("manage")
+@workspace_page("manage")
 def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Give the outlet new secrets; posts that waited for them resume."""
     outlet = find_outlet(place, out)
     platform = _find_connectable_platform(outlet.platform)
-    form = form_recovery.form_for(request, ReconnectForm, outlet=outlet, platform=platform)
+    form = kept_forms.form_for(request, ReconnectForm, outlet=outlet, platform=platform)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("outlet_page", out=out))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("outlet_page", out=out))
         with report_errors(request, form):
             reconnected = outlets.reconnect(
                 outlet,
@@ -94,7 +94,7 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
     return render(request, "pages/outlets/reconnect.html", context)
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 @never_cache
 def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Show a secret that this service made, once."""
@@ -110,16 +110,16 @@ def _redirect_connected(
     """Redirect to the outlet, or first to the page that shows its secret where this service made it."""
     secret = outlets.secret_made(outlet, form.credentials())
     if secret is None:
-        return redirect(place.address("outlet_page", out=outlet.pk))
+        return redirect(place.url_of("outlet_page", out=outlet.pk))
     shown_once.keep_secret(request, encode("out", outlet.pk), secret)
-    return redirect(place.address("outlet_secret", out=outlet.pk))
+    return redirect(place.url_of("outlet_secret", out=outlet.pk))
 
 
 def oauth_address(place: Place, platform: Platform) -> str:
     """Return the address that starts a log-in at the platform; empty if no app is registered for it here."""
     if not oauth_connect.is_registered(platform.kind):
         return ""
-    return place.address("outlet_oauth_start", kind=platform.kind)
+    return place.url_of("outlet_oauth_start", kind=platform.kind)
 
 
 def _find_connectable_platform(kind: str) -> Platform:

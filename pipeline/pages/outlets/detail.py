@@ -8,9 +8,9 @@ from django.contrib import messages
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import labels, outlets
 from pipeline.models import (
@@ -44,7 +44,7 @@ def find_outlet(place: Place, out: UUID) -> Outlet:
     return row
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Show one outlet."""
     row = find_outlet(place, out)
@@ -75,11 +75,11 @@ def _feed_context(outlet: Outlet) -> dict[str, Any]:
     }
 
 
-@page("edit")
+@workspace_page("edit")
 def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
     """Edit the settings of an outlet that need no new log-in."""
     row = find_outlet(place, out)
-    form = form_recovery.form_for(request, OutletEditForm, outlet=row, platform=platform_of(row.platform))
+    form = kept_forms.form_for(request, OutletEditForm, outlet=row, platform=platform_of(row.platform))
     if request.method == "POST" and form.is_valid():
         form_data = form.cleaned_data
         with report_errors(request, form):
@@ -95,7 +95,7 @@ def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
                 now=utc_now(),
             )
             messages.success(request, _("Saved. Applies to new posts."))
-            return redirect(place.address("outlet_page", out=out))
+            return redirect(place.url_of("outlet_page", out=out))
     return render(request, "pages/outlets/edit.html", {**outlet_head(row, "settings"), "form": form})
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform, Setting
 
-# A name with "secret" in it is kept in no session: `accounts/pages/form_recovery.py`.
+# A name with "secret" in it is kept in no session: `accounts/pages/kept_forms.py`.
 _CONFIG_PREFIX: Final = "config_"
 _SECRET_PREFIX: Final = "secret_"
 

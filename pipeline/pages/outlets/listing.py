@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import F, OuterRef, Subquery
 from django.shortcuts import render
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import plugins
 from pipeline.models import Outlet, OutletStatus, Publication
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def outlets(request: HttpRequest, place: Place) -> HttpResponse:
     """List the outlets, each with its newest post."""
     now = utc_now()
@@ -61,7 +61,7 @@ def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, A
     }
 
 
-@page("manage", methods=("GET",))
+@workspace_page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
     """List the platforms that can be connected in this installation, by name."""
     del place

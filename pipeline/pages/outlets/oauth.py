@@ -10,7 +10,7 @@ from django.http import Http404
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages.page_access import Place, find_place, page, person_page
+from accounts.pages.page_access import Place, find_place, user_page, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from pipeline import plugins
@@ -29,7 +29,7 @@ CODE_CHARACTERS = 4096
 """Most characters that are read of an authorization code; the rest is cut off."""
 
 
-@page("manage", methods=("POST",))
+@workspace_page("manage", methods=("POST",))
 def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     """Begin a log-in and lead the person to the platform.
 
@@ -52,7 +52,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     return response
 
 
-@person_page
+@user_page
 def callback(request: HttpRequest, kind: str) -> HttpResponse:
     """Receive the person whom the platform sends back, with a code or with its reason for giving none."""
     platform, now = _find_oauth_platform(kind), utc_now()
@@ -61,7 +61,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
         attempt = oauth_connect.take_attempt(
             kind,
             state=query.get("state", ""),
-            user=request.user,  # type: ignore[arg-type]  # person_page lets nobody else in
+            user=request.user,  # type: ignore[arg-type]  # user_page lets nobody else in
             now=now,
         )
     except AppError as error:
@@ -85,7 +85,7 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
     else:
         message = _("%(name)s reconnected. Waiting posts resume.")
         messages.success(request, message % {"name": outlet.name})
-    return redirect(place.address("outlet_page", out=outlet.pk))
+    return redirect(place.url_of("outlet_page", out=outlet.pk))
 
 
 def _render_failure(
@@ -102,15 +102,15 @@ def _render_failure(
     if outlet is not None and outlet.deleted_at is not None:
         outlet = None
     if place is not None and outlet is not None:
-        retry_address = place.address("outlet_reconnect", out=outlet.pk)
+        retry_address = place.url_of("outlet_reconnect", out=outlet.pk)
     elif place is not None:
-        retry_address = place.address("outlet_connect", kind=platform.kind)
+        retry_address = place.url_of("outlet_connect", kind=platform.kind)
     context = {
         "platform": platform,
         "failure": failure,
         "outlet": outlet,
         "again": retry_address,
-        "outlets": place.address("outlets_page") if place is not None else "",
+        "outlets": place.url_of("outlets_page") if place is not None else "",
     }
     return render(request, "pages/outlets/oauth_failed.html", context, status=status)
 

@@ -9,9 +9,9 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.ids import decode
@@ -43,7 +43,7 @@ _DEFAULT_ACCENT: Final = "#d9663b"
 
 
 @body_limit(limits.UPLOAD_IMAGE_BYTES + 64 * 1024)
-@page("edit")
+@workspace_page("edit")
 def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """Show the branding and samples of it, and save it on POST.
 
@@ -56,7 +56,7 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     if not is_trial and request.method == "POST" and form.is_valid():
         changed = _save_branding(request, place, persona, form)
         if changed is not None:
-            return redirect(place.address("persona_look", per=per))
+            return redirect(place.url_of("persona_look", per=per))
     sample_text = str(SAMPLE)
     if is_trial:
         sample_text = trial.cleaned_data["words"] if trial.is_valid() else ""
@@ -75,7 +75,7 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
 def _branding_form(request: HttpRequest, persona: Persona) -> LookForm:
     """Return the form, with what was posted or else what the persona has."""
     files = {"files": request.FILES} if request.method == "POST" else {}
-    return form_recovery.form_for(request, LookForm, initial=_initial_values(persona), **files)
+    return kept_forms.form_for(request, LookForm, initial=_initial_values(persona), **files)
 
 
 def _initial_values(persona: Persona) -> dict[str, Any]:

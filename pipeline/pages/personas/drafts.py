@@ -9,9 +9,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors, show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -35,13 +35,13 @@ _POLL_SECONDS: Final = 2
 _PART: Final = "draft"
 
 
-@page("edit")
+@workspace_page("edit")
 def persona_draft_ask(request: HttpRequest, place: Place) -> HttpResponse:
     """Request a draft of a new persona."""
     return _request_draft(request, place, None)
 
 
-@page("edit")
+@workspace_page("edit")
 def persona_draft_for(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """Request a draft of new sections for the persona."""
     return _request_draft(request, place, find_persona(place, per))
@@ -49,10 +49,10 @@ def persona_draft_for(request: HttpRequest, place: Place, per: UUID) -> HttpResp
 
 def _request_draft(request: HttpRequest, place: Place, persona: Persona | None) -> HttpResponse:
     """Show the form, and request the draft on its first POST; a double click requests one."""
-    form = form_recovery.form_for(request, DraftForm)
+    form = kept_forms.form_for(request, DraftForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("personas"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("personas"))
         values = form.cleaned_data
         with report_errors(request, form):
             draft = drafts.request(
@@ -63,11 +63,11 @@ def _request_draft(request: HttpRequest, place: Place, persona: Persona | None) 
                 by=place.user.email,
                 now=utc_now(),
             )
-            return redirect(place.address("persona_draft", pdr=draft.pk))
+            return redirect(place.url_of("persona_draft", pdr=draft.pk))
     return render(request, "pages/personas/draft_ask.html", {"form": form, "persona": persona})
 
 
-@page("edit")
+@workspace_page("edit")
 def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     """Show the state of the draft, which polls until it ends, and then the editor's form with it.
 
@@ -80,7 +80,7 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
     if draft.status == PersonaDraftStatus.DONE and draft.sections is not None:
-        form = form_recovery.form_for(
+        form = kept_forms.form_for(
             request, PersonaForm, initial=values_of_draft(draft.sections, draft.persona)
         )
         if request.method == "POST" and form.is_valid():
@@ -98,9 +98,9 @@ def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse
     if isinstance(fragment, HttpResponse):
         return fragment
     ask_again_url = (
-        place.address("persona_draft_for", per=draft.persona_id)
+        place.url_of("persona_draft_for", per=draft.persona_id)
         if draft.persona_id
-        else place.address("persona_draft_ask")
+        else place.url_of("persona_draft_ask")
     )
     return render(
         request, "pages/personas/draft.html", {**context, "live": fragment, "ask_again": ask_again_url}
@@ -115,8 +115,8 @@ def _save_draft(
     Returns `None` if the form has errors and has to be shown again.
     """
     persona, now, by = draft.persona, utc_now(), place.user.email
-    if persona is None and not form_recovery.is_first_sending(request):
-        return redirect(place.address("personas"))
+    if persona is None and not kept_forms.is_first_sending(request):
+        return redirect(place.url_of("personas"))
     try:
         if persona is None:
             saved = stage.create(place.workspace, form.values(), by=by, now=now)
@@ -126,23 +126,23 @@ def _save_draft(
             saved = stage.change(persona, form.values(), by=by, now=now, expected_version=expected)
             offer_way_back(request, place, saved, persona.version)
     except Overtaken:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         messages.error(request, CHANGED_MEANWHILE)
-        return redirect(place.address("persona_draft", pdr=draft.pk))
+        return redirect(place.url_of("persona_draft", pdr=draft.pk))
     except AppError as error:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         show_at_fields(form, error)
         return None
-    return redirect(place.address("persona", per=saved.pk))
+    return redirect(place.url_of("persona", per=saved.pk))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def persona_draft_retry(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
     """Run a failed draft again."""
     draft = _find_draft(place, pdr)
     with report_errors(request):
         drafts.retry(draft, now=utc_now())
-    return redirect(place.address("persona_draft", pdr=pdr))
+    return redirect(place.url_of("persona_draft", pdr=pdr))
 
 
 def _find_draft(place: Place, pdr: UUID) -> PersonaDraft:

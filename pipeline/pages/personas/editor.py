@@ -9,9 +9,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
@@ -42,11 +42,11 @@ _FIELD_LABELS: Final = {
 }
 
 
-@page("edit")
+@workspace_page("edit")
 def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """Show the editor, and save the persona as its next version on POST."""
     row = find_persona(place, per)
-    form = form_recovery.form_for(request, PersonaForm, initial=values_of(row))
+    form = kept_forms.form_for(request, PersonaForm, initial=values_of(row))
     if request.method == "POST" and form.is_valid():
         try:
             saved = stage.change(
@@ -58,12 +58,12 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
             )
         except Overtaken:
             messages.error(request, CHANGED_MEANWHILE)
-            return redirect(place.address("persona", per=per))
+            return redirect(place.url_of("persona", per=per))
         except AppError as error:
             show_at_fields(form, error)
         else:
             offer_way_back(request, place, saved, row.version)
-            return redirect(place.address("persona", per=per))
+            return redirect(place.url_of("persona", per=per))
     return render(request, "pages/personas/detail.html", {**persona_head(place, row, "editor"), "form": form})
 
 
@@ -73,10 +73,10 @@ def offer_way_back(request: HttpRequest, place: Place, row: Persona, before: int
         return
     message = _("Saved as version %(number)d. Applies to new items.") % {"number": row.version}
     fields = {"number": str(before), "version": str(row.version)}
-    offer_undo(request, message, place.address("persona_back", per=row.pk), fields)
+    offer_undo(request, message, place.url_of("persona_back", per=row.pk), fields)
 
 
-@page("edit", methods=("GET",))
+@workspace_page("edit", methods=("GET",))
 def persona_versions(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """List the versions, the newest first, with what each one changed."""
     row = find_persona(place, per)
@@ -104,7 +104,7 @@ def _changed_fields(version: PersonaVersion, older: list[PersonaVersion]) -> str
     )
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """Restore a version as the newest one. Nothing happens if the numbers are malformed."""
     row = find_persona(place, per)
@@ -115,4 +115,4 @@ def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
                 row, int(number), by=place.user.email, now=utc_now(), expected_version=int(version)
             )
             offer_way_back(request, place, changed, row.version)
-    return redirect(place.address("persona_versions", per=per))
+    return redirect(place.url_of("persona_versions", per=per))

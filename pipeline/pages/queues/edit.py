@@ -9,9 +9,9 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import publish
 from pipeline.models import Publication, PublishQueue
@@ -31,28 +31,28 @@ SLOTS_SHOWN: Final = 10
 """Slots of the preview."""
 
 
-@page("edit")
+@workspace_page("edit")
 def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
     """Create a queue; a POST without `save` only previews its slots."""
     initial = fresh_values(place.workspace)
-    form = form_recovery.form_for(request, QueueForm, workspace=place.workspace, initial=initial)
+    form = kept_forms.form_for(request, QueueForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("queues_page"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("queues_page"))
         with report_errors(request, form):
             created = queues.create(place.workspace, form.values(), by=place.user.email)
             messages.success(request, _("%(name)s saved.") % {"name": created.name})
-            return redirect(place.address("queues_page"))
+            return redirect(place.url_of("queues_page"))
     new_queue = PublishQueue(workspace=place.workspace)
     context = {"form": form, **_slot_preview(place, form, new_queue, [])}
     return render(request, "pages/queues/detail.html", context)
 
 
-@page("edit")
+@workspace_page("edit")
 def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     """Edit a queue; a POST without `save` only previews its slots. Scheduled posts keep their times."""
     queue, outlets = find_queue(place, que), outlets_of(place)
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request, QueueForm, workspace=place.workspace, queue=queue, initial=values_of(queue, outlets)
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
@@ -63,7 +63,7 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
             queues.change(queue, form.values(), by=place.user.email, expected_version=expected)
             message = _("Saved. Scheduled posts keep their time.")
             messages.success(request, message)
-            return redirect(place.address("queues_page"))
+            return redirect(place.url_of("queues_page"))
     users = users_of(queue, outlets)
     context = {
         "form": form,

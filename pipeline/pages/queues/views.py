@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import publish
 from pipeline.models import Outlet, Publication, PublishQueue
@@ -51,7 +51,7 @@ def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
     ]
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     """List the queues with their next slots, and the hold with what releasing it now would do."""
     now, outlets = utc_now(), outlets_of(place)
@@ -89,15 +89,15 @@ def _next_slots(queue: PublishQueue, now: datetime) -> list[datetime]:
         return []
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
     """Create the default queue of a workspace that has no queue yet."""
     queue = publish.default_queue(place.workspace)
     messages.success(request, _("%(name)s created.") % {"name": queue.name})
-    return redirect(place.address("queue_edit", que=queue.pk))
+    return redirect(place.url_of("queue_edit", que=queue.pk))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     """Pause the queue, or resume it with `on=yes`."""
     queue, is_on = find_queue(place, que), request.POST.get("on") == "yes"
@@ -108,11 +108,11 @@ def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
             messages.success(request, message % {"name": queue.name})
         else:
             message = _("%(name)s paused. Scheduled posts wait.") % {"name": queue.name}
-            offer_undo(request, message, place.address("queue_pause", que=que), {"on": "yes"})
-    return redirect(place.address("queues_page"))
+            offer_undo(request, message, place.url_of("queue_pause", que=que), {"on": "yes"})
+    return redirect(place.url_of("queues_page"))
 
 
-@page("edit")
+@workspace_page("edit")
 def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
     """Delete the queue on POST; before that, show how many posts it has scheduled.
 
@@ -124,7 +124,7 @@ def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
         with report_errors(request):
             queues.delete(queue, by=place.user.email)
             messages.success(request, _("%(name)s deleted.") % {"name": queue.name})
-        return redirect(place.address("queues_page"))
+        return redirect(place.url_of("queues_page"))
     if queue.is_default:
         raise Http404
     scheduled = Publication.objects.of(place.workspace).scheduled().filter(test=False, queue=queue)

@@ -11,9 +11,9 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline.pages.queues import display
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit")
+@workspace_page("edit")
 def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     """Pause all publishing; if it is paused already, change the reason."""
     hold = workspace_hold.read_hold(place.workspace)
     initial = {"reason": hold.reason if hold else ""}
-    form = form_recovery.form_for(request, HoldForm, initial=initial)
+    form = kept_forms.form_for(request, HoldForm, initial=initial)
     if request.method == "POST" and form.is_valid():
         with report_errors(request, form):
             workspace_hold.hold_workspace(
@@ -37,7 +37,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
             )
             message = _("Publishing paused. Posts already being sent will finish.")
             messages.success(request, message)
-            return redirect(place.address("queues_page"))
+            return redirect(place.url_of("queues_page"))
     coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=utc_now())
     context = {
         "form": form,
@@ -48,7 +48,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/queues/hold.html", context)
 
 
-@page("edit")
+@workspace_page("edit")
 def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     """Resume publishing; if it is on already, say so."""
     hold, now = workspace_hold.read_hold(place.workspace), utc_now()
@@ -60,10 +60,10 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
         else:
             message = _("Publishing resumed.")
             messages.success(request, message)
-            return redirect(place.address("queues_page"))
+            return redirect(place.url_of("queues_page"))
     if hold is None:
         messages.info(request, _("Publishing is already on."))
-        return redirect(place.address("queues_page"))
+        return redirect(place.url_of("queues_page"))
     coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=now)
     context = {
         "hold": hold,

@@ -16,9 +16,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.ids import decode, encode
@@ -83,7 +83,7 @@ class DecideForm(WhenForm):
         )
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
     """Decide on the items in the POST field `items`.
 
@@ -99,21 +99,21 @@ def review_decide(request: HttpRequest, place: Place) -> HttpResponse:
             )
         if not versions:
             raise Invalid.one("items", "required", _("Choose at least one item."))
-        if not form_recovery.is_first_sending(request):
+        if not kept_forms.is_first_sending(request):
             raise Invalid.one(None, "repeated", _("Already sent."))
         items_seen = _items_with_versions(place, versions)
         decisions = bulk_review.decide(form.cleaned_data["act"], items_seen, form.given(place, shown_beside))
     except AppError as error:
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
         return _refusal_response(request, place, error)
     if all(decision.error is not None for decision in decisions):
-        form_recovery.allow_sending_again(request)
+        kept_forms.allow_sending_again(request)
     return _decision_response(
         request, place, form.cleaned_data, decisions, missing=len(versions) - len(items_seen)
     )
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
     """Undo decisions; the POST field `undo` holds signed notes of former states, separated by spaces."""
     restored_items, errors = undo_all(place, request.POST.get("undo", "").split())
@@ -136,10 +136,10 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
         )
     (messages.error if errors or not restored_items else messages.success)(request, " ".join(lines))
     if request.POST.get("week"):
-        return redirect(f"{place.address('calendar')}?{urlencode({'on': request.POST['week']})}")
+        return redirect(f"{place.url_of('calendar')}?{urlencode({'on': request.POST['week']})}")
     item_id = decode("gen", request.POST.get("item", ""))
     if item_id is not None:
-        return redirect(place.address("item_page", gen=item_id))
+        return redirect(place.url_of("item_page", gen=item_id))
     return redirect(_queue_address(request, place, at=restored_items[0].pk if restored_items else None))
 
 
@@ -170,7 +170,7 @@ def offer(
     fields = {"undo": " ".join(notes)} | {
         name: request.POST[name] for name in ("list", "query") if request.POST.get(name)
     }
-    offer_undo(request, said, place.address("review_undo"), fields, is_good=is_good)
+    offer_undo(request, said, place.url_of("review_undo"), fields, is_good=is_good)
 
 
 def offer_undo_of(
@@ -180,7 +180,7 @@ def offer_undo_of(
     fields = {"undo": note_of(place, done), "item": encode("gen", done.item.pk)}
     if week is not None:
         fields["week"] = week.isoformat()
-    offer_undo(request, said, place.address("review_undo"), fields)
+    offer_undo(request, said, place.url_of("review_undo"), fields)
 
 
 def note_of(place: Place, found: bulk_review.Decided) -> str:
@@ -350,14 +350,14 @@ def _queue_address(request: HttpRequest, place: Place, *, at: UUID | None = None
     """
     query_data = QueryDict(request.POST.get("query", ""), mutable=True)
     if request.POST.get("list") == CONTENT_LIST:
-        return f"{place.address('items_page')}?{query_data.urlencode()}".rstrip("?")
+        return f"{place.url_of('items_page')}?{query_data.urlencode()}".rstrip("?")
     query = QueryDict(QueueFilter.from_query(query_data, place.workspace).query, mutable=True)
     after = request.POST.get("after", "")
     if at is not None:
         query["at"] = encode("gen", at)
     elif decode("gen", after) is not None:
         query["after"] = after
-    return f"{place.address('review')}?{query.urlencode()}"
+    return f"{place.url_of('review')}?{query.urlencode()}"
 
 
 def toast(
@@ -366,7 +366,7 @@ def toast(
     """Render a toast, with an undo where there are notes, as a page load would show it."""
     context: dict[str, Any] = {"sentence": said, "is_good": is_good}
     if place is not None and notes:
-        context |= {"address": place.address("review_undo"), "fields": {"undo": " ".join(notes)}}
+        context |= {"address": place.url_of("review_undo"), "fields": {"undo": " ".join(notes)}}
     return render_to_string("components/toast_now.html", context, request=request)
 
 

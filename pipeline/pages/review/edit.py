@@ -10,9 +10,9 @@ from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.ids import encode
@@ -88,7 +88,7 @@ class CardForm(ItemEditForm):
         return None if order == former else order
 
 
-@page("edit")
+@workspace_page("edit")
 def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Edit the item on its card.
 
@@ -96,7 +96,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     over them.
     """
     row = find_item(place, gen)
-    form = form_recovery.form_for(request, CardForm, item=row, assets=files_of(place, row))
+    form = kept_forms.form_for(request, CardForm, item=row, assets=files_of(place, row))
     overtaken_message, status = "", 200
     if request.method == "POST" and form.is_valid():
         try:
@@ -125,7 +125,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm) -> HttpResponse:
     changes, order = form.changes(), form.order()
-    address = f"{place.address('review')}?{_query_at(request, row)}"
+    address = f"{place.url_of('review')}?{_query_at(request, row)}"
     if not changes and order is None:
         if is_part(request):
             return JsonResponse({"toast": toast(request, _("No changes."), is_good=True), "undo": ""})

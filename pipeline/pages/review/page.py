@@ -8,7 +8,7 @@ from django.http import Http404, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.ids import decode, encode
 from pipeline.pages.items import next_actions
 from pipeline.pages.items.detail import find_item
@@ -26,7 +26,7 @@ WATCHED_MOST: Final = 60
 """Most items whose changes a page asks for at once."""
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def review(request: HttpRequest, place: Place) -> HttpResponse:
     """Show the queue; `at` names the item on the card, `after` the story behind which the list begins."""
     narrowed = QueueFilter.from_query(request.GET, place.workspace)
@@ -52,7 +52,7 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/review/page.html", context)
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
     """Render further stories of the list, for a page that is open."""
     narrowed = QueueFilter.from_query(request.GET, place.workspace)
@@ -60,7 +60,7 @@ def review_rows(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/review/rows.html", list_context(narrowed, found_stories, has_more=has_more))
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Render one card without the page around it."""
     row = find_item(place, gen)
@@ -68,7 +68,7 @@ def review_card(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return render(request, "pages/review/card.html", {"card": context})
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def review_news(request: HttpRequest, place: Place) -> HttpResponse:
     """Return as JSON which shown items have changed, and how many came in above the first.
 

@@ -8,9 +8,9 @@ from django.contrib import messages
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline import labels, limits
@@ -41,7 +41,7 @@ def find_series(place: Place, ser: UUID) -> Series:
     return get_object_or_404(rows.select_related("workspace", "persona"), pk=ser)
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def series_page(request: HttpRequest, place: Place) -> HttpResponse:
     """List the series by name, and the items that are posted repeatedly."""
     now = utc_now()
@@ -65,7 +65,7 @@ def _series_row(shown_series: Series, now: datetime) -> dict[str, Any]:
     }
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Show a series: its next times, what a digest made now would have, and its last issues."""
     row, now = find_series(place, ser), utc_now()
@@ -102,27 +102,27 @@ def _issue_rows(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any
     ]
 
 
-@page("edit")
+@workspace_page("edit")
 def series_add(request: HttpRequest, place: Place) -> HttpResponse:
     """Create a series; a double click creates one."""
     initial = {"timezone": place.workspace.timezone, "day_4": "09:00"}
-    form = form_recovery.form_for(request, SeriesForm, workspace=place.workspace, initial=initial)
+    form = kept_forms.form_for(request, SeriesForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("series_page"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("series_page"))
         with report_errors(request, form):
             by = place.user.email
             created = series.create(place.workspace, form.values(), test=False, now=utc_now(), by=by)
             messages.success(request, _("%(name)s saved.") % {"name": created.name})
-            return redirect(place.address("series_one", ser=created.pk))
+            return redirect(place.url_of("series_one", ser=created.pk))
     return render(request, "pages/series/edit.html", {"form": form})
 
 
-@page("edit")
+@workspace_page("edit")
 def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Edit a series; only what was changed is saved."""
     row = find_series(place, ser)
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request, SeriesForm, workspace=place.workspace, series=row, initial=values_of(row)
     )
     if request.method == "POST" and form.is_valid():
@@ -137,11 +137,11 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
                 expected_version=form.cleaned_data["version"],
             )
             messages.success(request, _("Saved."))
-            return redirect(place.address("series_one", ser=ser))
+            return redirect(place.url_of("series_one", ser=ser))
     return render(request, "pages/series/edit.html", {"form": form, "series": row})
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Pause the series, or resume it with `on=yes`."""
     row, is_on = find_series(place, ser), request.POST.get("on") == "yes"
@@ -158,41 +158,41 @@ def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
         else:
             message = _("%(name)s paused.") % {"name": row.name}
             fields = {"on": "yes", "version": str(changed.version)}
-            offer_undo(request, message, place.address("series_pause", ser=ser), fields)
-    return redirect(place.address("series_one", ser=ser))
+            offer_undo(request, message, place.url_of("series_pause", ser=ser), fields)
+    return redirect(place.url_of("series_one", ser=ser))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Make a digest now, beside those at its times; a double click makes one."""
     row = find_series(place, ser)
-    if not form_recovery.is_first_sending(request):
-        return redirect(place.address("series_one", ser=ser))
+    if not kept_forms.is_first_sending(request):
+        return redirect(place.url_of("series_one", ser=ser))
     with report_errors(request):
         series.make_now(row, by=place.user.email)
         messages.success(request, _("Creating a digest."))
-    return redirect(place.address("series_one", ser=ser))
+    return redirect(place.url_of("series_one", ser=ser))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Delete a series and offer to undo that; its items stay."""
     row = find_series(place, ser)
     with report_errors(request):
         series.delete(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
         message = _("%(name)s deleted. Existing items stay.") % {"name": row.name}
-        offer_undo(request, message, place.address("series_restore", ser=ser))
-        return redirect(place.address("series_page"))
-    return redirect(place.address("series_one", ser=ser))
+        offer_undo(request, message, place.url_of("series_restore", ser=ser))
+        return redirect(place.url_of("series_page"))
+    return redirect(place.url_of("series_one", ser=ser))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     """Restore a deleted series, if that is still possible."""
     row = Series.objects.of(place.workspace).filter(test=False, pk=ser).first()
     if row is None or row.deleted_at is None:
         # Restored already, or it never existed: its own page shows which.
-        return redirect(place.address("series_one", ser=ser))
+        return redirect(place.url_of("series_one", ser=ser))
     with report_errors(request):
         try:
             series.restore(row, by=place.user.email, now=utc_now())
@@ -200,5 +200,5 @@ def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpRespons
             messages.error(request, _("Can't be restored any more. Create a new series."))
         else:
             messages.success(request, _("%(name)s restored.") % {"name": row.name})
-            return redirect(place.address("series_one", ser=ser))
-    return redirect(place.address("series_page"))
+            return redirect(place.url_of("series_one", ser=ser))
+    return redirect(place.url_of("series_page"))

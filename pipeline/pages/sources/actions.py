@@ -9,9 +9,9 @@ from django.http import QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import personas
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Pause the source, or resume it with `active=yes`.
 
@@ -42,15 +42,15 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         message = _("%(name)s switched on.") if is_active else _("%(name)s paused.")
         undo_fields = {"active": "no" if is_active else "yes", **list_field}
         offer_undo(
-            request, message % {"name": source.name}, place.address("source_pause", src=src), undo_fields
+            request, message % {"name": source.name}, place.url_of("source_pause", src=src), undo_fields
         )
     if not list_field:
-        return redirect(place.address("source_page", src=src))
+        return redirect(place.url_of("source_page", src=src))
     query = QueryDict(list_field["list"]).urlencode()
-    return redirect(f"{place.address('sources_page')}?{query}#{encode('src', src)}")
+    return redirect(f"{place.url_of('sources_page')}?{query}#{encode('src', src)}")
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Poll the source now; a brand lane chooses a topic instead."""
     source = find_source(place, src)
@@ -58,21 +58,21 @@ def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         collect.poll_now(source, now=utc_now())
         message = _("Choosing a topic.") if source.type == "brand" else _("Polling.")
         messages.success(request, message)
-    return redirect(place.address("source_page", src=src))
+    return redirect(place.url_of("source_page", src=src))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Delete the source, and offer to undo that; its items stay."""
     source = find_source(place, src)
     with report_errors(request):
         collect.delete(source, now=utc_now())
         message = _("%(name)s deleted. Existing items stay.") % {"name": source.name}
-        offer_undo(request, message, place.address("source_restore", src=src))
-    return redirect(place.address("sources_page"))
+        offer_undo(request, message, place.url_of("source_restore", src=src))
+    return redirect(place.url_of("sources_page"))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Undo the deletion; an inbound source comes back with a new URL, which the message says."""
     source = find_source(place, src, deleted=True)
@@ -82,28 +82,28 @@ def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
         if restored.inbound_token:
             message += " " + _("Inbound URL changed.")
         messages.success(request, message)
-        return redirect(place.address("source_page", src=src))
-    return redirect(place.address("sources_page"))
+        return redirect(place.url_of("source_page", src=src))
+    return redirect(place.url_of("sources_page"))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> HttpResponse:
     """Generate items of an entry that was stored but left aside."""
     source = find_source(place, src)
     raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, source=source, deleted_at=None)
     with report_errors(request):
         replan.retry(raw_item, workspace=place.workspace, now=utc_now())
-        return redirect(place.address("made", raw=raw))
-    return redirect(place.address("source_page", src=src))
+        return redirect(place.url_of("made", raw=raw))
+    return redirect(place.url_of("source_page", src=src))
 
 
-@page("edit")
+@workspace_page("edit")
 def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Edit the settings of a source; a brand lane has a form of its own."""
     source = find_source(place, src)
     if source.type == personas.KIND:
         return lanes.edit(request, place, source)
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request, SourceSettingsForm, workspace=place.workspace, initial=values_of(source)
     )
     if request.method == "POST" and form.is_valid():
@@ -113,7 +113,7 @@ def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
         with report_errors(request, form):
             collect.change(source, values, workspace=place.workspace, now=utc_now())
             messages.success(request, _("Saved. Applies to new content."))
-            return redirect(place.address("source_page", src=src))
+            return redirect(place.url_of("source_page", src=src))
     return render(
         request, "pages/sources/edit.html", {**source_head(place, source, "settings"), "form": form}
     )

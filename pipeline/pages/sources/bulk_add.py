@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -111,30 +111,28 @@ def addresses_of_line(line: str) -> list[ListedAddress]:
 
 
 @body_limit(limits.OPML_FORM_BYTES)
-@page("edit")
+@workspace_page("edit")
 def sources_several(request: HttpRequest, place: Place) -> HttpResponse:
     """Preview what each line would become; with the field `add`, register the lines as sources."""
     is_sent = request.method == "POST"
-    form = (
-        SeveralForm(request.POST, request.FILES) if is_sent else form_recovery.form_for(request, SeveralForm)
-    )
+    form = SeveralForm(request.POST, request.FILES) if is_sent else kept_forms.form_for(request, SeveralForm)
     if not is_sent or not form.is_valid():
         return _render_form(request, form)
     if "add" not in request.POST:
         return _render_form(request, form, plan_all(place.workspace, form.listed, now=utc_now()))
-    if not form_recovery.is_first_sending(request):
-        return redirect(place.address("sources_page"))
+    if not kept_forms.is_first_sending(request):
+        return redirect(place.url_of("sources_page"))
     registered = register_all(place.workspace, form.listed, now=utc_now())
     if registered.added:
         message = ngettext("%(count)d source added.", "%(count)d sources added.", len(registered.added))
         added = signing.dumps([key.hex for key in registered.added], salt=_SALT, compress=True)
-        address = place.address("sources_several_undo")
+        address = place.url_of("sources_several_undo")
         offer_undo(request, message % {"count": len(registered.added)}, address, {"added": added})
     if registered.known:
         message = ngettext("%(count)d was there already.", "%(count)d were there already.", registered.known)
         messages.info(request, message % {"count": registered.known})
     if not registered.refused:
-        return redirect(place.address("sources_page"))
+        return redirect(place.url_of("sources_page"))
     remaining_form = SeveralForm(
         initial={"addresses": "\n".join(planned.listed.text for planned in registered.refused)}
     )
@@ -159,7 +157,7 @@ def _render_form(
     return render(request, "pages/sources/several.html", context)
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def sources_export(request: HttpRequest, place: Place) -> HttpResponse:
     """Download the sources as an OPML file, without those that are only pushed to or made of topics."""
     del request
@@ -170,14 +168,14 @@ def sources_export(request: HttpRequest, place: Place) -> HttpResponse:
     return response
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def sources_several_undo(request: HttpRequest, place: Place) -> HttpResponse:
     """Delete the sources of the signed list in the field `added`, within a day."""
     try:
         added_keys = signing.loads(request.POST.get("added", ""), salt=_SALT, max_age=_UNDO_SECONDS)
     except signing.BadSignature:
         messages.error(request, _("Too late to undo. Delete each source on its page."))
-        return redirect(place.address("sources_page"))
+        return redirect(place.url_of("sources_page"))
     rows = Source.objects.of(place.workspace).filter(
         pk__in=[UUID(hex=key) for key in added_keys], deleted_at=None
     )
@@ -188,4 +186,4 @@ def sources_several_undo(request: HttpRequest, place: Place) -> HttpResponse:
             count += 1
     message = ngettext("%(count)d source removed.", "%(count)d sources removed.", count)
     messages.success(request, message % {"count": count})
-    return redirect(place.address("sources_page"))
+    return redirect(place.url_of("sources_page"))

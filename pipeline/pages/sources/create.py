@@ -8,9 +8,9 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core import limits
 from config.core.clock import utc_now
 from config.core.errors import AppError
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit")
+@workspace_page("edit")
 def source_add(request: HttpRequest, place: Place) -> HttpResponse:
     """Do the first step: read the pasted address, and show the ways in which it can be a source."""
-    form = form_recovery.form_for(request, AddressForm)
+    form = kept_forms.form_for(request, AddressForm)
     chosen_tile = next((tile for tile in TILES if tile.kind == request.GET.get("kind")), None)
     if chosen_tile is not None:
         form.ask_for(chosen_tile)
@@ -42,27 +42,27 @@ def source_add(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/sources/add.html", {"form": form, "tiles": tiles, "chosen": chosen_tile})
 
 
-@page("edit")
+@workspace_page("edit")
 def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
     """Do the second step, the choice of settings; a webhook (`?type=webhook`) has no first one."""
     if request.method == "GET":
         if request.GET.get("type") != "webhook":
-            return redirect(place.address("source_add"))
+            return redirect(place.url_of("source_add"))
         description = _("Get a URL that accepts content")
         readings = [AddressReading("webhook", {}, _("Webhook"), description)]
         return _render_choice(request, place, readings, _new_form(place, readings))
     readings = opened(request.POST.get("found", ""))
     if not readings:
         messages.error(request, _("Expired. Enter the address again."))
-        return redirect(place.address("source_add"))
+        return redirect(place.url_of("source_add"))
     form = ChooseForm(request.POST, workspace=place.workspace, found=readings)
     if form.is_valid() and "save" in request.POST:
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("sources_page"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("sources_page"))
         with report_errors(request, form):
             source = collect.register(place.workspace, _chosen_settings(form, readings), now=utc_now())
             messages.success(request, _("%(name)s saved") % {"name": source.name})
-            return redirect(place.address("source_page", src=source.pk))
+            return redirect(place.url_of("source_page", src=source.pk))
     return _render_choice(request, place, readings, form)
 
 

@@ -8,9 +8,9 @@ from django.contrib import messages
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import report_errors
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import personas
 from pipeline.ingest import collect
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-@page("edit")
+@workspace_page("edit")
 def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
     """Add a brand lane; needs a persona, so that without one the page says where to create it."""
     if not Persona.objects.of(place.workspace).filter(deleted_at=None).exists():
         return render(request, "pages/sources/lane_without_persona.html")
-    form = form_recovery.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
+    form = kept_forms.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("sources_page"))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("sources_page"))
         with report_errors(request, form):
             settings = collect.SourceSettings(type=personas.KIND, **form.values())
             lane = collect.register(place.workspace, settings, now=utc_now())
             messages.success(request, _("%(name)s saved") % {"name": lane.name})
-            return redirect(place.address("source_page", src=lane.pk))
+            return redirect(place.url_of("source_page", src=lane.pk))
     unsaved_lane = Source(workspace=place.workspace, type=personas.KIND)
     return render(
         request, "pages/sources/lane_add.html", {"form": form, **_forecast_context(form, unsaved_lane)}
@@ -49,7 +49,7 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
 
 def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     """Edit the settings of a lane; the calling view has found the row and checked the permission."""
-    form = form_recovery.form_for(
+    form = kept_forms.form_for(
         request, LaneForm, workspace=place.workspace, kept=row.config, initial=values_of(row)
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
@@ -59,7 +59,7 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
         with report_errors(request, form):
             collect.change(row, values, workspace=place.workspace, now=utc_now())
             messages.success(request, _("Saved. Applies to new content."))
-            return redirect(place.address("source_page", src=row.pk))
+            return redirect(place.url_of("source_page", src=row.pk))
     context = {**source_head(place, row, "settings"), "form": form, **_forecast_context(form, row)}
     return render(request, "pages/sources/lane_edit.html", context)
 

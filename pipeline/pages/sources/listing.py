@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 from config.core.ids import encode, lowest_id_at
@@ -68,7 +68,7 @@ def all_of(place: Place) -> QuerySet[Source]:
     return rows
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def sources(request: HttpRequest, place: Place) -> HttpResponse:
     """List the sources that match the filters, by name."""
     form = SourceFilter(request.GET)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.shortcuts import get_object_or_404, render
 
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.ids import decode, encode
 from pipeline import labels
 from pipeline.ingest.collect import kind_of
@@ -40,7 +40,7 @@ def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
     return row
 
 
-@page("look", methods=("GET",))
+@workspace_page("look", methods=("GET",))
 def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Show a source with its log; the parameter `decision` filters the entries."""
     row = find_source(place, src)

@@ -10,9 +10,9 @@ from django.db.models import Q
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import offer_undo, report_errors, show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
@@ -47,7 +47,7 @@ def _find_topic(place: Place, persona: Persona, top: UUID, *, deleted: bool = Fa
     return topic
 
 
-@page("edit", methods=("GET",))
+@workspace_page("edit", methods=("GET",))
 def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """List the topics by title, with their state today in the workspace's time zone."""
     persona = find_persona(place, per)
@@ -71,29 +71,29 @@ def _state_badge(topic: Topic, today: str) -> Badge:
     return Badge("good", "", _("Active"))
 
 
-@page("edit")
+@workspace_page("edit")
 def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """Add a topic; a double click adds one."""
     persona = find_persona(place, per)
-    form = form_recovery.form_for(request, TopicForm)
+    form = kept_forms.form_for(request, TopicForm)
     if request.method == "POST" and form.is_valid():
-        if not form_recovery.is_first_sending(request):
-            return redirect(place.address("topics", per=per))
+        if not kept_forms.is_first_sending(request):
+            return redirect(place.url_of("topics", per=per))
         with report_errors(request, form):
             created = stage.create(place.workspace, form.values(persona), now=utc_now())
             messages.success(request, _("%(title)s added.") % {"title": created.title})
-            return redirect(place.address("topics", per=per))
+            return redirect(place.url_of("topics", per=per))
     return render(
         request, "pages/topics/detail.html", {**persona_head(place, persona, "topics"), "form": form}
     )
 
 
-@page("edit")
+@workspace_page("edit")
 def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     """Edit a topic."""
     persona = find_persona(place, per)
     row = _find_topic(place, persona, top)
-    form = form_recovery.form_for(request, TopicForm, initial=values_of(row))
+    form = kept_forms.form_for(request, TopicForm, initial=values_of(row))
     if request.method == "POST" and form.is_valid():
         try:
             stage.change(
@@ -104,17 +104,17 @@ def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpRespo
             )
         except Overtaken:
             messages.error(request, CHANGED_MEANWHILE)
-            return redirect(place.address("topic", per=per, top=top))
+            return redirect(place.url_of("topic", per=per, top=top))
         except AppError as error:
             show_at_fields(form, error)
         else:
             messages.success(request, _("Saved."))
-            return redirect(place.address("topics", per=per))
+            return redirect(place.url_of("topics", per=per))
     context = {**persona_head(place, persona, "topics"), "form": form, "topic": row}
     return render(request, "pages/topics/detail.html", context)
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     """Pause a topic, or resume it with `active=yes`."""
     row = _find_topic(place, find_persona(place, per), top)
@@ -123,24 +123,24 @@ def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Htt
         stage.change(row, {"is_active": is_active}, now=utc_now())
         message = _("%(title)s resumed.") if is_active else _("%(title)s paused.")
         messages.success(request, message % {"title": row.title})
-    return redirect(place.address("topics", per=per))
+    return redirect(place.url_of("topics", per=per))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     """Delete a topic and offer to undo that."""
     row = _find_topic(place, find_persona(place, per), top)
     with report_errors(request):
         stage.delete(row, now=utc_now())
         message = _("%(title)s deleted. Existing items stay.") % {"title": row.title}
-        offer_undo(request, message, place.address("topic_restore", per=per, top=top))
-    return redirect(place.address("topics", per=per))
+        offer_undo(request, message, place.url_of("topic_restore", per=per, top=top))
+    return redirect(place.url_of("topics", per=per))
 
 
-@page("edit", methods=("POST",))
+@workspace_page("edit", methods=("POST",))
 def topic_restore(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
     """Restore a deleted topic."""
     row = _find_topic(place, find_persona(place, per), top, deleted=True)
     stage.restore(row, now=utc_now())
     messages.success(request, _("%(title)s restored.") % {"title": row.title})
-    return redirect(place.address("topics", per=per))
+    return redirect(place.url_of("topics", per=per))

@@ -9,9 +9,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from accounts.pages import form_recovery
+from accounts.pages import kept_forms
 from accounts.pages.act_messages import show_at_fields
-from accounts.pages.page_access import Place, page
+from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 
-@page("edit")
+@workspace_page("edit")
 def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Edit the storyboard; a person who was overtaken keeps
     what they typed, and may save it over the newest one.
@@ -40,8 +40,8 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
     stored = storyboards.stored_storyboard(row)
     if stored is None:
         messages.info(request, _("This item has no editable storyboard."))
-        return redirect(place.address("item_page", gen=gen))
-    form = form_recovery.form_for(request, StoryboardForm, board=stored.board, version=row.version)
+        return redirect(place.url_of("item_page", gen=gen))
+    form = kept_forms.form_for(request, StoryboardForm, board=stored.board, version=row.version)
     overtaken = ""
     if request.method == "POST" and form.is_valid() and form.board() is not None:
         try:
@@ -82,4 +82,4 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: Storyboa
         messages.info(request, _("No changes."))
     else:
         messages.success(request, _("Saved. Rendering the video (free)."))
-    return redirect(place.address("item_page", gen=row.pk))
+    return redirect(place.url_of("item_page", gen=row.pk))

@@ -84,10 +84,10 @@ def _is_over_limits(request: HttpRequest, user_id: str, size: int) -> bool:
     """
     within = limits.TYPED_KEPT_FOR
     return (
-        counter_caches.count_one_more(f"typed:{user_id}", within=within) > limits.TYPED_KEPT_OF_PERSON
-        or counter_caches.count_one_more(f"typed:{client_network(request)}", within=within)
+        counter_caches.add_to_count(f"typed:{user_id}", within=within) > limits.TYPED_KEPT_OF_PERSON
+        or counter_caches.add_to_count(f"typed:{client_network(request)}", within=within)
         > limits.TYPED_KEPT_OF_ADDRESS
-        or counter_caches.count_one_more("typed", within=within, by=size) > limits.TYPED_KEPT_IN_SUM_BYTES
+        or counter_caches.add_to_count("typed", within=within, amount=size) > limits.TYPED_KEPT_IN_SUM_BYTES
     )
 
 
