@@ -10,4 +10,4 @@ class AnalyticsConfig(AppConfig):
         from analytics import rollup  # noqa: PLC0415  models can't be imported earlier
         from pipeline.outlets import hit_counts  # noqa: PLC0415
 
-        hit_counts.on_write(rollup.mark_hits)
+        hit_counts.add_write_listener(rollup.mark_hits)

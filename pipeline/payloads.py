@@ -13,7 +13,7 @@ from django.conf import settings
 
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.ids import encode, encode_or_none
-from pipeline.grounding import place_in
+from pipeline.grounding import find_in_draft
 from pipeline.models import GeneratedItemStatus
 from pipeline.models.persona import SECTIONS
 from pipeline.models.publication import Publication
@@ -415,7 +415,7 @@ def claim_map(body: str, claims: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     """
     located = []
     for claim in claims:
-        span = place_in(body, claim["text"])
+        span = find_in_draft(body, claim["text"])
         start, end = span if span is not None else (None, None)
         located.append(
             {"derived": "", **claim, "draft_start": start, "draft_end": end},

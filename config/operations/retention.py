@@ -24,7 +24,7 @@ from pipeline import mailing
 from pipeline.generate.model import batches
 from pipeline.ingest import collect
 from pipeline.ingest.inbound_deliveries import receive
-from pipeline.media import made_films, uploads
+from pipeline.media import make_film, uploads
 from pipeline.outlets import hit_counts, oauth_connect
 from pipeline.personas import drafts
 from pipeline.schedule import planning, recurring, series
@@ -123,7 +123,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     RetentionRule(
         "working folders of films whose process was killed",
         pipeline_limits.RENDER_FOLDERS_KEPT,
-        made_films.remove_abandoned,
+        make_film.remove_abandoned_folders,
     ),
     RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
     RetentionRule(

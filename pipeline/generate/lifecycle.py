@@ -17,7 +17,7 @@ from pipeline.generate.checkpoint import EARLIER
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import has_key
 from pipeline.generate.topics.topic_run import conclude_pick
-from pipeline.media import drawn_pictures
+from pipeline.media import draw_pictures
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -286,7 +286,7 @@ def record_item_event(generation: Generation, item: GeneratedItem, event_type: s
         test=item.test,
         data={
             "generated_item": payloads.generated_item(
-                payloads.row_of(item), assets=drawn_pictures.files_of(item), now=now
+                payloads.row_of(item), assets=draw_pictures.files_of(item), now=now
             )
         },
         generated_item_id=item.pk,

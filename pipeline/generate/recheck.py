@@ -25,8 +25,8 @@ from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
 from pipeline.generate.topics.select import subject_of
-from pipeline.grounding import place_in
-from pipeline.media import drawn_pictures, source_media
+from pipeline.grounding import find_in_draft
+from pipeline.media import draw_pictures, source_media
 from pipeline.models import BrandPick, Generation, GenerationInput, Revision
 from pipeline.plugins import Refused
 from pipeline.writers.base import Writer
@@ -71,7 +71,7 @@ def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dic
     """
     engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
-    file_checks = [check for check in item.checks if check["code"] in drawn_pictures.FILE_CHECKS]
+    file_checks = [check for check in item.checks if check["code"] in draw_pictures.FILE_CHECKS]
     try:
         brief, source = _load_basis(item, engine, persona)
     except Refused:
@@ -197,7 +197,7 @@ def _remaining_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: S
     draft_text = "\n".join((draft.title, *words_of(draft)))
     for stored in item.claims:
         claim_fields = multi_source.join_claim(stored, brief) if "raw_item" in stored else stored
-        if claim_fields is None or place_in(draft_text, claim_fields["text"]) is None:
+        if claim_fields is None or find_in_draft(draft_text, claim_fields["text"]) is None:
             continue
         claim = Claim(**claim_fields)
         start = source.text.find(claim.quote)

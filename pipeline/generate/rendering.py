@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.generate.checkpoint import draft_from, draft_of, store_answer
 from pipeline.generate.lifecycle import REDRAW, drop_said_unless_wanted, end_run, fail_item, items_of
 from pipeline.generate.model.metered_client import LostLease
-from pipeline.media import drawn_pictures, made_films, text_to_speech
+from pipeline.media import draw_pictures, make_film, text_to_speech
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
 from pipeline.render.video import shot_process, storyboard_json
@@ -114,21 +114,21 @@ def _draw_item(
     """
     generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
-        return drawn_pictures.draw_pictures(item, engine, draft, persona, shown_on=shown_on)
+        return draw_pictures.draw_pictures(item, engine, draft, persona, shown_on=shown_on)
     if board is None:
         voiced_script = speak_script(generation, item, engine, draft, persona)
     else:
         voiced_script = text_to_speech.recall_script(item, board.audio.voice)
     report_progress = Teller(generation, item, *share)
     try:
-        return made_films.make_film(
+        return make_film.make_film(
             item,
             engine,
             draft,
             persona,
             voiced=voiced_script,
-            board=board,
-            look=Looker(generation, report_progress.hold),
+            storyboard=board,
+            find_shots=Looker(generation, report_progress.hold),
             on_progress=report_progress,
         )
     except RenderFailed as failed:
@@ -137,7 +137,7 @@ def _draw_item(
             raise LostLease from failed
         failures = generation.answers.get(BROKEN, 0) + 1
         if failed.code not in PASSING or failures >= limits.GENERATION_TRIES:
-            return made_films.failed_film(failed.code, failed.message)
+            return make_film.failure_result(failed.code, failed.message)
         store_answer(generation, generation.stage, **{BROKEN: failures})
         raise BrokenFilm(failed.message, code=failed.code, after=failures * RENDER_AGAIN) from failed
 
@@ -226,9 +226,9 @@ def write_redrawn(run: Run) -> Run:
                     generation, item, error["code"], error["message"], now, stage=error.get("stage", "")
                 )
                 continue
-            other_checks = [check for check in item.checks if check["code"] not in drawn_pictures.FILE_CHECKS]
+            other_checks = [check for check in item.checks if check["code"] not in draw_pictures.FILE_CHECKS]
             states.move(item, "ready", checks=[*other_checks, *drawn["checks"]], error=None, updated_at=now)
-            drawn_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
+            draw_pictures.replace_files(item, drawn, now=now, alt_texts=answers[REDRAW]["alt_texts"])
         crash_point("generate.written")
     return run
 

@@ -30,7 +30,7 @@ from pipeline.generate.lifecycle import (
 )
 from pipeline.generate.topics.topic_run import conclude_pick
 from pipeline.holds.source_changes import hold_reason_of
-from pipeline.media import drawn_pictures
+from pipeline.media import draw_pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
 from pipeline.text.plain_text import plain_text
 from pipeline.writers.base import Usage
@@ -110,7 +110,7 @@ def save_run(run: Run) -> Run:
                 check_rows = [asdict(check) for check in checks]
                 if drawing is not None:
                     check_rows += drawing["checks"]
-                    drawn_pictures.replace_files(item, drawing, now=now)
+                    draw_pictures.replace_files(item, drawing, now=now)
                 if is_automatic:
                     gate_checks = gates_of(draft, persona, check_rows, is_suspect=brief.is_suspect)
                     check_rows += [asdict(gate) for gate in gate_checks]

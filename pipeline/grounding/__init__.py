@@ -5,7 +5,7 @@ These functions take texts and return findings, and know neither drafts nor brie
 `pipeline.engines.checks.grounded` turns the findings into checks.
 """
 
-from pipeline.grounding.claim_support import Support, passage_around, place_in, support
+from pipeline.grounding.claim_support import Support, find_in_draft, measure_support, passage_around
 from pipeline.grounding.derived_numbers import DerivedResult, recompute
 from pipeline.grounding.names import unsupported_names
 from pipeline.grounding.numbers import UnsupportedNumber, ungrounded_numbers, unsupported_numbers
@@ -25,13 +25,13 @@ __all__ = [
     "Misquotation",
     "Support",
     "UnsupportedNumber",
+    "find_in_draft",
     "find_misquotations",
     "fold",
+    "measure_support",
     "passage_around",
-    "place_in",
     "quotations",
     "recompute",
-    "support",
     "ungrounded_numbers",
     "unsupported_names",
     "unsupported_numbers",

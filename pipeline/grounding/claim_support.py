@@ -20,6 +20,12 @@ _SAME_SENTENCE_SIMILARITY: Final = 0.75
 """From this similarity on two sentences are the same but for some words, so that an added "not" reverses one
 of them.
 """
+_OPPOSITE_SIMILARITY: Final = 0.4
+"""From this share of content words in the quote on, an opposite word is a reversal and not just another wording.
+
+It may be less than for a negation: a pair of opposites says by itself that both speak of one thing, a "not" may belong
+to any part of a sentence.
+"""
 _STEM_CHARACTERS: Final = 5
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _NEGATIONS: Final = frozenset(
@@ -89,6 +95,7 @@ _NEGATIONS: Final = frozenset(
         "tampoco",
     ]
 )
+# Pairs of lists: a word of the first list is the opposite of each word of the second. English, German, French, Spanish.
 _OPPOSITES: Final[tuple[tuple[str, str], ...]] = (
     (("rise rises rose risen rising increase increases increased increasing grow grows grew grown growing gain gains gained climb climbed climbs "
      "jump jumped jumps surge surged soar soared up higher more expand expanded stieg steigt stiegen gestiegen wuchs gewachsen zugenommen "
@@ -114,13 +121,14 @@ _OPPOSITES: Final[tuple[tuple[str, str], ...]] = (
 )  # fmt: skip
 
 
-def _build_sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Return for each word the opposite pairs that it belongs to, as (index of the pair, side)."""
+@lru_cache(maxsize=1)
+def _sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Return for each word the opposite pairs that it belongs to, as (index of the pair, 0 or 1)."""
     sides_by_word: dict[str, list[tuple[int, int]]] = {}
     for pair_index, sides in enumerate(_OPPOSITES):
-        for side, words in enumerate(sides):
+        for side_index, words in enumerate(sides):
             for word in words.split():
-                sides_by_word.setdefault(word, []).append((pair_index, side))
+                sides_by_word.setdefault(word, []).append((pair_index, side_index))
     return {word: tuple(pairs) for word, pairs in sides_by_word.items()}
 
 
@@ -128,17 +136,17 @@ def _build_sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
 class Support:
     """How far a passage supports a statement.
 
-    `turned` is a pair of opposite words, or the negation that one of the two lacks; None if nothing is
-    reversed.
+    `reversal` is (a word of the statement, its opposite in the quote), (negation, "") if only the statement is negated,
+    or ("", negation) if only the quote is; None if nothing is reversed.
     """
 
-    turned: tuple[str, str] | None
+    reversal: tuple[str, str] | None
     is_sure: bool
     """Whether both are otherwise the same, so that the reversal isn't just another wording."""
-    covered: float
+    coverage: float
     """Share of the statement's content words in the passage, 0 to 1.
 
-    1 if the two can't be compared (two languages).
+    1 if the two can't be compared (two languages), or if the statement has no content words.
     """
 
 
@@ -161,7 +169,7 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     return split_sentences(text)
 
 
-def support(
+def measure_support(
     statement: str, quote: str, passage: str, *, language: str = "", source_language: str = ""
 ) -> Support:
     """Return how far the passage, which is the `quote` with its neighbours, supports the statement."""
@@ -169,28 +177,28 @@ def support(
     passage_language = language_of(passage, source_language)
     words, quote_words, passage_words = (_words(text) for text in (statement, quote, passage))
     if statement_language and passage_language and statement_language != passage_language:
-        return Support(None, is_sure=False, covered=1.0)
+        return Support(None, is_sure=False, coverage=1.0)
     content = [word for word in words if _is_content_word(word, statement_language or "en")]
     stems = {word[:_STEM_CHARACTERS] for word in passage_words}
     matches = sum(word[:_STEM_CHARACTERS] in stems for word in content)
-    covered = matches / len(content) if content else 1.0
-    turned = _find_opposite(words, quote_words, passage_words)
+    coverage = matches / len(content) if content else 1.0
+    reversal = _find_opposite(words, quote_words, passage_words)
     quote_stems = {word[:_STEM_CHARACTERS] for word in quote_words}
     shared = (
         sum(word[:_STEM_CHARACTERS] in quote_stems for word in content) / len(content) if content else 0.0
     )
-    if turned is None:
-        turned = _find_negation(words, quote_words, passage_words)
+    if reversal is None:
+        reversal = _find_negation(words, quote_words, passage_words)
         quote_content = [word for word in quote_words if _is_content_word(word, statement_language or "en")]
         if (
-            turned is not None
-            and not turned[0]
+            reversal is not None
+            and not reversal[0]
             and len(content) < _SAME_SENTENCE_SIMILARITY * len(quote_content)
         ):
-            # The statement is only a part of the sentence, in which nothing was denied.
-            turned = None
-        return Support(turned, is_sure=shared >= _SAME_SENTENCE_SIMILARITY, covered=covered)
-    return Support(turned, is_sure=shared >= 1 - MIN_COVERAGE, covered=covered)
+            # The statement repeats only a part of the quote, and the negation may stand in the other part.
+            reversal = None
+        return Support(reversal, is_sure=shared >= _SAME_SENTENCE_SIMILARITY, coverage=coverage)
+    return Support(reversal, is_sure=shared >= _OPPOSITE_SIMILARITY, coverage=coverage)
 
 
 def _is_content_word(word: str, language: str) -> bool:
@@ -215,20 +223,16 @@ def _find_opposite(
 ) -> tuple[str, str] | None:
     """Return a word of the statement and its opposite in the quote; None if there is no such pair."""
     sides_by_word = _sides_by_word()
-    quote_word_by_side = {place: word for word in quote_words for place in sides_by_word.get(word, ())}
-    passage_sides = {place for word in passage_words for place in sides_by_word.get(word, ())}
-    own_sides = {place for word in words for place in sides_by_word.get(word, ())}
+    quote_word_by_side = {side: word for word in quote_words for side in sides_by_word.get(word, ())}
+    passage_sides = {side for word in passage_words for side in sides_by_word.get(word, ())}
+    own_sides = {side for word in words for side in sides_by_word.get(word, ())}
     for word in words:
-        for pair, side in sides_by_word.get(word, ()):
-            other = (pair, 1 - side)
-            if (pair, side) not in passage_sides and other in quote_word_by_side and other not in own_sides:
+        for side in sides_by_word.get(word, ()):
+            pair_index, side_index = side
+            other = (pair_index, 1 - side_index)
+            if side not in passage_sides and other in quote_word_by_side and other not in own_sides:
                 return word, quote_word_by_side[other]
     return None
-
-
-@lru_cache(maxsize=1)
-def _sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
-    return _build_sides_by_word()
 
 
 def _find_negation(
@@ -244,7 +248,7 @@ def _find_negation(
     return None
 
 
-def place_in(draft: str, statement: str) -> tuple[int, int] | None:
+def find_in_draft(draft: str, statement: str) -> tuple[int, int] | None:
     """Return the span of the draft, in code points, that says the statement in these words; else None."""
     start = draft.find(statement)
     if start != -1 and statement:

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 log = structlog.get_logger(__name__)
-_STATUSES: Final = {"new": 202, "failed": 202}
-"""Of an answer: taken in, or kept for somebody to look at. Everything else was there, or is nothing to
-keep."""
+_STATUS_BY_OUTCOME: Final = {"new": 202, "failed": 202}
+"""Status of the answer: 202 for what is taken in, or kept for somebody to look at.
+
+Every other outcome is answered with 200: the raw item was there already, or the delivery makes none.
+"""
 
 
 class TooManyCalls(AppError):
@@ -41,7 +43,14 @@ class TooManyCalls(AppError):
 
 @csrf_exempt
 def inbound(request: HttpRequest, token: str) -> HttpResponse:
-    """202 for a new raw item, 200 for one already there; nobody but the source's own sender may push."""
+    """Take in what a bridge POSTs to a source, and answer what became of it.
+
+    The status is 202 for a new raw item, and for a delivery that made none but is kept for somebody to look at; 200 for
+    every other outcome (a duplicate, a revised or ignored one) and for a service's challenge. Raises `NotFound` for an
+    unknown address or a workspace that isn't at work, `TooManyCalls`, `NotVerified` for a sender who can't prove itself
+    as the source's own, `NotVerifiable`, what `raw_body` raises, and the delivery's problem if the sender shows it to
+    somebody.
+    """
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
     source = (
@@ -59,10 +68,11 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
         return JsonResponse({"challenge": received.challenge})
     if received.problem is not None and received.shows_refusals:
         raise received.problem
-    return JsonResponse(_shown(received), status=_STATUSES.get(received.outcome, 200))
+    return JsonResponse(_shown(received), status=_STATUS_BY_OUTCOME.get(received.outcome, 200))
 
 
 def _shown(received: receive.Received) -> dict[str, Any]:
+    """Return the answer's JSON: the outcome, the ids of raw item and delivery, and why something was left out."""
     raw_item, delivery = received.raw_item_id, received.delivery
     shown: dict[str, Any] = {
         "id": encode("raw", raw_item) if raw_item else None,
@@ -77,8 +87,10 @@ def _shown(received: receive.Received) -> dict[str, Any]:
 
 
 def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
-    """A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses
-    are counted by their sender.
+    """Count a call, and raise `TooManyCalls` beyond `INBOUND_CALLS`.
+
+    A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses at addresses,
+    where `source` is None, are counted by their sender.
     """
 
     def counted_by(group: str, request: HttpRequest) -> str:
@@ -94,13 +106,18 @@ def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
         log.warning("inbound_not_counted", error=str(error))
         return
     if is_over:
-        message = f"More than {limits.INBOUND_CALLS} calls came to this address; wait a minute."
+        calls = limits.INBOUND_CALLS.removesuffix("/m")
+        message = f"More than {calls} calls a minute came to this address; wait a minute."
         raise TooManyCalls(Detail(None, "rate_limited", message), headers={"Retry-After": "60"})
 
 
 @csrf_exempt
 def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
-    """The body is the mail as it is. 200 also for what tells nothing, so that a mailbox's pipe goes on."""
+    """Take in a mail that came back to a newsletter; the request's body is the mail as it is.
+
+    Answers 200 with the outcome, also for a mail that says nothing, so that a mailbox's pipe goes on. Raises `NotFound`
+    if no newsletter has this address.
+    """
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
     body = raw_body(Request(request), max_bytes=limits.BOUNCE_BYTES)

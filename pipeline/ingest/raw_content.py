@@ -11,7 +11,7 @@ from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.base import SourceText
 from pipeline.generate.eligible_formats import engine_named
-from pipeline.ingest.raw_item_identity import key_of, second_key
+from pipeline.ingest.raw_item_identity import dedup_key, second_key
 from pipeline.media import source_media
 from pipeline.models import (
     RawBody,
@@ -114,7 +114,7 @@ def rows_of(
         workspace=workspace,
         test=source.test,
         source=source,
-        dedup_key=dedup_key(source.pk, content, body_hash),
+        dedup_key=dedup_key_of(source.pk, content, body_hash),
         external_id=content.external_id,
         url=content.url,
         title=title[: limits.TITLE_CHARACTERS],
@@ -154,12 +154,12 @@ def _guess_content_language(content: RawContent, body_format: str) -> str:
     return guess_language(f"{content.title}\n{beginning}")
 
 
-def dedup_key(source_id: UUID, content: RawContent, body_hash: str) -> str:
+def dedup_key_of(source_id: UUID, content: RawContent, body_hash: str) -> str:
     """Return the key that the content is known by: the source's own id, else the address, else the content.
 
     The address is canonical.
     """
-    return content.key or key_of(
+    return content.key or dedup_key(
         source_id, external_id=content.external_id, url=content.url, body_hash=body_hash
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipeline import limits
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from urllib.parse import SplitResult
     from uuid import UUID
 
-_MAX_TWIN_CHARACTERS: Final = limits.EXTERNAL_ID_CHARACTERS
 
-
-def key_of(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> str:
+def dedup_key(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> str:
     """Return the key of the first identity known: the source's own id, the canonical address, the content."""
     if external_id:
         return f"x:{source_id.hex}:{external_id}"
@@ -32,16 +30,19 @@ def key_of(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> st
     return f"h:{body_hash}"
 
 
-def twin_of(external_id: str, url: str, body_hash: str) -> str:
+def id_of_twin(external_id: str, url: str, body_hash: str) -> str:
     """Return the id of an entry whose own id another entry of the same document has too."""
     twin = f"{external_id}|{url or body_hash}"
-    if len(twin) <= _MAX_TWIN_CHARACTERS:
+    if len(twin) <= limits.EXTERNAL_ID_CHARACTERS:
         return twin
     return "sha256:" + hashlib.sha256(twin.encode(errors="surrogatepass")).hexdigest()
 
 
 def second_key(source_id: UUID, *, url: str, body_hash: str) -> int | None:
     """Return 64 bits that are equal for the same page in any source, or the same content in this one.
+
+    By it an entry is recognized whose own id has changed, or that another source brought: their dedup keys
+    differ.
 
     `None` for the front page of a host: many things have its address.
     """
@@ -68,7 +69,7 @@ def _hash_to_int64(text: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def is_same_title(one: str, other: str) -> bool:
+def have_same_title_words(one: str, other: str) -> bool:
     """Return whether two titles have the same words."""
     return plain_title(one) == plain_title(other)
 
@@ -80,6 +81,6 @@ def plain_title(title: str) -> str:
     )
 
 
-def are_close(one: datetime | None, other: datetime | None) -> bool:
+def are_published_close(one: datetime | None, other: datetime | None) -> bool:
     """Return whether both were published within `limits.SAME_WITHIN`; True where a date isn't known."""
     return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN

@@ -1,4 +1,7 @@
-"""Queues an outlet's mails, and releases the queue's row without missing what was added meanwhile."""
+"""Wakes and releases the row that stands for an outlet's mail queue.
+
+A release misses nothing that was added meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
 
 
-def mail_queue_of(outlet: Outlet) -> MailQueue:
-    """Return the outlet's queue, which is created if there is none."""
+def get_or_create_queue(outlet: Outlet) -> MailQueue:
+    """Return the row of the outlet's mail queue, which is created if there is none."""
     row: MailQueue | None = MailQueue.everywhere.filter(outlet=outlet).first()
     if row is None:
-        # Two workers at once create one.
+        # If another worker creates it at the same moment, its row is the one that is read below.
         MailQueue.everywhere.bulk_create(
             [MailQueue(workspace_id=outlet.workspace_id, outlet=outlet)], ignore_conflicts=True
         )
@@ -29,29 +32,31 @@ def mail_queue_of(outlet: Outlet) -> MailQueue:
 
 
 def wake_queue(outlet: Outlet, now: datetime) -> None:
-    """Wake the outlet's queue, in the transaction that wrote what is to be mailed.
+    """Wake the row of the outlet's mail queue, in the transaction that wrote what is to be mailed.
 
-    A worker takes it at once, or the one that has it looks again.
+    A worker claims it at once, or the one that holds its lease looks again before it releases it.
     """
-    queue = mail_queue_of(outlet)
+    queue = get_or_create_queue(outlet)
     MailQueue.everywhere.filter(pk=queue.pk).update(due_at=now, **MailQueue.wake_changes(now))
     dispatcher.wake()
 
 
-def release_queue(row: MailQueue, when: Callable[[], datetime | None], **changes: Any) -> None:
-    """Let the queue's row sleep until `when()`, or retry if something was added since it was read.
+def release_queue(row: MailQueue, next_wake_at: Callable[[], datetime | None], **changes: Any) -> None:
+    """Release the queue's row, which sleeps until `next_wake_at()`; None means until somebody wakes it.
 
-    Raises `Overtaken` if the lease was lost.
+    `next_wake_at` is called again if somebody woke the queue since. `changes` are further column values. Raises
+    `Overtaken` if the lease was lost.
     """
     while True:
         asks = MailQueue.everywhere.filter(pk=row.pk).values_list("asks", flat=True).get()
-        values = {"wake_at": when(), "attempts": 0, "updated_at": utc_now(), **changes}
+        values = {"wake_at": next_wake_at(), "attempts": 0, "updated_at": utc_now(), **changes}
+        # `asks` rises with each wake: if it is the same, nothing was added after `next_wake_at` looked.
         if row.under_lease().filter(asks=asks).update(**values):
             return
         if not row.under_lease().exists():
-            raise overtaken()
+            raise lost_lease_error()
 
 
-def overtaken() -> states.Overtaken:
-    """Return the error for a lost lease."""
+def lost_lease_error() -> states.Overtaken:
+    """Return the error to raise where another worker has the lease."""
     return states.Overtaken(Detail("status", "changed_meanwhile", "Another worker has it."))

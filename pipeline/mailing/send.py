@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
 from pipeline.mailing.lifecycle import counts_of
-from pipeline.mailing.queue import overtaken
+from pipeline.mailing.queue import lost_lease_error
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, Subscriber
 from pipeline.platforms.email_newsletter.frame import inline_styles
 from pipeline.platforms.email_newsletter.message import Envelope, Footer, Issue, compose_mail, style_of
@@ -143,7 +143,7 @@ class Postman:
         if row.status == MailDeliveryStatus.SENDING:
             states.move(row, "pending", **updates)
         elif not type(row).everywhere.filter(pk=row.pk, status=MailDeliveryStatus.PENDING).update(**updates):
-            raise overtaken()
+            raise lost_lease_error()
 
     def _to_halt(self, reply: SmtpReply, mailing: Mailing | None) -> Halted:
         details: dict[str, Any] = {

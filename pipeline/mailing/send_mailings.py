@@ -21,7 +21,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from pipeline import limits
 from pipeline.mailing.lifecycle import OPEN_STATUSES, end_what_is_done, halt, spread_some
-from pipeline.mailing.queue import overtaken, release_queue
+from pipeline.mailing.queue import lost_lease_error, release_queue
 from pipeline.mailing.send import Halted, Postman
 from pipeline.models import MailDelivery, MailDeliveryStatus, Mailing, MailingStatus, MailQueue, OutletStatus
 from pipeline.outlets import health
@@ -98,7 +98,7 @@ def _work_queue(row: MailQueue) -> None:
 def renew(row: MailQueue) -> None:
     """Renew the queue's lease. Raises `Overtaken` if it was lost."""
     if not row.under_lease().update(wake_at=work_queue.database_now() + LEASE):
-        raise overtaken()
+        raise lost_lease_error()
 
 
 def _paused_until(row: MailQueue, now: datetime) -> datetime | None:
@@ -217,7 +217,7 @@ def _record_failure(
     wait = limits.MAIL_SESSION_WAITS[min(failures, len(limits.MAIL_SESSION_WAITS)) - 1]
     with transaction.atomic():
         if not row.under_lease().update(failures=failures, error=stored_error, updated_at=now):
-            raise overtaken()
+            raise lost_lease_error()
         row.failures = failures
         if isinstance(error, NeedsReconnect):
             health.mark_lost(row.outlet_id, stored_error, now)

@@ -118,11 +118,11 @@ def detect_shown_shots(
     engine: Engine,
     draft: Draft,
     *,
-    look: Callable[[Path, VideoSpan], tuple[Shot, ...]],
+    find_shots: Callable[[Path, VideoSpan], tuple[Shot, ...]],
 ) -> FilmMaterial:
     """Return the material with the shots of what the draft shows of each video, which takes a process and some seconds.
 
-    `look` finds the shots of a span. Raises what `look` raises. No transaction may be open.
+    `find_shots` finds the shots of a span. Raises what `find_shots` raises. No transaction may be open.
     """
     spans: dict[str, list[VideoSpan]] = {}
     for span in engine.spans(draft):
@@ -133,7 +133,7 @@ def detect_shown_shots(
         if clip.name not in paths:
             clips.append(clip)
             continue
-        shots = [shot for span in spans[clip.name] for shot in look(paths[clip.name], span)]
+        shots = [shot for span in spans[clip.name] for shot in find_shots(paths[clip.name], span)]
         clips.append(replace(clip, shots=tuple(sorted(shots, key=lambda shot: shot.start))))
     return replace(material, clips=tuple(clips))
 

@@ -14,7 +14,7 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import structlog
 from django.db import Error, IntegrityError, connection, transaction
@@ -44,20 +44,31 @@ _ROBOT: Final = re.compile(
 )
 _CRAWLER: Final = re.compile(r"googlebot|bingbot|crawl|spider|slurp|preview|scan|monitor", re.IGNORECASE)
 
-HitKey = tuple[str, "UUID", "UUID", "UUID | None", bool, "UUID", int]
-"""Kind, workspace, outlet, publication, whether it is a test, `HitCount.key`, and the quarter's start in
-seconds."""
+ChangedQuarterHour = tuple["UUID", bool, datetime]
+"""A changed count's workspace, whether it is a test, and the start of its quarter of an hour."""
 
-ChangedQuarter = tuple["UUID", bool, datetime]
-"""A changed count's workspace, whether it is a test, and its quarter of an hour."""
+
+class HitKey(NamedTuple):
+    """What hits are counted by."""
+
+    kind: HitKind
+    workspace_id: UUID
+    outlet_id: UUID
+    publication_id: UUID | None
+    test: bool
+    key: UUID
+    """`HitCount.key`: the id of the publication for a click, of the outlet for a fetch."""
+    start: int
+    """The start of the quarter of an hour, in seconds since 1970."""
+
 
 _pending: Counter[HitKey] = Counter()
-_listeners: Final[list[Callable[[Iterable[ChangedQuarter]], None]]] = []
+_listeners: Final[list[Callable[[Iterable[ChangedQuarterHour]], None]]] = []
 _lock: Final = threading.Lock()
-_timer: Final[dict[str, threading.Timer | None]] = {"at": None}
+_timer: Final[dict[str, threading.Timer | None]] = {"running": None}
 
 
-def is_person(headers: Mapping[str, str]) -> bool:
+def is_counted_click(headers: Mapping[str, str]) -> bool:
     """Return whether a click is counted: from browsers that aren't prefetching, not from known programs."""
     agent = headers.get("User-Agent", "")
     prefetch_hints = headers.get("Sec-Purpose", "") + headers.get("Purpose", "") + headers.get("X-Moz", "")
@@ -69,7 +80,7 @@ def is_person(headers: Mapping[str, str]) -> bool:
     )
 
 
-def is_reader(headers: Mapping[str, str]) -> bool:
+def is_counted_fetch(headers: Mapping[str, str]) -> bool:
     """Return whether a feed fetch is counted: feed readers are programs too, but crawlers aren't counted."""
     agent = headers.get("User-Agent", "")
     return bool(agent) and not _CRAWLER.search(agent)
@@ -79,34 +90,44 @@ def count_click(link: ShortLink, now: datetime) -> None:
     """Count a click on a short link."""
     publication = link.publication
     _add(
-        (
+        HitKey(
             HitKind.CLICK,
-            link.workspace_id,
-            publication.outlet_id,
-            publication.pk,
-            publication.test,
-            publication.pk,
-            _quarter_start(now),
+            workspace_id=link.workspace_id,
+            outlet_id=publication.outlet_id,
+            publication_id=publication.pk,
+            test=publication.test,
+            key=publication.pk,
+            start=_quarter_start(now),
         )
     )
 
 
 def count_fetch(outlet: Outlet, now: datetime) -> None:
     """Count a fetch of an outlet's feed."""
-    _add((HitKind.FETCH, outlet.workspace_id, outlet.pk, None, False, outlet.pk, _quarter_start(now)))
+    _add(
+        HitKey(
+            HitKind.FETCH,
+            workspace_id=outlet.workspace_id,
+            outlet_id=outlet.pk,
+            publication_id=None,
+            test=False,
+            key=outlet.pk,
+            start=_quarter_start(now),
+        )
+    )
 
 
-def on_write(listener: Callable[[Iterable[ChangedQuarter]], None]) -> None:
-    """Register a callback that runs in each write's transaction, with the changed quarters."""
+def add_write_listener(listener: Callable[[Iterable[ChangedQuarterHour]], None]) -> None:
+    """Register a callback that runs in each write's transaction, with the changed quarters of an hour."""
     _listeners.append(listener)
 
 
 def flush() -> int:
     """Write what was gathered; return how many rows were written."""
     with _lock:
-        if _timer["at"] is not None:
-            _timer["at"].cancel()
-            _timer["at"] = None
+        if _timer["running"] is not None:
+            _timer["running"].cancel()
+            _timer["running"] = None
         pending = dict(_pending)
         _pending.clear()
     if not pending:
@@ -147,15 +168,15 @@ def _add(key: HitKey) -> None:
 
 
 def _start_timer() -> None:
-    if _timer["at"] is None:
-        _timer["at"] = timer = threading.Timer(FLUSH_SECONDS, _flush_from_timer)
+    if _timer["running"] is None:
+        _timer["running"] = timer = threading.Timer(FLUSH_SECONDS, _flush_from_timer)
         timer.daemon = True
         timer.start()
 
 
 def _flush_from_timer() -> None:
     with _lock:
-        _timer["at"] = None
+        _timer["running"] = None
     try:
         flush()
     finally:
@@ -186,19 +207,19 @@ def _write(counts: Mapping[HitKey, int]) -> None:
     """Write the counts in one statement and in one order, so that two processes don't deadlock."""
     table = HitCount._meta.db_table
     rows = []
-    for (kind, workspace, outlet, publication, test, key, start), count in sorted(
-        counts.items(), key=lambda entry: (entry[0][5].int, entry[0][0], entry[0][6])
+    for key, count in sorted(
+        counts.items(), key=lambda entry: (entry[0].key.int, entry[0].kind, entry[0].start)
     ):
         rows.append(
             HitCount(
                 id=uuid7(),
-                workspace_id=workspace,
-                kind=kind,
-                test=test,
-                key=key,
-                start=datetime.fromtimestamp(start, UTC),
-                outlet_id=outlet,
-                publication_id=publication,
+                workspace_id=key.workspace_id,
+                kind=key.kind,
+                test=key.test,
+                key=key.key,
+                start=datetime.fromtimestamp(key.start, UTC),
+                outlet_id=key.outlet_id,
+                publication_id=key.publication_id,
                 count=count,
             )
         )

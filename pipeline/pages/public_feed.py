@@ -71,7 +71,7 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         # A person followed a link: only browsers send this, only for a window. They keep the fragment.
         redirect_headers = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
         return HttpResponse(status=303, headers=redirect_headers)
-    if request.method == "GET" and hit_counts.is_reader(request.headers):
+    if request.method == "GET" and hit_counts.is_counted_fetch(request.headers):
         hit_counts.count_fetch(outlet, utc_now())
     entries = _load_entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)

@@ -28,7 +28,7 @@ def short_link(request: HttpRequest, code: str) -> HttpResponse:
     link = short_links.find(code)
     if link is None:
         raise Http404
-    if request.method == "GET" and hit_counts.is_person(request.headers):
+    if request.method == "GET" and hit_counts.is_counted_click(request.headers):
         hit_counts.count_click(link, utc_now())
     headers = {
         "Location": iri_to_uri(link.target),

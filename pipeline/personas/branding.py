@@ -17,7 +17,7 @@ from pipeline.engines.base import Engine, SourceText
 from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
-from pipeline.media import drawn_pictures, uploads
+from pipeline.media import draw_pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
@@ -129,7 +129,7 @@ def make_samples(persona: Persona, text: str) -> list[EngineSample]:
         language=persona.language,
         published_at=None,
     )
-    portrait, warnings = drawn_pictures.portrait_of(persona.workspace_id, card)
+    portrait, warnings = draw_pictures.portrait_of(persona.workspace_id, card)
     return [
         _make_sample(engine, source, card, portrait, tuple(check.message for check in warnings))
         for engine in plugins.every("engines", Engine)

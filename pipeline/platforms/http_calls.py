@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
-from config.core.http_client import OutboundError
+from config.core.http_client import OutboundError, read_retry_after
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = timedelta(hours=24)
 """No platform may park a publication for longer than this."""
-_MAX_DIGITS = 9
 TIMEOUT_SECONDS = 20.0
 """The time limit of one call. A worker's lease is longer than two of them."""
 UPLOAD_SECONDS = 45.0
@@ -46,18 +44,7 @@ def json_object(body: bytes) -> dict[str, Any] | None:
 
 def retry_after(headers: Mapping[str, str], *, now: datetime) -> timedelta | None:
     """Return the wait that `Retry-After` names, at most `LONGEST_WAIT`; `None` without the header."""
-    value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
-    if value.isascii() and value.isdigit():
-        wait = LONGEST_WAIT if len(value) > _MAX_DIGITS else timedelta(seconds=int(value))
-        return min(wait, LONGEST_WAIT)
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        # "-0000" is UTC without a known local zone, for which the parser returns a naive datetime.
-        moment = moment.replace(tzinfo=UTC)
-    return min(max(moment - now, timedelta(0)), LONGEST_WAIT)
+    return read_retry_after(headers, now=now, longest=LONGEST_WAIT)
 
 
 def ask(http: Client, method: str, url: str, *, service: str, **options: Unpack[Options]) -> Response:

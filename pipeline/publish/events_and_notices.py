@@ -10,7 +10,7 @@ from accounts import notices
 from config.core.datetimes import as_z
 from config.core.ids import encode
 from pipeline import events, payloads
-from pipeline.media import drawn_pictures
+from pipeline.media import draw_pictures
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
 from pipeline.publish.item_status import publications_of
 
@@ -53,7 +53,7 @@ def record_publication_event(
         "generated_item": payloads.generated_item(
             payloads.row_of(item),
             publications=publications_of(item) if publications is None else publications,
-            assets=drawn_pictures.files_of(item),
+            assets=draw_pictures.files_of(item),
             now=now,
         ),
         "publication": payloads.publication(payloads.row_of(row), now=now),

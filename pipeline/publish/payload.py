@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core import ids
 from config.core.database.prepared_queries import Prepared
 from pipeline import payloads
-from pipeline.media import files, made_films
+from pipeline.media import files, make_film
 from pipeline.models import Asset, Attempt, GeneratedItem, Outlet, Publication, Revision
 from pipeline.outlets import short_links
 from pipeline.platforms.payload_types import Payload, PayloadAsset
@@ -40,7 +40,7 @@ def assets_going_out(item: GeneratedItem) -> list[Asset]:
 
 
 def _sent_assets() -> QuerySet[Asset]:
-    rows = Asset.everywhere.filter(revoked_at=None).exclude(role__in=made_films.SIDE_ROLES)
+    rows = Asset.everywhere.filter(revoked_at=None).exclude(role__in=make_film.SIDE_ROLES)
     return rows.order_by("position", "id")
 
 

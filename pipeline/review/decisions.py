@@ -14,7 +14,7 @@ from pipeline import generate, mailing, publish
 from pipeline.generate import eligible_formats, lifecycle, retry_rules
 from pipeline.holds.source_changes import PUBLISHED_STATUSES
 from pipeline.ingest import collect
-from pipeline.media import drawn_pictures, media_root_id
+from pipeline.media import draw_pictures, media_root_id
 from pipeline.media.files import erase_files_of_items
 from pipeline.models import (
     Asset,
@@ -208,7 +208,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
-        drawn_pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
+        draw_pictures.refuse_undrawable(engine, draft, persona, row.raw_item)
     except Refused as refused:
         field = refused.field or _field_drawn(row, values)
         raise Invalid.one(field=field, code=refused.code, message=refused.message) from refused

@@ -12,7 +12,7 @@ from config.core.api.nearest import nearest
 from pipeline.limits import POLL_INTERVAL_MINUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from config.core.http_client import Client
     from pipeline.plugins import Evidence, Unavailability
@@ -120,6 +120,14 @@ class Fetch:
     notes: tuple[Note, ...] = ()
     quiet: Quiet = Quiet()
     hub: Hub | None = None
+
+
+def have_notes_ended(notes: Sequence[Note], *, told_before: int) -> bool:
+    """Return whether the last poll brought notes (`told_before` of them) and this one brings none.
+
+    That must count as a change: a fetch that is `not_modified` keeps the last poll's notes.
+    """
+    return not notes and told_before > 0
 
 
 def host_in(address: str) -> str:

@@ -43,7 +43,8 @@ def _to_paragraphs(text: str) -> str:
 def to_html(body: str, body_format: str) -> str:
     """Return sanitised HTML of a body in `text`, `markdown` or `html`. Raises ValueError for other formats.
 
-    HTML that would cost readers the square of its length (`markup_bounds`) is reduced to its text.
+    HTML beyond the bounds of `markup_bounds`, over which a parser takes time in the square of its length, is reduced to
+    its text.
     """
     # A lone surrogate can't be encoded as UTF-8, and neither library accepts it.
     encodable = body.encode("utf-8", "replace").decode("utf-8")

@@ -26,9 +26,9 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # Every printable ASCII character stays as it is written; the rest is percent-encoded as browsers do.
 _URL_SAFE: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 # `urlsplit` normalises the host in quadratic time: 200,000 combining marks in it cost 30 s.
-MAX_URL_CHARS: Final = 8192
+MAX_URL_CHARACTERS: Final = 8192
 # DNS allows 253 characters; IDNA of anything longer is wasted work.
-MAX_HOST_CHARS: Final = 253
+MAX_HOST_CHARACTERS: Final = 253
 
 
 def canonical_url(url: str) -> str:
@@ -37,7 +37,7 @@ def canonical_url(url: str) -> str:
     Anything but http(s) comes back stripped.
     """
     stripped = url.strip()
-    if len(stripped) > MAX_URL_CHARS:
+    if len(stripped) > MAX_URL_CHARACTERS:
         return stripped
     try:
         parts = urlsplit(re.sub(r"[\t\r\n]", "", stripped))
@@ -63,7 +63,7 @@ def _canonical_netloc(netloc: str, default_port: int) -> str | None:
     if match is None:
         return None
     host, port = match[1].lower(), match[2]
-    if not host.isascii() and len(host) <= MAX_HOST_CHARS:
+    if not host.isascii() and len(host) <= MAX_HOST_CHARACTERS:
         try:
             host = idna.encode(host, uts46=True).decode("ascii")
         except (idna.IDNAError, UnicodeError):

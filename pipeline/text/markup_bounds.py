@@ -19,7 +19,7 @@ MAX_DEPTH: Final = 256
 """Open elements. Libxml2 nests XML no deeper; real pages are twenty to forty deep."""
 MAX_ATTRIBUTES: Final = 128
 """Attributes of one tag; pages of scripts and drawings have up to fifty."""
-MAX_NAME_CHARS: Final = 1000
+MAX_NAME_CHARACTERS: Final = 1000
 MAX_LOOKED_THROUGH: Final = 100_000_000
 """Characters that parsers search for the missing ends of comments and the like: from each opening to the end.
 
@@ -46,7 +46,7 @@ MAX_NEVER_ENDED: Final = 5000
 MAX_SITEMAP_TAGS: Final = 1_500_000
 """Start and end tags of a sitemap: 50,000 addresses with ten languages each have a million."""
 
-_LONG_NAME: Final = re.compile(rf"<[^\s<>/]{{{MAX_NAME_CHARS}}}")
+_LONG_NAME: Final = re.compile(rf"<[^\s<>/]{{{MAX_NAME_CHARACTERS}}}")
 _NAMESPACE: Final = re.compile(r"xmlns:([^\s=<>]{1,100}+)\s*+=")
 _CLOSED_BY: Final = (("<!--", "-->"), ("<?", ">"), ("<!", ">"), ("<![CDATA[", "]]>"))
 
@@ -168,7 +168,7 @@ def is_page_too_much(text: str) -> bool:
     for is_end, name, attributes in _page_tags(text):
         started += not is_end
         ended += is_end
-        if started > MAX_PAGE_ELEMENTS or ended > 3 * MAX_PAGE_ELEMENTS or len(name) > MAX_NAME_CHARS:
+        if started > MAX_PAGE_ELEMENTS or ended > 3 * MAX_PAGE_ELEMENTS or len(name) > MAX_NAME_CHARACTERS:
             return True
         if len(attributes) > 2 * MAX_ATTRIBUTES and _has_too_many_attributes(attributes):
             return True
@@ -245,3 +245,21 @@ def is_sitemap_too_much(data: bytes) -> bool:
         return True
     # Libxml2 reads on after each, which costs the square of their number.
     return sum(1 for _ in islice(_NEVER_ENDED.finditer(data), MAX_NEVER_ENDED + 1)) > MAX_NEVER_ENDED
+
+
+_SPAN_START: Final = re.compile(r"<!--|<!\[CDATA\[|<\?|<!ENTITY", re.IGNORECASE)
+_SPAN_ENDS: Final = {"<!--": "-->", "<![cdata[": "]]>", "<?": "?>"}
+
+
+def declares_entities(text: str) -> bool:
+    """Return whether a DTD in the text declares entities; comments and CDATA sections don't count."""
+    position = 0
+    while (span := _SPAN_START.search(text, position)) is not None:
+        end = _SPAN_ENDS.get(span[0].lower())
+        if end is None:
+            return True
+        closing = text.find(end, span.end())
+        if closing == -1:
+            return False
+        position = closing + len(end)
+    return False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 # Rendering hostile Markdown costs up to 15 µs a character, and no article is longer than this.
-MAX_MARKDOWN_CHARS: Final = 300_000
+MAX_MARKDOWN_CHARACTERS: Final = 300_000
 
 
 def content_hash(title: str, body: str) -> str:
@@ -96,7 +96,7 @@ def read_body(body: str, body_format: str) -> HtmlText:
     """
     if body_format == "html":
         return read_html(body, marks_blocks=True)
-    if body_format == "markdown" and len(body) <= MAX_MARKDOWN_CHARS:
+    if body_format == "markdown" and len(body) <= MAX_MARKDOWN_CHARACTERS:
         try:
             return read_html(_source_renderer().render(_NOTE_MARK.sub(r"\1", body)), marks_blocks=True)
         except (RecursionError, ValueError, IndexError):
@@ -195,7 +195,7 @@ def markdown_to_text(md: str) -> str:
 
     HTML in it is shown as written, because the renderer has HTML switched off.
     """
-    if len(md) > MAX_MARKDOWN_CHARS:
+    if len(md) > MAX_MARKDOWN_CHARACTERS:
         return tidy_lines(strip_invisible(md))
     try:
         return html_to_text(_renderer().render(md))

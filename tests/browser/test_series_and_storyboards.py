@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from pipeline.media import made_films
+from pipeline.media import make_film
 from pipeline.models import Series
 from tests.browser.people import follow, go_to, log_in, look_over
 from tests.pipeline.generate.test_videos import GIVEN
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 @pytest.fixture
 def newsroom(newsroom, settings, tmp_path, monkeypatch):
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(made_films, "SHRINK", 2)
-    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
+    monkeypatch.setattr(make_film, "SHRINK", 2)
+    monkeypatch.setattr(make_film, "PRESET", "ultrafast")
     return newsroom
 
 

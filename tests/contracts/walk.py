@@ -336,7 +336,7 @@ class Walk:
             self.ask.public(f"POST {path}", b"act=unsubscribe", kind=form)
         self.ask.public(f"POST /u/{bob.token}", b"List-Unsubscribe=One-Click", kind=form)
         self.ask.public(f"GET /u/{'x' * 32}", note="nobody's")
-        mailbox = f"/hooks/mail/{mailing.mail_queue_of(letter).bounce_secret}"
+        mailbox = f"/hooks/mail/{mailing.get_or_create_queue(letter).bounce_secret}"
         self.ask.public(
             f"POST {mailbox}", b"Subject: Out of office\r\n\r\nBack on Monday.", kind="message/rfc822"
         )

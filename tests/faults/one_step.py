@@ -60,7 +60,7 @@ from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.ingest import collect, raw_content, store_raw_item, websub
 from pipeline.ingest.inbound_deliveries import secrets
-from pipeline.media import made_films, uploads
+from pipeline.media import make_film, uploads
 from pipeline.models import (
     Asset,
     Attempt,
@@ -106,7 +106,7 @@ from webhooks.models import Delivery, DeliveryAttempt, Endpoint, Recovery
 
 NAME = "Crash"
 # A kill finds the same in a small film as in a large one.
-made_films.SHRINK, made_films.PRESET = 4, "ultrafast"
+make_film.SHRINK, make_film.PRESET = 4, "ultrafast"
 ENGINES = ["Short Post"]
 """One for every item, however many there are in this installation."""
 TEXT = (

@@ -137,9 +137,11 @@ def test_inbound_counts_calls_of_one_address(source_of, monkeypatch):
     monkeypatch.setattr("pipeline.limits.INBOUND_CALLS", "2/m")
     source = source_of()
 
-    statuses = [post(source, {"title": f"Storm {number}"}).status_code for number in range(3)]
+    answers = [post(source, {"title": f"Storm {number}"}) for number in range(3)]
 
-    assert statuses == [202, 202, 429]
+    assert [answer.status_code for answer in answers] == [202, 202, 429]
+    (detail,) = answers[2].json()["detail"]
+    assert detail["message"] == "More than 2 calls a minute came to this address; wait a minute."
 
 
 FORM = "application/x-www-form-urlencoded"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipeline.plugins import ConfigInvalid
 from pipeline.sources.webhook import PLUGIN
-from pipeline.sources.webhook.entries import read
+from pipeline.sources.webhook.entries import map_payload
 from pipeline.sources.webhook.expressions import (
     Budget,
     ExpressionFailed,
@@ -38,7 +38,7 @@ def of(expression, payload):
 
 
 def made(payload, headers=None, **config):
-    reading = read(payload, headers or {}, config)
+    reading = map_payload(payload, headers or {}, config)
     assert reading.entry is not None, reading
     return reading.entry
 
@@ -48,7 +48,7 @@ NO_FLOAT = 10**400
 
 @pytest.mark.parametrize("field", ["title", "published_at"])
 def test_a_number_that_no_float_holds_is_left_out(field):
-    reading = read({"body": "It leaves earlier.", field: NO_FLOAT}, {}, {})
+    reading = map_payload({"body": "It leaves earlier.", field: NO_FLOAT}, {}, {})
     assert reading.entry is not None
     assert (reading.entry.title, reading.entry.published_at) == ("", None)
     assert [note.code for note in reading.notes] == ["left_out"]
@@ -132,11 +132,11 @@ def test_work_of_an_expression_has_a_bound(expression, payload):
 
 def test_budget_is_for_the_whole_mapping():
     payload = {"rows": [{"a": 1}] * 5000}
-    one = read(payload, {}, {"mapping": {"title": "join('', rows[].to_string(a))"}})
+    one = map_payload(payload, {}, {"mapping": {"title": "join('', rows[].to_string(a))"}})
     all_of_them = dict.fromkeys(
         ("title", "body", "author", "url"), "rows[*].[a, a, a, a] | [0] | to_string(@)"
     )
-    many = read(payload, {}, {"mapping": {**all_of_them, "tags": "rows[*].[a,a,a] | [].to_string(@)"}})
+    many = map_payload(payload, {}, {"mapping": {**all_of_them, "tags": "rows[*].[a,a,a] | [].to_string(@)"}})
 
     assert one.entry is not None
     assert many.failed is not None
@@ -196,7 +196,7 @@ def test_defaults_fill_what_is_not_there():
 
 
 def test_defaults_alone_make_nothing():
-    reading = read({"x": 1}, {}, {"mapping": {"title": "t"}, "defaults": {"title": "Untitled"}})
+    reading = map_payload({"x": 1}, {}, {"mapping": {"title": "t"}, "defaults": {"title": "Untitled"}})
 
     assert reading.failed is not None
     assert reading.failed.code == "nothing_found"
@@ -225,7 +225,7 @@ def test_defaults_alone_make_nothing():
     ],
 )
 def test_a_body_in_other_words_is_read(body, made_of_it, notes):
-    reading = read(body, {}, {})
+    reading = map_payload(body, {}, {})
     assert (reading.entry.title, reading.entry.body) == made_of_it
     assert [note.message for note in reading.notes] == notes
 
@@ -240,16 +240,16 @@ def test_a_body_in_other_words_is_read(body, made_of_it, notes):
     ],
 )
 def test_a_body_with_its_words_within_is_told_its_mapping(body, mapping):
-    failed = read(body, {}, {}).failed
+    failed = map_payload(body, {}, {}).failed
     assert failed.code == "nothing_found"
     told = re.search(r"\{.*\}", failed.message)
     assert (json.loads(told[0])["config"]["mapping"] if told else None) == mapping
     if mapping:
-        assert read(body, {}, {"mapping": mapping}).entry is not None
+        assert map_payload(body, {}, {"mapping": mapping}).entry is not None
 
 
 def test_an_address_alone_is_refused_as_by_the_api():
-    failed = read({"link": "https://example.test/"}, {}, {}).failed
+    failed = map_payload({"link": "https://example.test/"}, {}, {}).failed
     assert failed.code == "address_alone"
     assert "scraper" in failed.message
 
@@ -280,7 +280,7 @@ def test_moments_in_every_usual_form(value, moment):
     ["yesterday", "2026-11-20T09:30:00", "2026-02-30T09:30:00Z", -5, 0, 10**18, True, {}, [1], "٢٠٢٦"],
 )
 def test_moment_that_is_none_is_left_out_and_said(value):
-    reading = read({"title": "x", "published_at": value}, {}, {})
+    reading = map_payload({"title": "x", "published_at": value}, {}, {})
 
     assert reading.entry.published_at is None
     assert [note.code for note in reading.notes] == ["left_out"] or value == {}
@@ -303,15 +303,40 @@ def test_moment_that_is_none_is_left_out_and_said(value):
     ],
 )
 def test_value_that_cant_be_used_costs_only_itself(fields, left):
-    reading = read({"title": "Storm", **fields}, {}, {})
+    reading = map_payload({"title": "Storm", **fields}, {}, {})
 
     assert reading.entry.title == "Storm"
     assert left is None or [note.message.partition(" ")[0] for note in reading.notes] == [left]
 
 
+@pytest.mark.parametrize(
+    ("tags", "kept", "messages"),
+    [
+        (["a", "b", "a", "", None], ["a", "b"], []),
+        ("a, b", ["a", "b"], []),
+        (["a", 5, {"b": 1}], ["a"], ["tags that aren't text are left out: 2."]),
+        (["a" * 101, "b"], ["a" * 100, "b"], ["tags are cut to 100 characters each."]),
+        (
+            [str(number) for number in range(31)],
+            [str(number) for number in range(30)],
+            ["tags are cut to the first 30."],
+        ),
+    ],
+)
+def test_tags_that_are_left_out_or_cut_are_noted(tags, kept, messages):
+    mapped = map_payload({"title": "Storm", "tags": tags}, {}, {})
+
+    assert mapped.entry.metadata == {"tags": kept}
+    assert [note.message for note in mapped.notes] == messages
+
+
+def test_a_field_without_a_name_stands_in_for_no_other():
+    assert made({"": 5, "headline": "Storm"}).title == "Storm"
+
+
 def test_long_values_are_cut_and_it_is_said():
     media = [f"https://a.example/{number}" for number in range(25)]
-    reading = read(
+    reading = map_payload(
         {"title": "x" * 600, "author": "y" * 300, "external_id": "z" * 600, "media": media}, {}, {}
     )
 
@@ -330,7 +355,7 @@ def test_long_values_are_cut_and_it_is_said():
     [r'`{"a": "\u0000"}`', r'`{"a": "\ud800"}`', "{a: to_number('1e999')}"],
 )
 def test_what_no_database_holds_is_left_out(expression):
-    reading = read({"title": "Storm"}, {}, {"mapping": {"title": "title", "metadata": expression}})
+    reading = map_payload({"title": "Storm"}, {}, {"mapping": {"title": "title", "metadata": expression}})
 
     assert (reading.entry.title, reading.entry.metadata) == ("Storm", {})
     assert [note.code for note in reading.notes] == ["left_out"]
@@ -350,7 +375,7 @@ FIELDS = st.fixed_dictionaries(
 @given(payload=FIELDS, is_mapped=st.booleans())
 def test_any_body_makes_something_that_can_be_stored_or_says_why(payload, is_mapped):
     mapping = {name: name for name in payload} if is_mapped else {}
-    reading = read(payload, {}, {"mapping": mapping} if mapping else {})
+    reading = map_payload(payload, {}, {"mapping": mapping} if mapping else {})
 
     assert (reading.entry is None) == (reading.failed is not None)
     if reading.entry is not None:
@@ -371,7 +396,7 @@ def recorded():
 
 @pytest.mark.parametrize("sample", recorded(), ids=lambda sample: sample["what"])
 def test_recorded_delivery_makes_what_is_recorded(sample):
-    reading = read(sample["payload"], sample["headers"], {})
+    reading = map_payload(sample["payload"], sample["headers"], {})
 
     assert reading.by == sample["preset"]
     if sample["made"] is None:
@@ -431,5 +456,5 @@ def test_pushes_to_github_become_what_the_guide_says():
         "pusher": {"name": "octo"},
     }
     config = PLUGIN.clean_config(json.loads(block))
-    entry = read(payload, {"x-github-event": "push"}, config).entry
+    entry = map_payload(payload, {"x-github-event": "push"}, config).entry
     assert (entry.title, entry.body) == ("octo/harbour: Earlier ferries", "Timetable\n\nEarlier ferries")

@@ -10,7 +10,7 @@ from pipeline.models import Publication
 from pipeline.render.video import storyboard_edits
 from pipeline.review import decisions, storyboards
 from tests.pages.answers import errors
-from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
+from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, item_with_film
 from tests.pipeline.steps import NOON, OTHER_TEXT, claimed, make_items, make_stage, promise, reread
 
 __all__ = ["filmed", "folders"]
@@ -18,7 +18,7 @@ __all__ = ["filmed", "folders"]
 
 @pytest.fixture
 def item(newsroom, filmed):
-    return make_film(newsroom)
+    return item_with_film(newsroom)
 
 
 def at(item, name="item_storyboard"):

@@ -152,7 +152,7 @@ def test_guesses_find_nothing(db):
 
 
 def test_returned_mail_comes_in_by_the_secret_alone(letter, ann):
-    secret = mailing.mail_queue_of(letter).bounce_secret
+    secret = mailing.get_or_create_queue(letter).bounce_secret
     raw = f"Subject: unsubscribe {ann.token}\r\n\r\n".encode()
 
     def post(secret, raw=raw):
@@ -235,7 +235,7 @@ def test_the_list_is_paged(editor, letter, monkeypatch):
 
 
 def test_the_bounce_address_is_shown_to_owners_alone(editor, as_person, alice, letter):
-    secret = mailing.mail_queue_of(letter).bounce_secret
+    secret = mailing.get_or_create_queue(letter).bounce_secret
     assert secret not in editor.get(page_of(letter)).content.decode()
     assert secret in as_person(alice).get(page_of(letter)).content.decode()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.sources.base import Entry, EntryMedia, Hub, Quiet
-from pipeline.sources.feeds.decoding import with_absolute_links
 from pipeline.sources.feeds.parse import FeedUnreadable, read_document
+from pipeline.sources.feeds.raw_markup import make_links_absolute
 from pipeline.sources.rss import PLUGIN
 
 from .fake_http import FakeHttp, answer
@@ -306,7 +306,7 @@ def test_hubs_in_headers_go_before_the_document():
     ],
 )
 def test_addresses_in_bodies_no_longer_depend_on_their_place(written, read):
-    assert with_absolute_links(written, "https://x.example/d/e") == read
+    assert make_links_absolute(written, "https://x.example/d/e") == read
 
 
 def test_addresses_in_bodies_follow_xml_base():

@@ -534,6 +534,35 @@ def test_crawl_delay_is_waited_for(pauses, monkeypatch):
     assert "it asks for 4 seconds between two requests" in found.notes[-1].message
 
 
+@pytest.mark.parametrize(("delay", "paused"), [(None, 0.5), (4, 4), (90, 10)])
+def test_redirect_within_an_origin_waits_as_another_request_does(pauses, monkeypatch, delay, paused):
+    monkeypatch.setattr(polite_fetch, "monotonic", lambda: 1_000.0)
+    rules = "" if delay is None else f"User-agent: *\nCrawl-delay: {delay}"
+    site = FakeSite({ROBOTS: reply(rules, kind="text/plain"), HOME: reply(status=301, Location="/home")})
+    site.pages["https://blog.example/home"] = article("rye")
+    fetch(site, max_pages=1)
+    assert site.asked[:3] == [ROBOTS, HOME, "https://blog.example/home"]
+    assert pauses[0] == paused
+
+
+def test_redirect_to_another_origin_does_not_wait(pauses):
+    site = FakeSite({HOME: reply(status=301, Location="https://www.blog.example/")})
+    site.pages["https://www.blog.example/"] = article("rye")
+    fetch(site, max_pages=1)
+    assert "https://www.blog.example/" in site.asked
+    assert pauses == []
+
+
+def test_redirect_is_followed_although_no_time_is_left_to_wait(pauses, monkeypatch):
+    monkeypatch.setattr(polite_fetch, "monotonic", lambda: 1_000.0)
+    monkeypatch.setattr(scraper, "FETCH_SECONDS", polite_fetch.RESERVE_SECONDS)
+    site = FakeSite({HOME: reply(status=301, Location="/home")})
+    site.pages["https://blog.example/home"] = article("rye")
+    fetch(site, max_pages=1)
+    assert "https://blog.example/home" in site.asked
+    assert pauses == []
+
+
 def test_long_crawl_delay_makes_each_poll_one_request(pauses):
     rules = reply("User-agent: *\nCrawl-delay: 90", kind="text/plain")
     site = blog("rye", "wheat", "oats", **{ROBOTS: rules})

@@ -227,7 +227,7 @@ def test_short_links_that_lead_nowhere_are_told(tiktok, target):
 @pytest.mark.parametrize("target", ["http://[", "https://[::1/", "//", "\\\\", "javascript:x", "/" * 9000])
 def test_an_address_that_is_none_is_no_video(target):
     http = FakeHttp(*[answer(status=301, Location=target)] * 5)
-    oembed = OEmbed(http, "https://www.tiktok.com", "https://vm.tiktok.com", monotonic() + 60)
+    oembed = OEmbed(http, "https://www.tiktok.com", "https://vm.tiktok.com", monotonic() + 60, NOW)
     with pytest.raises(NoVideo) as caught:
         oembed.resolve_link("https://vm.tiktok.com/ZMabc123/")
     assert caught.value.kind == "unavailable"
@@ -248,6 +248,11 @@ def test_a_link_to_something_else_is_told_and_not_asked_for_again(tiktok):
     [
         (Response("no", status=403), "blocked", timedelta(hours=6)),
         (Response("", status=429, headers={"Retry-After": "60"}), "blocked", timedelta(minutes=1)),
+        (
+            Response("", status=429, headers={"Retry-After": "Fri, 20 Nov 2026 12:02:00 GMT"}),
+            "blocked",
+            timedelta(minutes=2),
+        ),
         (Response("<html>Please wait…</html>"), "blocked", timedelta(hours=6)),
         (Response("[" * 100_000), "blocked", timedelta(hours=6)),
         (Response("[]"), "tiktok_away", None),

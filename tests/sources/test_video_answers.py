@@ -15,7 +15,7 @@ from pipeline.sources.caption_text import read_json3, to_text
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
 from pipeline.sources.tiktok.video import from_tool, plain_address, video_id_of
 from pipeline.sources.youtube.api import ApiFailed, DataApi, next_midnight, parse_moment, seconds_of
-from pipeline.sources.youtube.captions import Captions, NoCaptions
+from pipeline.sources.youtube.captions import CaptionReader, NoCaptions
 from pipeline.sources.youtube.poll_state import YouTubePollState
 
 from .fake_http import answer
@@ -80,9 +80,9 @@ class Answers:
 @given(player=JSON | mutated(sample("player.json")))
 def test_any_player_ends_in_words_or_a_reason(player):
     http = Answers(watch=sample("watch.html"), player=json.dumps(player), timedtext=sample("timedtext.xml"))
-    captions = Captions(http, "https://www.youtube.com", "", monotonic() + 1000)
+    captions = CaptionReader(http, "https://www.youtube.com", "", monotonic() + 1000)
     try:
-        said = captions.of("ryeBread003")
+        said = captions.read("ryeBread003")
     except NoCaptions as error:
         kind = error.kind
     else:
@@ -116,7 +116,7 @@ def test_any_playlist_is_read_as_far_as_it_goes(found):
 @given(found=JSON | mutated(tiktok_sample("oembed.json")))
 def test_any_oembed_is_a_video_or_a_reason(found):
     http = Answers(oembed=json.dumps(found))
-    oembed = OEmbed(http, "https://www.tiktok.com", "https://vm.tiktok.com", monotonic() + 1000)
+    oembed = OEmbed(http, "https://www.tiktok.com", "https://vm.tiktok.com", monotonic() + 1000, NOW)
     try:
         said = oembed.video("https://www.tiktok.com/@scout2015/video/6718335390845095173").entry.external_id
     except NoVideo as error:

@@ -420,7 +420,11 @@ def test_a_channel_without_a_page_is_not_known(youtube):
 
 @pytest.mark.parametrize(
     ("status", "headers", "after"),
-    [(403, {}, timedelta(hours=1)), (429, {"Retry-After": "7200"}, timedelta(hours=2))],
+    [
+        (403, {}, timedelta(hours=1)),
+        (429, {"Retry-After": "7200"}, timedelta(hours=2)),
+        (429, {"Retry-After": "Fri, 20 Nov 2026 15:00:00 GMT"}, timedelta(hours=3)),
+    ],
 )
 def test_a_feed_that_is_refused_is_left_alone_for_a_while(youtube, status, headers, after):
     youtube.feed_status, youtube.feed_headers = status, headers

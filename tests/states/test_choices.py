@@ -14,15 +14,14 @@ from analytics.models import Attribution
 from analytics.rollup import ATTRIBUTIONS
 from pipeline.engines import base
 from pipeline.models import Angle, BodyFormat, Bucket, ModelCallMode, Verification
-from pipeline.sources.webhook import entries, signatures
+from pipeline.sources.webhook import signatures
 from pipeline.text import body_html
 from pipeline.writers.prices import Mode
 
 PLUG_INS = {
     "buckets": (Bucket, base.BUCKETS),
     "angles": (Angle, base.ANGLES),
-    "formats that are served": (BodyFormat, body_html.BODY_FORMATS),
-    "formats that come in": (BodyFormat, entries.BODY_FORMATS),
+    "formats of bodies": (BodyFormat, body_html.BODY_FORMATS),
     "verifications": (Verification, signatures.KINDS),
     "modes of a model call": (ModelCallMode, get_args(Mode)),
     "attributions": (Attribution, tuple(ATTRIBUTIONS)),

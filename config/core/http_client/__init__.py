@@ -15,6 +15,7 @@ from config.core.http_client.errors import (
 )
 from config.core.http_client.guard import Policy, connect, is_allowed
 from config.core.http_client.messages import Options, Response
+from config.core.http_client.retry_after import read_retry_after
 
 __all__ = [
     "AddressRefused",
@@ -31,4 +32,5 @@ __all__ = [
     "TooManyRedirects",
     "connect",
     "is_allowed",
+    "read_retry_after",
 ]

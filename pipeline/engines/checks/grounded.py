@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines.base import Check
 from pipeline.engines.checks.allowed_contacts import list_some
 from pipeline.grounding import (
+    find_in_draft,
     find_misquotations,
     fold,
+    measure_support,
     passage_around,
-    place_in,
     recompute,
-    support,
     unsupported_names,
     unsupported_numbers,
 )
@@ -255,16 +255,16 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
                 f"What \u201c{_shorten(claim.text)}\u201d rests on doesn't say {list_some(numbers_elsewhere)}."
             )
             continue
-        result = support(claim.text, claim.quote, passage, **languages)
-        if result.turned is not None:
-            message = _reversal_message(claim, result.turned)
+        result = measure_support(claim.text, claim.quote, passage, **languages)
+        if result.reversal is not None:
+            message = _reversal_message(claim, result.reversal)
             (failed if result.is_sure else doubtful).append(message)
-        elif result.covered < MIN_COVERAGE and not claim.derived:
+        elif result.coverage < MIN_COVERAGE and not claim.derived:
             # A computed result is said in words of its own.
             doubtful.append(
-                f"\u201c{_shorten(claim.text)}\u201d shares {result.covered:.0%} of its words with the passage that it rests on."
+                f"\u201c{_shorten(claim.text)}\u201d shares {result.coverage:.0%} of its words with the passage that it rests on."
             )
-        if not any(place_in(words, claim.text) for words in words_of(draft)):
+        if not any(find_in_draft(words, claim.text) for words in words_of(draft)):
             doubtful.append(f"The draft doesn't say \u201c{_shorten(claim.text)}\u201d in these words.")
     if failed:
         return Check("support", "failed", " ".join(failed[:_MAX_NAMED]))
@@ -292,7 +292,9 @@ def find_unsupported_texts(sentences: Iterable[str], draft: Draft, source: Sourc
             if words
             else ""
         )
-        if quote is None or (quote and support(words, quote, quote, **languages).turned is not None):
+        if quote is None or (
+            quote and measure_support(words, quote, quote, **languages).reversal is not None
+        ):
             unsupported.append(sentence)
     return tuple(unsupported)
 

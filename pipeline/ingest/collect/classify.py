@@ -14,7 +14,13 @@ from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.ingest import raw_content
 from pipeline.ingest.collect import entry_log
-from pipeline.ingest.raw_item_identity import are_close, is_same_title, key_of, second_key, twin_of
+from pipeline.ingest.raw_item_identity import (
+    are_published_close,
+    dedup_key,
+    have_same_title_words,
+    id_of_twin,
+    second_key,
+)
 from pipeline.models import RawItem, RawPrint
 from pipeline.sources.base import Note
 from pipeline.text.plain_text import content_hash
@@ -98,8 +104,8 @@ def identify(source_id: UUID, entries: Sequence[Entry]) -> list[Identified]:
     for entry, content, body_hash in zip(entries, contents, hashes, strict=True):
         external_id = content.external_id
         if external_id in shared:
-            external_id = twin_of(external_id, content.url, body_hash)
-        key = key_of(source_id, external_id=external_id, url=content.url, body_hash=body_hash)
+            external_id = id_of_twin(external_id, content.url, body_hash)
+        key = dedup_key(source_id, external_id=external_id, url=content.url, body_hash=body_hash)
         second = second_key(source_id, url=content.url, body_hash=body_hash)
         by = "external_id" if external_id else "url" if content.url else "content"
         identified.append(
@@ -347,9 +353,9 @@ def _is_same_content(source: Source, identified: Identified, item: KnownRawItem)
     """Return whether an item with the same address or content, but another id, is the same thing."""
     if item.is_deleted or item.source_id != source.pk:
         return True
-    if not is_same_title(identified.content.title[: limits.TITLE_CHARACTERS], item.title):
+    if not have_same_title_words(identified.content.title[: limits.TITLE_CHARACTERS], item.title):
         return False
-    return are_close(identified.content.published_at, item.published_at)
+    return are_published_close(identified.content.published_at, item.published_at)
 
 
 def _is_same_page(url: str, other: str) -> bool:

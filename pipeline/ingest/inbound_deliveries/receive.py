@@ -100,7 +100,7 @@ class Received:
 class _ParsedBody:
     """A parsed body: a reading, or the problem why there is none."""
 
-    reading: entries.MappedBody | None
+    reading: entries.MappedPayload | None
     problem: AppError | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
 
@@ -142,7 +142,7 @@ def read_body(source: Source, incoming: IncomingDelivery) -> _ParsedBody:
         payload = body_formats.read(incoming.body, incoming.content_type)
     except AppError as problem:
         return _ParsedBody(None, problem)
-    return _ParsedBody(entries.read(payload, incoming.headers, source.config), payload=payload)
+    return _ParsedBody(entries.map_payload(payload, incoming.headers, source.config), payload=payload)
 
 
 def process_delivery(

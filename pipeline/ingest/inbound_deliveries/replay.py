@@ -70,7 +70,7 @@ def try_settings(
             raise parsed.problem
         reading = parsed.reading
     else:
-        reading = entries.read(payload or {}, {}, config)
+        reading = entries.map_payload(payload or {}, {}, config)
     if reading is None:
         raise NotFound
     notes = [{"code": note.code, "message": note.message} for note in reading.notes]

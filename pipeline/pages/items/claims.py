@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline import generate
 from pipeline.engines.checks.grounded import words_of
-from pipeline.grounding import place_in
+from pipeline.grounding import find_in_draft
 from pipeline.models import RawBody
 from pipeline.text.plain_text import seen_text
 
@@ -80,7 +80,7 @@ def _remaining_claims(item: GeneratedItem) -> list[Mapping[str, Any]]:
     if item.revision <= 1:
         return claims
     item_text = "\n".join((item.title, *words_of(generate.draft_of(item))))
-    return [claim for claim in claims if place_in(item_text, str(claim.get("text", ""))) is not None]
+    return [claim for claim in claims if find_in_draft(item_text, str(claim.get("text", ""))) is not None]
 
 
 def map_of(item: GeneratedItem) -> ClaimMap:

@@ -101,7 +101,7 @@ def _list_context(
         if page_rows[ROWS:]
         else {}
     )
-    queue = stage.mail_queue_of(outlet)
+    queue = stage.get_or_create_queue(outlet)
     base = settings.PUBLIC_URL.rstrip("/")
     return {
         **outlet_head(outlet, "subscribers"),

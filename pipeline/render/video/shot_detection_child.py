@@ -1,7 +1,8 @@
-"""Finds the shots of a video in a process of its own, which is run by its path and isolated from the environment.
+"""Finds the shots of a video in a process of its own: a program that `shot_process` runs by its path, isolated.
 
-The video is its standard input, so that it knows no name and opens none; its arguments are the folders of the project
-and of the libraries, and the request as JSON. The answer is a line of JSON: `{"shots": […]}` or `{"refused": {…}}`.
+The video comes on standard input, so that the process needs no file name and opens no file. The arguments are the
+folders of the project and of the libraries, which are put on the import path, and last the request as JSON. The answer
+is a line of JSON on standard output: `{"shots": [fields of a Shot]}` or `{"refused": {"code", "message"}}`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ _BUFFER_BYTES: Final = 1024 * 1024
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to a request: the shots of a span, or the refusal."""
-    from pipeline.render.rlimits import confine  # noqa: PLC0415  it stands on a path of the arguments
+    """Return the answer to a request: the shots of a span, or the refusal.
 
-    confine(memory=request["memory"], seconds=request["clock"])
-    import av  # noqa: PLC0415  after the limits
+    The request has `name` (of the video, for messages), `start` and `end` of the span in seconds, `memory` in bytes and
+    `timeout_seconds`, after which the system ends the process.
+    """
+    from pipeline.render.rlimits import confine  # noqa: PLC0415  importable once the arguments are on the path
+
+    confine(memory=request["memory"], seconds=request["timeout_seconds"])
+    import av  # noqa: PLC0415  its threads and buffers must be under the limits
     import cv2  # noqa: PLC0415
 
     from pipeline.plugins import Refused  # noqa: PLC0415

@@ -49,7 +49,7 @@ def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
         "start": span.start,
         "end": span.end,
         "memory": MEMORY_BYTES,
-        "clock": seconds,
+        "timeout_seconds": seconds,
     }
     try:
         with path.open("rb") as file:

@@ -10,7 +10,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NoReturn
 from urllib.parse import urljoin
 
-from config.core.http_client import AddressRefused, NameNotFound, OutboundError, ResponseTooLarge
+from config.core.http_client import (
+    AddressRefused,
+    NameNotFound,
+    OutboundError,
+    ResponseTooLarge,
+    read_retry_after,
+)
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import PluginError, Refused, TryLater
 from pipeline.sources.base import Hub
@@ -22,7 +28,7 @@ MAX_WAIT: Final = timedelta(hours=24)
 # Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
 # Validators come back in a request header, and servers cut off longer ones.
-MAX_VALIDATOR_CHARS: Final = 1024
+MAX_VALIDATOR_CHARACTERS: Final = 1024
 MAX_HUBS: Final = 3
 PERMANENT_REDIRECTS: Final = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT})
 
@@ -37,7 +43,9 @@ def validators_of(response: Response) -> tuple[str, str]:
 
 def _is_sendable(value: str) -> bool:
     """Return whether a validator can be sent back in a request header."""
-    return len(value) <= MAX_VALIDATOR_CHARS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", value) is not None
+    return (
+        len(value) <= MAX_VALIDATOR_CHARACTERS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", value) is not None
+    )
 
 
 def wait_of(response: Response, document_seconds: int, *, now: datetime) -> timedelta | None:
@@ -105,23 +113,10 @@ def hub_in_headers(response: Response) -> Hub | None:
     return Hub(tuple(hubs[:MAX_HUBS]), own[0] if own else response.url) if hubs else None
 
 
-def _retry_after(response: Response, *, now: datetime) -> timedelta | None:
-    """Return the wait that `Retry-After` names; `None` without one."""
-    value = response.headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", value):
-        wait = timedelta(seconds=int(value))
-    else:
-        moment = _parse_http_date(value)
-        if moment is None:
-            return None
-        wait = moment - now
-    return min(wait, MAX_WAIT) if wait > timedelta(0) else None
-
-
 def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
     """Raise the plug-in error for an answer without a feed."""
     status = response.status
-    after = _retry_after(response, now=now)
+    after = read_retry_after(response.headers, now=now, longest=MAX_WAIT) or None
     if status in {
         HTTPStatus.UNAUTHORIZED,
         HTTPStatus.PROXY_AUTHENTICATION_REQUIRED,

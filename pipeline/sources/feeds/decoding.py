@@ -1,4 +1,4 @@
-"""Decodes a document's bytes, and finds what in a text decides how it is parsed."""
+"""Decodes a document's bytes to text, without the characters and references at which parsers break off."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import codecs
 import re
 import sys
 from typing import Final
-from urllib.parse import urljoin
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -31,6 +30,7 @@ _XML_DECLARATION: Final = re.compile(
     rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']"""
 )
 ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+"""Characters that XML 1.0 doesn't allow, and lone surrogates, which can't be stored."""
 _ILLEGAL_NAME: Final = re.compile(r"(?:(?<=<)|(?<=</))" + ILLEGAL_CHARACTERS.pattern + "+")
 _CHARACTER_REFERENCE: Final = re.compile(r"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
 # Seven digits suffice for every character in either notation; Python refuses to read very long numbers.
@@ -43,14 +43,14 @@ def decode(document: bytes, content_type: str) -> str:
     The encoding is that of a byte order mark, else UTF-8 if it is valid, else the label's, else the one that
     breaks the least.
     """
-    text = _decode_by_mark(document) or _decode_by_label(document, content_type)
+    text = _decode_by_mark(document) or _decode_without_mark(document, content_type)
     if ILLEGAL_CHARACTERS.search(text):
         # Behind a "<" the character is replaced, because removing it would make a tag where there was none.
         text = ILLEGAL_CHARACTERS.sub("", _ILLEGAL_NAME.sub("\ufffd", text))
-    return _CHARACTER_REFERENCE.sub(_bound_reference, text) if "&#" in text else text
+    return _CHARACTER_REFERENCE.sub(_replace_impossible_reference, text) if "&#" in text else text
 
 
-def _bound_reference(reference: re.Match[str]) -> str:
+def _replace_impossible_reference(reference: re.Match[str]) -> str:
     """Return the reference, or U+FFFD for one beyond U+10FFFF, at which feedparser breaks off."""
     digits = (reference[1] or reference[2]).lstrip("0")
     if len(digits) > _MAX_DIGITS or int(digits or "0", 10 if reference[1] else 16) > sys.maxunicode:
@@ -72,7 +72,7 @@ def _decode_by_mark(document: bytes) -> str:
     return ""
 
 
-def _decode_by_label(document: bytes, content_type: str) -> str:
+def _decode_without_mark(document: bytes, content_type: str) -> str:
     """Return the text as UTF-8 if it is valid, else by its labels, else by what breaks the least."""
     try:
         return document.decode("utf-8")
@@ -89,53 +89,9 @@ def _decode_by_label(document: bytes, content_type: str) -> str:
         except (LookupError, ValueError):
             # An unknown label, or one that doesn't fit the bytes.
             continue
-    # One wrong byte must not turn a whole UTF-8 document into mojibake.
+    # No label fits. One wrong byte must not turn a whole UTF-8 document into mojibake, so it is UTF-8 if more than
+    # twice as many characters are intact as broken. Each character beyond ASCII begins with a byte from 0xC0 on.
     lenient = document.decode("utf-8", errors="replace")
     broken = lenient.count("\ufffd")
     intact = sum(1 for byte in document if byte >= 0xC0) - broken
     return lenient if intact > 2 * broken else document.decode("cp1252", errors="replace")
-
-
-_SPAN_START: Final = re.compile(r"<!--|<!\[CDATA\[|<\?|<!ENTITY", re.IGNORECASE)
-_SPAN_ENDS: Final = {"<!--": "-->", "<![cdata[": "]]>", "<?": "?>"}
-
-
-def declares_entities(text: str) -> bool:
-    """Return whether a DTD in the text declares entities; comments and CDATA sections don't count."""
-    position = 0
-    while (span := _SPAN_START.search(text, position)) is not None:
-        end = _SPAN_ENDS.get(span[0].lower())
-        if end is None:
-            return True
-        closing = text.find(end, span.end())
-        if closing == -1:
-            return False
-        position = closing + len(end)
-    return False
-
-
-_START_TAG: Final = re.compile(r"<[a-z][^<>]{1,8000}>", re.IGNORECASE)
-_RELATIVE_ADDRESS: Final = re.compile(
-    r"""(\s(?:href|src|cite|action|background|longdesc|poster|data)\s*=\s*)"""
-    r"""(?:"((?![a-z][a-z0-9+.-]*:)[^"]+)"|'((?![a-z][a-z0-9+.-]*:)[^']+)'|((?![a-z][a-z0-9+.-]*:)[^\s"'>]+))""",
-    re.IGNORECASE,
-)
-
-
-def with_absolute_links(html: str, base: str) -> str:
-    """Return the HTML with absolute addresses; everything else stays as it was."""
-
-    def resolve_attribute(attribute: re.Match[str]) -> str:
-        value = attribute[2] or attribute[3] or attribute[4]
-        try:
-            address = urljoin(base, value.strip())
-        except ValueError:
-            return attribute[0]
-        quote = "'" if attribute[3] else '"'
-        return f"{attribute[1]}{quote}{address}{quote}"
-
-    return (
-        _START_TAG.sub(lambda tag: _RELATIVE_ADDRESS.sub(resolve_attribute, tag[0]), html)
-        if "=" in html
-        else html
-    )

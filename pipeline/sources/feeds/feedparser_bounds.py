@@ -16,9 +16,9 @@ from pipeline.text.markup_bounds import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FEED_TAGS
 
 MAX_TEXTS: Final = 1_000_000
 """The most pieces of text, references and end tags: 5 MiB of escaped articles have a third of that."""
-MAX_BASE_CHARS: Final = 4096
+MAX_BASE_CHARACTERS: Final = 4096
 """The longest base address; each tag is resolved against it."""
-MAX_LINE_CHARS: Final = 2000
+MAX_LINE_CHARACTERS: Final = 2000
 """The longest date or name; patterns that look for an address in one take time in the square of it."""
 
 _Mixin: Final = feedparser.mixin._FeedParserMixin  # noqa: SLF001
@@ -45,7 +45,7 @@ class _CountingParser:
         self.started_tags += 1
         _raise_unless(self.started_tags <= MAX_FEED_TAGS // 2 and len(attrs) <= MAX_ATTRIBUTES)
         super().unknown_starttag(tag, attrs)  # type: ignore[misc]
-        _raise_unless(len(self.baseuri) <= MAX_BASE_CHARS)
+        _raise_unless(len(self.baseuri) <= MAX_BASE_CHARACTERS)
 
     def unknown_endtag(self: Any, tag: str) -> None:
         self.counted_pieces += 1
@@ -66,8 +66,8 @@ class _CountingParser:
         top = self.elementstack[-1] if self.elementstack else None
         if top is not None and top[0] == element and element not in _LONG_ELEMENTS:
             texts = [text.decode("utf-8") if isinstance(text, bytes) else text for text in top[2]]
-            if sum(map(len, texts)) > MAX_LINE_CHARS:
-                top[2] = ["".join(texts).strip()[:MAX_LINE_CHARS]]
+            if sum(map(len, texts)) > MAX_LINE_CHARACTERS:
+                top[2] = ["".join(texts).strip()[:MAX_LINE_CHARACTERS]]
         return super().pop(element, strip_whitespace)  # type: ignore[misc]
 
 

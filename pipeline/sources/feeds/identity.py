@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_REMEMBERED: Final = 400
 """The most places remembered; a document has at most 200 entries, and some go and come back."""
 MAX_SHARED: Final = 200
-MAX_ID_CHARS: Final = 512
+MAX_ID_CHARACTERS: Final = 512
 MIN_COMMON_ENTRIES: Final = 2
 """A single entry that changes its guid under its address may be a new entry."""
 
@@ -141,7 +141,7 @@ def _distinct_identity(base: str, record: EntryRecord, *, has_own_address: bool)
 
 def _shorten_identity(identity: str) -> str:
     """Return the identity, or its hash where it is too long."""
-    if len(identity) <= MAX_ID_CHARS:
+    if len(identity) <= MAX_ID_CHARACTERS:
         return identity
     return "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
 

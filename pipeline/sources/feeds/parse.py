@@ -14,26 +14,27 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS, declares_entities, decode, with_absolute_links
+from pipeline.sources.feeds.decoding import ILLEGAL_CHARACTERS, decode
 from pipeline.sources.feeds.raw_markup import (
     PAGE_TYPES,
     deleted_ids,
     frame_of,
     links_of,
+    make_links_absolute,
     skipped_days,
     skipped_hours,
     without_middle,
 )
-from pipeline.text.markup_bounds import is_feed_too_much
+from pipeline.text.markup_bounds import declares_entities, is_feed_too_much
 
 MAX_ENTRIES: Final = 200
 # A million empty objects fit into a feed of 5 MiB.
 MAX_JSON_ITEMS: Final = 5000
 MAX_MEDIA: Final = 20
-MAX_ID_CHARS: Final = 512
-MAX_URL_CHARS: Final = 2048
-MAX_LINE_CHARS: Final = 2000
-MAX_LICENCE_CHARS: Final = 500
+MAX_ID_CHARACTERS: Final = 512
+MAX_URL_CHARACTERS: Final = 2048
+MAX_LINE_CHARACTERS: Final = 2000
+MAX_LICENCE_CHARACTERS: Final = 500
 MAX_HUBS: Final = 3
 # No feed is older than the web, and servers without a clock say 1970.
 EARLIEST_YEAR: Final = 1990
@@ -183,7 +184,7 @@ def _licence_of(element: Any) -> str:
     candidates = [element.get("license"), element.get("cc_license"), *links, element.get("rights")]
     for value in candidates:
         text = value.get("rdf:resource") if isinstance(value, dict) else value
-        if line := _clean_line(text)[:MAX_LICENCE_CHARS]:
+        if line := _clean_line(text)[:MAX_LICENCE_CHARACTERS]:
             return line
     return ""
 
@@ -207,7 +208,7 @@ def _body_of(entry: Any, url: str) -> tuple[str, str]:
     is_html = "html" in str(chosen.get("type")) and re.search(r"[<&]", value) is not None
     if not is_html:
         return value, "text"
-    return with_absolute_links(value, _web_address(chosen.get("base"), url) or url), "html"
+    return make_links_absolute(value, _web_address(chosen.get("base"), url) or url), "html"
 
 
 def _media_of(entry: Any, url: str) -> list[Record]:
@@ -296,17 +297,17 @@ def _clean(value: object) -> str:
 
 
 def _clean_line(value: object) -> str:
-    return " ".join(_clean(value)[:MAX_LINE_CHARS].split())
+    return " ".join(_clean(value)[:MAX_LINE_CHARACTERS].split())
 
 
 def _web_address(value: object, base: str) -> str:
     """Return the absolute http(s) address, or ""."""
-    text = "".join(_clean(value)[: 4 * MAX_URL_CHARS].split())
+    text = "".join(_clean(value)[: 4 * MAX_URL_CHARACTERS].split())
     try:
         address = urljoin(base, text) if text else ""
     except ValueError:
         return ""
-    is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARS
+    is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARACTERS
     return address if is_web else ""
 
 
@@ -368,7 +369,7 @@ def arrange(feed: Record) -> Record:
         feed.pop("is_whole") and is_dated and dates in (sorted(dates), sorted(dates, reverse=True))
     )
     for entry in entries:
-        if len(entry["id"]) > MAX_ID_CHARS:
+        if len(entry["id"]) > MAX_ID_CHARACTERS:
             entry["id"] = "sha256:" + hashlib.sha256(entry["id"].encode()).hexdigest()
     feed["entries"] = _sort_newest_first(entries)
     feed["left_out"] = len(entries) - len(feed["entries"])

@@ -1,4 +1,7 @@
-"""Reads from raw markup what feedparser drops: skip hours and days, deleted entries, feed links."""
+"""Reads from raw markup what feedparser drops: skip hours and days, deleted entries, feed links.
+
+It also makes the links of an entry's HTML absolute.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ PAGE_TYPES: Final = frozenset({"html", "text/html", "xhtml", "application/xhtml+
 
 MAX_LINKS: Final = 60
 MAX_DELETED: Final = 200
-MAX_PAGE_CHARS: Final = 1_000_000
-MAX_FRAME_CHARS: Final = 100_000
+MAX_PAGE_CHARACTERS: Final = 1_000_000
+MAX_FRAME_CHARACTERS: Final = 100_000
 TOMBSTONES_NAMESPACE: Final = "http://purl.org/atompub/tombstones/1.0"
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -26,9 +29,11 @@ def frame_of(text: str) -> str:
     """Return the text before the first entry and after the last one."""
     first = _FIRST_ENTRY.search(text)
     if first is None:
-        return text[:MAX_FRAME_CHARS]
+        return text[:MAX_FRAME_CHARACTERS]
     ends = deque(_ENTRY_END.finditer(text, first.end()), maxlen=1)
-    return text[: first.start()][:MAX_FRAME_CHARS] + (text[ends[0].end() :][:MAX_FRAME_CHARS] if ends else "")
+    return text[: first.start()][:MAX_FRAME_CHARACTERS] + (
+        text[ends[0].end() :][:MAX_FRAME_CHARACTERS] if ends else ""
+    )
 
 
 MAX_UNCUT_ENTRIES: Final = 5000
@@ -76,7 +81,7 @@ def deleted_ids(text: str) -> list[str]:
     """Return the ids of entries that an Atom feed declares deleted (RFC 6721, `at:deleted-entry`)."""
     bound_prefix = re.search(
         r"xmlns:([\w.-]{1,40})\s*=\s*[\"']" + re.escape(TOMBSTONES_NAMESPACE) + r"/?[\"']",
-        text[:MAX_FRAME_CHARS],
+        text[:MAX_FRAME_CHARACTERS],
     )
     namespace_inside = (
         ""
@@ -111,7 +116,7 @@ def links_of(text: str, url: str) -> list[dict[str, Any]]:
 
     `mime_type` is `link` for `<link rel=alternate>` and `anchor` for `<a>`; `type` is a MIME type or empty.
     """
-    text = text[:MAX_PAGE_CHARS]
+    text = text[:MAX_PAGE_CHARACTERS]
     base = _BASE.search(text)
     base_href = _attribute(base[1], "href") if base else ""
     base_url = _absolute_address(url, base_href) or url
@@ -150,3 +155,30 @@ def _absolute_address(base: str, href: str) -> str:
     except ValueError:
         return ""
     return address if address.lower().startswith(("http://", "https://")) and len(address) <= 2048 else ""
+
+
+_START_TAG: Final = re.compile(r"<[a-z][^<>]{1,8000}>", re.IGNORECASE)
+_RELATIVE_ADDRESS: Final = re.compile(
+    r"""(\s(?:href|src|cite|action|background|longdesc|poster|data)\s*=\s*)"""
+    r"""(?:"((?![a-z][a-z0-9+.-]*:)[^"]+)"|'((?![a-z][a-z0-9+.-]*:)[^']+)'|((?![a-z][a-z0-9+.-]*:)[^\s"'>]+))""",
+    re.IGNORECASE,
+)
+
+
+def make_links_absolute(html: str, base: str) -> str:
+    """Return the HTML with absolute addresses; everything else stays as it was."""
+
+    def resolve_attribute(attribute: re.Match[str]) -> str:
+        value = attribute[2] or attribute[3] or attribute[4]
+        try:
+            address = urljoin(base, value.strip())
+        except ValueError:
+            return attribute[0]
+        quote = "'" if attribute[3] else '"'
+        return f"{attribute[1]}{quote}{address}{quote}"
+
+    return (
+        _START_TAG.sub(lambda tag: _RELATIVE_ADDRESS.sub(resolve_attribute, tag[0]), html)
+        if "=" in html
+        else html
+    )

@@ -12,7 +12,7 @@ from pipeline.plugins import Evidence, Refused
 from pipeline.sources.base import FETCH_SECONDS, Fetch, Source, host_in
 from pipeline.sources.config_fields import BATCH_HOURS, Count, Flag, Group, Text, WebAddress, clean
 from pipeline.sources.web_pages.page_reader import PageReader
-from pipeline.sources.web_pages.polite_fetch import Visitor
+from pipeline.sources.web_pages.polite_fetch import PoliteFetcher
 from pipeline.sources.web_pages.poll import PagePoll, Settings
 from pipeline.sources.web_pages.poll_state import PagePollState
 from pipeline.sources.web_pages.render import RENDER_SECONDS, Renderer, find_browser, missing_browser
@@ -102,14 +102,14 @@ class Scraper(Source):
         poll_state = PagePollState.of(state, address=address)
         robots = Robots(http, poll_state.robots, now=now)
         robot = product_token(http.policy.user_agent)
-        visitor = Visitor(
-            http, robots, seconds=FETCH_SECONDS, now=now, more_seconds=RENDER_SECONDS if renderer else 0
+        fetcher = PoliteFetcher(
+            http, robots, seconds=FETCH_SECONDS, now=now, processing_seconds=RENDER_SECONDS if renderer else 0
         )
         with PageReader(robot=robot) as reader, renderer or nullcontext():
             poll = PagePoll(
                 settings,
                 poll_state,
-                visitor=visitor,
+                fetcher=fetcher,
                 reader=reader,
                 robots=robots,
                 robot=robot,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pipeline.plugins import Evidence
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Many, Text, WebAddress, clean
-from pipeline.sources.tiktok.links_poll import Links
+from pipeline.sources.tiktok.links_poll import SingleVideosPoll
 from pipeline.sources.tiktok.listing import AccountPoll, list_videos, unlisted
 from pipeline.sources.tiktok.oembed import OEmbed
 from pipeline.sources.tiktok.poll_state import TikTokPollState
@@ -110,9 +110,11 @@ class TikTok(Source):
     ) -> Fetch:
         """Return the videos that are new or changed since `state`, and those that were taken back."""
         deadline = monotonic() + CALLS_SECONDS
-        oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline)
+        oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline, now)
         if "links" in config:
-            return Links(TikTokPollState.of(state, place="links"), oembed, now).run(config["links"])
+            return SingleVideosPoll(TikTokPollState.of(state, place="links"), oembed, now).run(
+                config["links"]
+            )
         place = next(f"{name}:{config[name]}" for name in ("username", "hashtag") if name in config)
         videos = list_videos(config, tool=environment["VIDEO_TOOL"], now=now)
         return AccountPoll(TikTokPollState.of(state, place=place), oembed, now).run(videos)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from pipeline.plugins import TryLater
-from pipeline.sources.base import Entry, Fetch, Note
+from pipeline.sources.base import Entry, Fetch, Note, have_notes_ended
 from pipeline.sources.tiktok.oembed import NoVideo, OEmbed
-from pipeline.sources.tiktok.poll_state import TikTokPollState, TikTokRecord
+from pipeline.sources.tiktok.poll_state import NEVER, TikTokPollState, TikTokRecord
 from pipeline.sources.tiktok.video import external_id, video_id_of
 
 if TYPE_CHECKING:
@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from pipeline.sources.tiktok.video import TikTokVideo
 
 LINKS_PER_POLL: Final = 50
+"""New links that one poll reads at most; the others wait for the next one."""
 RECHECKS_PER_POLL: Final = 5
-"""Known links that are due to be checked again."""
+"""Known links that one poll checks again at most, of those that are due."""
 RECHECK_AFTER: Final = timedelta(days=7)
+"""When a link that led to a video is checked again."""
 RECHECK_UNAVAILABLE_AFTER: Final = timedelta(days=1)
+"""When a link that led to no video is checked again."""
 MAX_MISSES: Final = 3
 """How often a link that never led to a video is tried, a day apart."""
 MISSES_UNTIL_WITHDRAWN: Final = 2
+"""After so many checks in a row without its video, a given entry is withdrawn."""
 MAX_STALLED: Final = 2
+"""After so many links in a row that TikTok didn't answer, the rest is left for the next poll."""
 BLOCKED_PAUSE: Final = timedelta(hours=6)
+"""How long nothing is read after TikTok refused, where it names no time."""
 
 UNAVAILABLE: Final = "TikTok shows no such video: it was deleted, it is private, or the link is wrong."
 _LEFT_OUT_MESSAGES: Final = {
@@ -36,8 +42,8 @@ _LEFT_OUT_MESSAGES: Final = {
 
 
 @dataclass
-class Links:
-    """The work of one poll; `run` may be called once."""
+class SingleVideosPoll:
+    """The work of one poll of links to single videos; `run` may be called once."""
 
     state: TikTokPollState
     oembed: OEmbed
@@ -53,27 +59,28 @@ class Links:
         # Links that were removed from the settings aren't checked any more.
         state.records = {link: state.records[link] for link in all_links if link in state.records}
         new = [link for link in all_links if link not in state.records]
-        due = [link for link, record in state.records.items() if 0 < record.next <= self._seconds]
+        due = [link for link, record in state.records.items() if NEVER < record.next <= self._now_seconds]
         due.sort(key=lambda link: state.records[link].next)
-        is_paused = state.paused_until > self._seconds
+        is_paused = state.paused_until > self._now_seconds
         todo = [] if is_paused else [*new[:LINKS_PER_POLL], *due[:RECHECKS_PER_POLL]]
-        answered = sum(1 for link in todo if self._read_link(link))
+        answered = 0
+        for link in todo:
+            answered += self._read_link(link)
         if self.failure is not None and not answered:
             raise _as_try_later(self.failure)
-        state.begun = state.begun or self._seconds
+        state.begun = state.begun or self._now_seconds
         notes = self._notes(sum(1 for link in all_links if link not in state.records))
-        # An unchanged result keeps the last poll's notes, so the end of all notes must count as a change.
-        has_same_notes = bool(notes) or not state.told
+        notes_have_ended = have_notes_ended(notes, told_before=state.told)
         state.told = len(notes)
         return Fetch(
             entries=tuple(self.entries),
             state=state.as_state(),
-            not_modified=not self.entries and has_same_notes,
+            not_modified=not self.entries and not notes_have_ended,
             notes=tuple(notes),
         )
 
     @property
-    def _seconds(self) -> int:
+    def _now_seconds(self) -> int:
         """The moment of the poll in seconds since 1970."""
         return int(self.now.timestamp())
 
@@ -114,7 +121,7 @@ class Links:
         record.video_id, record.fingerprint, record.missing = video.id, video.fingerprint, 0
         record.fate = "double" if is_duplicate else "given"
         # A second link to the same video has nothing to add.
-        record.next = 0 if is_duplicate else int((self.now + RECHECK_AFTER).timestamp())
+        record.next = NEVER if is_duplicate else int((self.now + RECHECK_AFTER).timestamp())
         self.state.records[link] = record
 
     def _record_missing(self, link: str, record: TikTokRecord, kind: str) -> None:
@@ -123,7 +130,7 @@ class Links:
         record.next = int((self.now + RECHECK_UNAVAILABLE_AFTER).timestamp())
         if record.fate == "given":
             if record.missing >= MISSES_UNTIL_WITHDRAWN:
-                record.fate, record.next = "withdrawn", 0
+                record.fate, record.next = "withdrawn", NEVER
                 self.entries.append(
                     Entry(external_id=external_id(record.video_id), url=record.address, withdrawn=True)
                 )
@@ -137,12 +144,12 @@ class Links:
                 )
             record.fate = "left_out"
             if kind == "not_a_video" or record.missing >= MAX_MISSES:
-                record.next = 0
+                record.next = NEVER
         self.state.records[link] = record
 
     def _notes(self, waiting: int) -> list[Note]:
         """Return a note on links that wait for a later poll."""
-        if self.state.paused_until > self._seconds:
+        if self.state.paused_until > self._now_seconds:
             until = datetime.fromtimestamp(self.state.paused_until, tz=UTC)
             message = (
                 f"TikTok refuses this service at the moment. It is polled again after {until:%d %B, %H:%M} "

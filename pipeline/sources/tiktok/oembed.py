@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urljoin, urlsplit
 
-from config.core.http_client import AddressRefused, OutboundError
+from config.core.http_client import AddressRefused, OutboundError, read_retry_after
 from pipeline.sources.tiktok.video import (
     SHORT_HOSTS,
     TikTokVideo,
@@ -21,6 +20,8 @@ from pipeline.sources.tiktok.video import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from config.core.http_client import Client, Response
 
 CALL_SECONDS: Final = 8
@@ -45,12 +46,13 @@ class NoVideo(Exception):
 
 @dataclass(frozen=True)
 class OEmbed:
-    """Calls TikTok until `deadline`, in seconds of `time.monotonic()`."""
+    """Calls TikTok until `deadline`, in seconds of `time.monotonic()`; `now` is the moment of the poll."""
 
     http: Client
     base: str
     short_base: str
     deadline: float
+    now: datetime
 
     def resolve_link(self, link: str) -> str:
         """Return the video's own address behind a link, which may be a short one. Raises `NoVideo`."""
@@ -63,7 +65,7 @@ class OEmbed:
             response = self._get(self._request_url(address))
             location = response.headers.get("Location", "")
             if response.status not in {301, 302, 303, 307, 308} or not location:
-                _raise_for_status(response)
+                _raise_for_status(response, now=self.now)
                 break
             try:
                 address = urljoin(address, location)
@@ -75,7 +77,7 @@ class OEmbed:
     def video(self, address: str) -> TikTokVideo:
         """Return the video that TikTok describes at a video's own address. Raises `NoVideo`."""
         response = self._get(f"{self.base}/oembed?url={quote(address, safe='')}")
-        _raise_for_status(response)
+        _raise_for_status(response, now=self.now)
         try:
             answer = json.loads(response.body)
         except (ValueError, RecursionError):
@@ -113,13 +115,12 @@ class OEmbed:
             raise NoVideo("away") from None
 
 
-def _raise_for_status(response: Response) -> None:
+def _raise_for_status(response: Response, *, now: datetime) -> None:
     """Raise `NoVideo` for a status other than 200."""
     status = response.status
     if status in {401, 403, 429}:
-        header = response.headers.get("Retry-After", "").strip()
-        wait = timedelta(seconds=int(header)) if re.fullmatch(r"[0-9]{1,9}", header) else None
-        raise NoVideo("blocked", min(wait, MAX_WAIT) if wait else None)
+        after = read_retry_after(response.headers, now=now, longest=MAX_WAIT)
+        raise NoVideo("blocked", after or None)
     if status >= 500:
         raise NoVideo("away")
     if status != 200:

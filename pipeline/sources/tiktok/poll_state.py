@@ -10,13 +10,15 @@ if TYPE_CHECKING:
 
 MAX_RECORDS: Final = 200
 """More than a source may name, and more than an account's page shows."""
+NEVER: Final = 0
+"""`next` of a record that isn't checked again."""
 
 
 @dataclass
 class TikTokRecord:
     """A link or video. `fate` is `given`, `left_out`, `withdrawn` or `double`.
 
-    Times are seconds since 1970; `next` is when to check again.
+    Times are seconds since 1970; `next` is when to check again, or `NEVER`.
     """
 
     video_id: str = ""
@@ -24,7 +26,7 @@ class TikTokRecord:
     fingerprint: str = ""
     fate: str = ""
     published: int = 0
-    next: int = 0
+    next: int = NEVER
     missing: int = 0
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from pipeline.sources.web_pages.page_reader import PageLink, PageReader
-    from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
+    from pipeline.sources.web_pages.polite_fetch import PoliteFetcher, Visit
     from pipeline.sources.web_pages.poll_state import PagePollState
 
 SITEMAP_ACCEPT: Final = "application/xml, text/xml;q=0.9, */*;q=0.1"
@@ -161,14 +161,20 @@ def is_feed(visit: Visit) -> bool:
 
 
 def list_sitemaps(
-    roots: Sequence[str], *, below: str, state: PagePollState, visitor: Visitor, reader: PageReader, now: int
+    roots: Sequence[str],
+    *,
+    below: str,
+    state: PagePollState,
+    fetcher: PoliteFetcher,
+    reader: PageReader,
+    now: int,
 ) -> PageListing:
     """Return the addresses in all sitemaps that the roots lead to, newest first where they have dates.
 
     Those under `below` count, where it is given. Each file is fetched with its validators; one that didn't
     change is not read. Files that this poll has no time or room for are kept for the next one.
     """
-    walk = _SitemapWalk(state, visitor, reader)
+    walk = _SitemapWalk(state, fetcher, reader)
     walk.run(state.files_waiting or [(root, 0) for root in roots])
     links = {link.url: link for link in walk.links if not below or is_below(link.url, below)}
     chosen = [link for link in links.values() if not is_never_article(link.url)]
@@ -184,7 +190,7 @@ def list_sitemaps(
 class _SitemapWalk:
     """Walks through sitemaps and their indexes, breadth first."""
 
-    def __init__(self, state: PagePollState, visitor: Visitor, reader: PageReader) -> None:
+    def __init__(self, state: PagePollState, fetcher: PoliteFetcher, reader: PageReader) -> None:
         self.links: list[PageLink] = []
         self.is_complete = not state.files_waiting
         self.problem: VisitFailed | None = None
@@ -192,7 +198,7 @@ class _SitemapWalk:
         self.files_left_out = 0
         self.after: timedelta | None = None
         self._state = state
-        self._visitor = visitor
+        self._fetcher = fetcher
         self._reader = reader
 
     def run(self, roots: Iterable[tuple[str, int]]) -> None:
@@ -235,8 +241,8 @@ class _SitemapWalk:
     def _read_file(self, url: str) -> SitemapText:
         """Fetch and parse a file. Raises `VisitFailed` and `OutOfTime`."""
         etag, modified = self._state.files.get(url, ("", "")) if self._state.is_started else ("", "")
-        visit = self._visitor.visit(
-            url, etag=etag, modified=modified, accept=SITEMAP_ACCEPT, max_bytes=SITEMAP_BYTES
+        visit = self._fetcher.visit(
+            url, etag=etag, last_modified=modified, accept=SITEMAP_ACCEPT, max_bytes=SITEMAP_BYTES
         )
         if visit.is_unchanged:
             # Its addresses are known already, but aren't stored by file, so completeness can't be told.
@@ -254,7 +260,7 @@ class _SitemapWalk:
             raise VisitFailed(message, code="not_a_sitemap", kind="left_out")
         if sitemap.kind == "urlset":
             # No validators for an index: it is always read again, because it decides which files are fetched.
-            self._state.files[url] = [visit.etag, visit.modified]
+            self._state.files[url] = [visit.etag, visit.last_modified]
         return sitemap
 
 

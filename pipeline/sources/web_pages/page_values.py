@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urljoin
 
-MAX_URL_CHARS: Final = 2048
-MAX_LINE_CHARS: Final = 2000
+MAX_URL_CHARACTERS: Final = 2048
+MAX_LINE_CHARACTERS: Final = 2000
 EARLIEST_YEAR: Final = 1990
 
 Record = dict[str, Any]
@@ -22,7 +22,7 @@ ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\
 def line_of(value: object) -> str:
     """Return a text on one line without illegal characters; empty for any other value."""
     return (
-        " ".join(ILLEGAL_CHARACTERS.sub("", value)[: 10 * MAX_LINE_CHARS].split())[:MAX_LINE_CHARS]
+        " ".join(ILLEGAL_CHARACTERS.sub("", value)[: 10 * MAX_LINE_CHARACTERS].split())[:MAX_LINE_CHARACTERS]
         if isinstance(value, str)
         else ""
     )
@@ -30,12 +30,12 @@ def line_of(value: object) -> str:
 
 def web_address(value: object, base: str) -> str:
     """Return the absolute http(s) address, or ""."""
-    text = "".join(value[: 4 * MAX_URL_CHARS].split()) if isinstance(value, str) else ""
+    text = "".join(value[: 4 * MAX_URL_CHARACTERS].split()) if isinstance(value, str) else ""
     try:
         address = urljoin(base, text) if text else ""
     except ValueError:
         return ""
-    is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARS
+    is_web = address.lower().startswith(("http://", "https://")) and len(address) <= MAX_URL_CHARACTERS
     return ILLEGAL_CHARACTERS.sub("", address) if is_web else ""
 
 

@@ -1,18 +1,26 @@
-"""Fetches pages as robots.txt allows: each redirect is checked, one request at a time, none too soon."""
+"""Fetches pages as robots.txt allows: one request at a time, each after a pause, and each redirect is checked.
+
+Redirects wait too, but no longer than the time left allows.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
-from config.core.http_client import AddressRefused, NameNotFound, OutboundError, ResponseTooLarge
+from config.core.http_client import (
+    AddressRefused,
+    NameNotFound,
+    OutboundError,
+    ResponseTooLarge,
+    read_retry_after,
+)
 from pipeline.limits import PAGE_BYTES
 
 if TYPE_CHECKING:
@@ -25,11 +33,11 @@ TIMEOUT_SECONDS: Final = 20.0
 RESERVE_SECONDS: Final = 6.0
 """With less time left than this, no further page is fetched."""
 MIN_PAUSE_SECONDS: Final = 0.5
-"""The pause between two requests to an origin that asks for none."""
+"""The pause between two requests to an origin that asks for none; redirects count as requests."""
 MAX_PAUSE_SECONDS: Final = 10.0
-"""The longest pause that a worker waits; where an origin asks for more, each poll makes one request."""
+"""The longest pause that a worker waits; where an origin asks for more, each poll fetches one page."""
 MAX_RETRY_WAIT: Final = timedelta(hours=24)
-MAX_VALIDATOR_CHARS: Final = 1024
+MAX_VALIDATOR_CHARACTERS: Final = 1024
 
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_STATUSES: Final = frozenset({301, 308})
@@ -92,25 +100,25 @@ class Visit:
     robots_header: str
     tdm_header: str
     etag: str
-    modified: str
+    last_modified: str
     is_unchanged: bool = False
     moved_to: str = ""
     is_rendered: bool = False
 
 
-class Visitor:
+class PoliteFetcher:
     """Fetches pages one by one until the time of one fetch is used up."""
 
     def __init__(
-        self, http: Client, robots: Robots, *, seconds: float, now: datetime, more_seconds: float = 0.0
+        self, http: Client, robots: Robots, *, seconds: float, now: datetime, processing_seconds: float = 0.0
     ) -> None:
-        """`more_seconds` is the time that a page takes after it was fetched, before the next one."""
+        """`seconds` is the time of this fetch, and `processing_seconds` what a page takes after it was fetched."""
         self._http = http
         self._robots = robots
         self._deadline = monotonic() + seconds
         self._now = now
         self._last_requests: dict[str, tuple[float, float]] = {}
-        self._reserve = RESERVE_SECONDS + more_seconds
+        self._reserve = RESERVE_SECONDS + processing_seconds
 
     @property
     def seconds_left(self) -> float:
@@ -122,14 +130,17 @@ class Visitor:
         url: str,
         *,
         etag: str = "",
-        modified: str = "",
+        last_modified: str = "",
         accept: str = ACCEPT,
         max_bytes: int = PAGE_BYTES,
     ) -> Visit:
-        """Fetch a page. Raises `VisitFailed`, and `OutOfTime` before any request."""
+        """Fetch a page. Raises `VisitFailed`, and `OutOfTime` before any request.
+
+        With the `etag` and `last_modified` of an earlier visit the answer may be unchanged, without a body.
+        """
         headers = {"Accept": accept}
         headers |= {"If-None-Match": etag} if etag else {}
-        headers |= {"If-Modified-Since": modified} if modified else {}
+        headers |= {"If-Modified-Since": last_modified} if last_modified else {}
         statuses: list[int] = []
         target = url
         self._wait_for(url)
@@ -143,9 +154,10 @@ class Visitor:
                 message = f"The page redirects more than {MAX_REDIRECTS} times."
                 raise VisitFailed(message, code="redirect_loop", kind="left_out", status=answer.status)
             target = _resolve_location(target, location)
+            self._wait_for_hop(target)
         _check_login(url, target)
         moved_to = target if statuses and set(statuses) <= _PERMANENT_STATUSES and target != url else ""
-        if answer.status == HTTPStatus.NOT_MODIFIED and (etag or modified):
+        if answer.status == HTTPStatus.NOT_MODIFIED and (etag or last_modified):
             return _visit_of(answer, target, moved_to, is_unchanged=True)
         _check_status(answer, now=self._now)
         return _visit_of(answer, target, moved_to)
@@ -156,32 +168,53 @@ class Visitor:
         return self._robots.delay_of(url)
 
     def _wait_for(self, url: str) -> None:
-        """Wait until the origin may be called again. Raises `OutOfTime` where that is too long."""
-        origin = urlsplit(url).netloc.lower()
+        """Wait until the origin may be called again.
+
+        Raises `OutOfTime` where that is too long, and `VisitFailed` where robots.txt disallows the address.
+        """
         if self.seconds_left < self._reserve:
             raise OutOfTime
         self._check_robots(url)
-        if origin not in self._last_requests:
+        remaining = self._remaining_pause(url)
+        if remaining <= 0:
             return
-        ended_at, duration = self._last_requests[origin]
-        requested_delay = self._robots.delay_of(url)
-        remaining = ended_at + max(requested_delay, MIN_PAUSE_SECONDS, duration) - monotonic()
         if remaining > MAX_PAUSE_SECONDS or remaining > self.seconds_left - self._reserve:
+            requested_delay = self._robots.delay_of(url)
             raise OutOfTime(timedelta(seconds=requested_delay) if requested_delay else None)
-        if remaining > 0:
-            pause(remaining)
+        pause(remaining)
+
+    def _wait_for_hop(self, url: str) -> None:
+        """Wait before a redirect is followed, as long as a worker waits and the time left allows.
+
+        Never `OutOfTime`: a page that redirects would otherwise be begun, and given up, at every poll. Raises
+        `VisitFailed` where robots.txt disallows the address.
+        """
+        self._check_robots(url)
+        pause_seconds = min(self._remaining_pause(url), MAX_PAUSE_SECONDS, self.seconds_left - self._reserve)
+        if pause_seconds > 0:
+            pause(pause_seconds)
+
+    def _remaining_pause(self, url: str) -> float:
+        """Return the seconds until the origin may be called again; 0 or less where it may be called now."""
+        origin = urlsplit(url).netloc.lower()
+        if origin not in self._last_requests:
+            return 0.0
+        ended_at, duration = self._last_requests[origin]
+        # A server that takes long to answer is given as long before the next request.
+        wait_seconds = max(self._robots.delay_of(url), MIN_PAUSE_SECONDS, duration)
+        return ended_at + wait_seconds - monotonic()
 
     def _check_robots(self, url: str) -> None:
         """Raise `VisitFailed` where robots.txt disallows the address."""
         try:
             is_allowed = self._robots.allows(url)
         except (AddressRefused, NameNotFound) as error:
-            raise _from_outbound(error, PAGE_BYTES) from error
+            raise _failure_of_error(error, PAGE_BYTES) from error
         if not is_allowed:
             raise _robots_refusal(self._robots, url)
 
     def _ask(self, url: str, headers: dict[str, str], max_bytes: int) -> Response:
-        """Make one request, without following redirects."""
+        """Make one request, without following redirects. Raises `VisitFailed`."""
         self._check_robots(url)
         started = monotonic()
         try:
@@ -192,7 +225,7 @@ class Visitor:
                 max_bytes=max_bytes,
             )
         except OutboundError as error:
-            raise _from_outbound(error, max_bytes) from error
+            raise _failure_of_error(error, max_bytes) from error
         finally:
             ended = monotonic()
             self._last_requests[urlsplit(url).netloc.lower()] = (ended, ended - started)
@@ -201,6 +234,7 @@ class Visitor:
 def _resolve_location(base: str, location: str) -> str:
     """Return the absolute address of a redirect. Raises `VisitFailed` for an invalid one."""
     try:
+        # Python decodes headers as Latin-1, but servers write UTF-8 into them, and blanks.
         return urljoin(
             base, location.encode("latin-1", errors="replace").decode("utf-8", errors="replace")
         ).replace(" ", "%20")
@@ -219,7 +253,7 @@ def _visit_of(answer: Response, url: str, moved_to: str, *, is_unchanged: bool =
         robots_header=headers.get("X-Robots-Tag", "")[:1000],
         tdm_header=headers.get("tdm-reservation", "")[:10],
         etag=_usable_validator(headers.get("ETag", "")),
-        modified=_usable_validator(headers.get("Last-Modified", "")),
+        last_modified=_usable_validator(headers.get("Last-Modified", "")),
         is_unchanged=is_unchanged,
         moved_to=moved_to,
     )
@@ -232,7 +266,7 @@ def _usable_validator(validator: str) -> str:
     """
     text = validator.strip()
     is_sendable = (
-        len(text) <= MAX_VALIDATOR_CHARS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", text) is not None
+        len(text) <= MAX_VALIDATOR_CHARACTERS and re.fullmatch(r"[\x20-\x7e\x80-\xff]*", text) is not None
     )
     return text if is_sendable else ""
 
@@ -261,7 +295,7 @@ def _check_login(requested_url: str, final_url: str) -> None:
 def _check_status(answer: Response, *, now: datetime) -> None:
     """Raise `VisitFailed` for an answer that isn't a page."""
     status = answer.status
-    after = _retry_after(answer, now=now)
+    after = read_retry_after(answer.headers, now=now, longest=MAX_RETRY_WAIT) or None
     if _is_challenge(answer):
         message = f"The server shows a challenge that only a person in a browser passes (status {status})."
         raise VisitFailed(message, code="challenge", kind="later", status=status, after=after, stops=True)
@@ -272,7 +306,7 @@ def _check_status(answer: Response, *, now: datetime) -> None:
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raise `VisitFailed` for a document that is neither a page nor, where `sitemaps`, maybe a sitemap."""
+    """Raise `VisitFailed` for a type that no page has, nor, where `sitemaps` is True, a sitemap."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type and media_type not in _READABLE_TYPES and not (sitemaps and _is_sitemap_type(media_type)):
         message = f"The address leads to a file of type {media_type[:80]}, not to a page."
@@ -330,22 +364,7 @@ def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
     return VisitFailed(message, code="unexpected_status", kind="later", status=status, after=after)
 
 
-def _retry_after(answer: Response, *, now: datetime) -> timedelta | None:
-    """Return the wait that `Retry-After` names; `None` without one."""
-    value = answer.headers.get("Retry-After", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", value):
-        wait = timedelta(seconds=int(value))
-    else:
-        try:
-            moment = parsedate_to_datetime(value)
-            # Python returns a naive datetime for a date whose zone is written "-0000".
-            wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
-        except (ValueError, OverflowError):
-            return None
-    return min(wait, MAX_RETRY_WAIT) if wait > timedelta(0) else None
-
-
-def _from_outbound(error: OutboundError, max_bytes: int) -> VisitFailed:
+def _failure_of_error(error: OutboundError, max_bytes: int) -> VisitFailed:
     """Return the failure for a call that failed before there was an answer."""
     if isinstance(error, AddressRefused):
         return VisitFailed(str(error), code=error.code, kind="left_out")

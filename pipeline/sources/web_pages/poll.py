@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.sources.web_pages.page_reader import PageReader, PageText
-    from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
+    from pipeline.sources.web_pages.polite_fetch import PoliteFetcher, Visit
     from pipeline.sources.web_pages.poll_state import PagePollState
     from pipeline.sources.web_pages.render import Renderer
     from pipeline.sources.web_pages.robots import Robots
@@ -63,7 +63,7 @@ class PagePoll:
         settings: Settings,
         state: PagePollState,
         *,
-        visitor: Visitor,
+        fetcher: PoliteFetcher,
         reader: PageReader,
         robots: Robots,
         robot: str,
@@ -72,11 +72,11 @@ class PagePoll:
     ) -> None:
         self._settings = settings
         self._state = state
-        self._visitor = visitor
+        self._fetcher = fetcher
         self._reader = reader
         self._robots = robots
         self._work = PageWork(
-            state, visitor, reader, robot=robot, home=settings.url, now=now, renderer=renderer
+            state, fetcher, reader, robot=robot, home=settings.url, now=now, renderer=renderer
         )
         self._at = int(now.timestamp())
         self._notes: list[Note] = []
@@ -107,7 +107,7 @@ class PagePoll:
     def _must_save_requests(self) -> bool:
         """Return whether a poll may make only one request while pages wait to be fetched."""
         is_next = self._state.is_started and bool(self._state.waiting)
-        return is_next and self._visitor.delay_of(self._settings.url) > MAX_PAUSE_SECONDS
+        return is_next and self._fetcher.delay_of(self._settings.url) > MAX_PAUSE_SECONDS
 
     # --- One page ---
 
@@ -161,7 +161,7 @@ class PagePoll:
         else:
             self._title = page.site or page.title
             state.mode = "list"
-            state.list_etag, state.list_modified = visit.etag, visit.modified
+            state.list_etag, state.list_modified = visit.etag, visit.last_modified
             self._run_listed(links, is_complete=False)
 
     def _selected_links(self, page: PageText) -> list[PageLink]:
@@ -193,7 +193,7 @@ class PagePoll:
         if not named and len(page.body) < MIN_TEXT_CHARACTERS:
             usual_url = f"{origin_of(self._settings.url)}/sitemap.xml"
             try:
-                named = [usual_url] if is_sitemap(self._visitor.visit(usual_url)) else []
+                named = [usual_url] if is_sitemap(self._fetcher.visit(usual_url)) else []
             except (VisitFailed, OutOfTime):
                 # There is none, or we may not read it: then the page is all that there is.
                 named = []
@@ -208,7 +208,7 @@ class PagePoll:
             roots,
             below=settings.url if settings.sitemap else "",
             state=state,
-            visitor=self._visitor,
+            fetcher=self._fetcher,
             reader=self._reader,
             now=self._at,
         )

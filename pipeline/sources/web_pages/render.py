@@ -149,7 +149,7 @@ class Renderer:
             robots_header=visit.robots_header,
             tdm_header=visit.tdm_header,
             etag="",
-            modified="",
+            last_modified="",
             moved_to=visit.moved_to,
             is_rendered=True,
         )

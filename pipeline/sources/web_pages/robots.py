@@ -37,7 +37,7 @@ MAX_DELAY_SECONDS: Final = 60.0
 MAX_ORIGINS: Final = 20
 TIMEOUT_SECONDS: Final = 10
 MAX_SITEMAPS: Final = 20
-MAX_STORED_CHARS: Final = 50_000
+MAX_STORED_CHARACTERS: Final = 50_000
 """The most packed rules of one origin; those of the largest sites take about 5,000."""
 
 
@@ -130,7 +130,9 @@ class Robots:
         newest = sorted(all_rules, key=lambda origin: all_rules[origin].at, reverse=True)[:MAX_ORIGINS]
         states = {origin: all_rules[origin].as_state() for origin in newest}
         # Longer ones aren't stored, but fetched at each poll.
-        return {origin: state for origin, state in states.items() if len(state["text"]) <= MAX_STORED_CHARS}
+        return {
+            origin: state for origin, state in states.items() if len(state["text"]) <= MAX_STORED_CHARACTERS
+        }
 
     def note_on(self, url: str) -> Note:
         """Return a note that says in words what the origin's robots.txt contains."""

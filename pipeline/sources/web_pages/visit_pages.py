@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from pipeline.sources.web_pages.page_reader import PageLink, PageReader, PageText
-    from pipeline.sources.web_pages.polite_fetch import Visit, Visitor
+    from pipeline.sources.web_pages.polite_fetch import PoliteFetcher, Visit
     from pipeline.sources.web_pages.poll_state import PagePollState
     from pipeline.sources.web_pages.render import Renderer
 
@@ -37,7 +37,7 @@ class PageWork:
     def __init__(
         self,
         state: PagePollState,
-        visitor: Visitor,
+        fetcher: PoliteFetcher,
         reader: PageReader,
         *,
         robot: str,
@@ -49,7 +49,7 @@ class PageWork:
         self.wait: timedelta | None = None
         self.is_stopped = False
         self._state = state
-        self._visitor = visitor
+        self._fetcher = fetcher
         self._reader = reader
         self._robot = robot
         self._home = home
@@ -99,8 +99,8 @@ class PageWork:
         """Fetch a page, rendered where the source wants it. Raises `VisitFailed` and `OutOfTime`."""
         # No validators: what a page shows after its JavaScript ran can change while its document stays.
         if self._renderer is not None:
-            return self._renderer.render(self._visitor.visit(url))
-        return self._visitor.visit(url, etag=record.etag, modified=record.modified)
+            return self._renderer.render(self._fetcher.visit(url))
+        return self._fetcher.visit(url, etag=record.etag, last_modified=record.modified)
 
     def read(self, visit: Visit, *, xpath: str = "") -> PageText:
         """Return the page as text. Raises `VisitFailed`."""
@@ -154,9 +154,9 @@ class PageWork:
         """Remember that the page was checked, with its validators."""
         record.checked = self.at
         record.changed = record.changed or self.at
-        record.etag, record.modified = visit.etag or record.etag, visit.modified or record.modified
+        record.etag, record.modified = visit.etag or record.etag, visit.last_modified or record.modified
         if not visit.is_unchanged:
-            record.etag, record.modified = visit.etag, visit.modified
+            record.etag, record.modified = visit.etag, visit.last_modified
         record.stamp = max(record.stamp, link.at or 0)
         self._state.pages[link.url] = record
         self._state.tries.pop(link.url, None)

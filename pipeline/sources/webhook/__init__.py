@@ -9,9 +9,10 @@ from pipeline.limits import MAPPING_CHARACTERS
 from pipeline.plugins import Evidence, Problem
 from pipeline.sources.base import Source
 from pipeline.sources.config_fields import Choice, Group, Many, Text, clean
-from pipeline.sources.webhook.entries import BODY_FORMATS, MAX_TAG_CHARACTERS, MAX_TAGS, TARGETS
+from pipeline.sources.webhook.entries import MAX_TAG_CHARACTERS, MAX_TAGS, TARGETS
 from pipeline.sources.webhook.expressions import ExpressionUnreadable, compiled
 from pipeline.sources.webhook.signatures import KINDS, MAX_SECRET_CHARACTERS, MIN_SECRET_CHARACTERS
+from pipeline.text.body_html import BODY_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

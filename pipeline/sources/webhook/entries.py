@@ -1,7 +1,7 @@
-"""Turns a body into an entry: by the source's mapping, by a preset, or by the fields' own names.
+"""Turns the payload of a request into an entry: by the source's mapping, by a preset, or by the fields' own names.
 
-Bodies are as different as bridges. What can be used is used, what can't is left out with a note; only a body
-that gives neither title nor text nor address nor file makes nothing.
+Each bridge sends its own form. What can be used is used, what can't is left out with a note; only a payload that
+gives neither title nor text nor address nor file makes no entry.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pipeline.sources.base import Entry, EntryMedia, Note
 from pipeline.sources.config_fields import WebAddress
 from pipeline.sources.webhook.expressions import Budget, ExpressionFailed, TooCostly, compiled
 from pipeline.sources.webhook.presets import GITHUB_EVENT, preset_for, why_ignored
+from pipeline.text.body_html import BODY_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,12 +38,11 @@ TARGETS: Final = (
     "tags",
     "metadata",
 )
-"""The fields of a raw item that a body can fill; `tags` are stored in its `metadata`."""
+"""The fields of a raw item that a payload can fill; `tags` are stored in its `metadata`."""
 _CONTENT_FIELDS: Final = ("body", "media", "title", "url")
 _OWN_NAMES: Final = frozenset(TARGETS)
 _MAX_NAMED_FIELDS: Final = 10
 """Names of unread fields that a note lists."""
-BODY_FORMATS: Final = ("text", "markdown", "html")
 MAX_AUTHOR_CHARACTERS: Final = 200
 MAX_TAGS: Final = 30
 MAX_TAG_CHARACTERS: Final = 100
@@ -50,12 +50,14 @@ _LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _TIMESTAMP: Final = re.compile(r"[0-9]{9,13}(\.[0-9]{1,9})?")
 _ADDRESS_FIELD: Final = WebAddress("an absolute http:// or https:// address")
 _NUL: Final = "\\u0000"
+"""How JSON writes the character that databases can't store."""
 _LAST_TIMESTAMP: Final = 253_402_300_799
+"""The last second of the year 9999, in seconds since 1970; Python has no later moment."""
 
 
 @dataclass(frozen=True)
-class MappedBody:
-    """The result of mapping a body.
+class MappedPayload:
+    """The result of mapping a payload.
 
     Without an entry, `ignored` or `failed` says why; `by` names the preset that was used.
     """
@@ -67,21 +69,23 @@ class MappedBody:
     failed: Note | None = None
 
 
-def read(payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any]) -> MappedBody:
-    """Map a body to an entry; `headers` has lower-case names. Never raises, whatever was sent."""
+def map_payload(
+    payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any]
+) -> MappedPayload:
+    """Map a payload to an entry; `headers` has lower-case names. Never raises, whatever was sent."""
     budget = Budget()
     try:
-        return _map_body(payload, headers, config, budget)
+        return _map_payload(payload, headers, config, budget)
     except TooCostly as error:
-        return MappedBody(failed=Note("mapping_too_costly", str(error)))
+        return MappedPayload(failed=Note("mapping_too_costly", str(error)))
 
 
-def _map_body(
+def _map_payload(
     payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any], budget: Budget
-) -> MappedBody:
-    """Map a body by the source's mapping, a preset or the fields' names. Raises `TooCostly`."""
+) -> MappedPayload:
+    """Map a payload by the source's mapping, a preset or the fields' names. Raises `TooCostly`."""
     if headers.get(GITHUB_EVENT) == "ping":
-        return MappedBody(ignored=Note("ping", "GitHub sent a ping to test the address."))
+        return MappedPayload(ignored=Note("ping", "GitHub sent a ping to test the address."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
     notes: list[Note] = []
     if mapping:
@@ -94,25 +98,25 @@ def _map_body(
         else:
             ignored = None if _OWN_NAMES.intersection(payload) else why_ignored(payload, headers)
             if ignored:
-                return MappedBody(ignored=ignored)
+                return MappedPayload(ignored=ignored)
             values = _read_by_names(payload, notes)
     fields = {**defaults, **{name: value for name, value in values.items() if has_content(value)}}
     entry = entry_of(fields, notes)
-    # Defaults alone make no item: every body that gave nothing would make the same one.
+    # Defaults alone make no item: every payload that gave nothing would make the same one.
     if not any(has_content(values.get(name)) for name in _CONTENT_FIELDS) or not (
         entry.title or entry.body or entry.url or entry.media
     ):
         message = "It gives none of title, body, url and media; check what was sent and the mapping."
         if not mapping and not by:
             message += _suggest_mapping(payload)
-        return MappedBody(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
+        return MappedPayload(notes=tuple(notes), by=by, failed=Note("nothing_found", message))
     if not (entry.title or entry.body or entry.media):
         message = (
             "An address alone isn't fetched here. Send the page's text as body, or read the address with "
             "a source of type scraper."
         )
-        return MappedBody(notes=tuple(notes), by=by, failed=Note("address_alone", message))
-    return MappedBody(entry, tuple(notes), by)
+        return MappedPayload(notes=tuple(notes), by=by, failed=Note("address_alone", message))
+    return MappedPayload(entry, tuple(notes), by)
 
 
 def _read_by_names(payload: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
@@ -133,15 +137,20 @@ def _similar_names(payload: Mapping[str, Any]) -> dict[str, str]:
     """Return, by our names of content fields, similarly named texts of `payload`; the longest counts."""
     similar: dict[str, str] = {}
     for name, value in payload.items():
-        our_name = nearest(name, _CONTENT_FIELDS) if isinstance(value, str) and value.strip() else None
-        is_other = our_name and name not in _OWN_NAMES and re.fullmatch(r"[A-Za-z_]{1,40}", name)
-        if our_name and is_other and len(value) > len(payload.get(similar.get(our_name, ""), "")):
+        if name in _OWN_NAMES or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
+            continue
+        if not isinstance(value, str) or not value.strip():
+            continue
+        our_name = nearest(name, _CONTENT_FIELDS)
+        if our_name is None:
+            continue
+        if our_name not in similar or len(value) > len(payload[similar[our_name]]):
             similar[our_name] = name
     return similar
 
 
 def _suggest_mapping(payload: Mapping[str, Any]) -> str:
-    """Return the sentence with a mapping for fields within an object or list; empty for other bodies."""
+    """Return the sentence with a mapping for fields within an object or list; empty for other payloads."""
     for name, value in payload.items():
         inner = value[0] if isinstance(value, list) and value else value
         if not isinstance(inner, dict) or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
@@ -267,15 +276,17 @@ def _to_datetime(value: Any, notes: list[Note]) -> datetime | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         moment = _from_timestamp(float(value)) if _is_finite(value) else None
     elif isinstance(value, str):
-        text = value.strip()
-        moment = (
-            _from_timestamp(float(text))
-            if _TIMESTAMP.fullmatch(text)
-            else _from_iso(text) or _from_mail_date(text)
-        )
+        moment = _from_text(value.strip())
     if moment is None:
         _note_left_out(notes, "published_at", "write it as 2026-11-20T09:30:00Z, or as seconds since 1970.")
     return moment
+
+
+def _from_text(text: str) -> datetime | None:
+    """Return the moment of a text that holds a timestamp or a date; `None` for another text."""
+    if _TIMESTAMP.fullmatch(text):
+        return _from_timestamp(float(text))
+    return _from_iso(text) or _from_mail_date(text)
 
 
 def _from_timestamp(number: float) -> datetime | None:
@@ -323,17 +334,24 @@ def _to_media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
 
 
 def _to_tags(value: Any, notes: list[Note]) -> list[str]:
-    """Return tags from a list of texts, or one text with commas."""
+    """Return tags from a list of texts, or one text with commas; notes say which are left out or cut."""
     if not has_content(value):
         return []
     items = value if isinstance(value, list) else str(value).split(",")
-    texts = [
-        _to_text(item, "tags", notes).strip()[:MAX_TAG_CHARACTERS] for item in items if isinstance(item, str)
-    ]
+    texts = [_to_text(item, "tags", notes).strip() for item in items if isinstance(item, str)]
     texts = [text for text in texts if text]
     if not texts:
         _note_left_out(notes, "tags", "they are a list of texts, or one text with commas.")
-    return list(dict.fromkeys(texts))[:MAX_TAGS]
+        return []
+    not_texts = sum(1 for item in items if has_content(item) and not isinstance(item, str))
+    if not_texts:
+        notes.append(Note("left_out", f"tags that aren't text are left out: {not_texts}."))
+    if any(len(text) > MAX_TAG_CHARACTERS for text in texts):
+        notes.append(Note("cut", f"tags are cut to {MAX_TAG_CHARACTERS} characters each."))
+    tags = list(dict.fromkeys(text[:MAX_TAG_CHARACTERS] for text in texts))
+    if len(tags) > MAX_TAGS:
+        notes.append(Note("cut", f"tags are cut to the first {MAX_TAGS}."))
+    return tags[:MAX_TAGS]
 
 
 def _to_metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
@@ -348,13 +366,15 @@ def _to_metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
 
 def _storable_metadata(metadata: dict[str, Any], notes: list[Note]) -> dict[str, Any]:
     """Return metadata that can be stored; empty where it is too large or can't be, with a note."""
+    json_text = ""
     try:
         json_text = json.dumps(metadata, allow_nan=False)
         json.dumps(metadata, ensure_ascii=False).encode()
+        is_storable = _NUL not in json_text
     except (ValueError, RecursionError):
         # An expression can produce an infinite number or a lone surrogate.
-        json_text = _NUL
-    if _NUL in json_text:
+        is_storable = False
+    if not is_storable:
         _note_left_out(notes, "metadata", "it holds something that can't be kept.")
         return {}
     if len(json_text) > limits.METADATA_BYTES:

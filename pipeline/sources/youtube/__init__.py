@@ -12,8 +12,8 @@ from pipeline.sources.base import Source
 from pipeline.sources.config_fields import BATCH_HOURS, Group, Text, clean
 from pipeline.sources.youtube.address import CHANNEL_ID, PLAYLIST_ID, place_in
 from pipeline.sources.youtube.api import DataApi
-from pipeline.sources.youtube.captions import Captions
-from pipeline.sources.youtube.listing import Finder, FollowedAddress
+from pipeline.sources.youtube.captions import CaptionReader
+from pipeline.sources.youtube.listing import FollowedAddress, VideoLister
 from pipeline.sources.youtube.poll import Poll
 from pipeline.sources.youtube.poll_state import YouTubePollState
 
@@ -153,16 +153,16 @@ class YouTubeSource(Source):
     ) -> Fetch:
         """Return the videos that are new or changed since `state`, and those that were taken back."""
         deadline = monotonic() + CAPTIONS_SECONDS
-        place = _followed_address(config)
-        poll_state = YouTubePollState.of(state, place=str(place))
+        followed = _followed_address(config)
+        poll_state = YouTubePollState.of(state, place=str(followed))
         key = environment["YOUTUBE_API_KEY"]
         is_api_open = bool(key) and poll_state.api_after <= now.timestamp()
         api = DataApi(http, environment["YOUTUBE_API_URL"], key) if is_api_open else None
         base = environment["YOUTUBE_URL"]
-        finder = Finder(http, base, api, now)
-        listing = finder.list_videos(place, poll_state)
-        captions = Captions(http, base, environment["VIDEO_TOOL"], deadline)
-        return Poll(poll_state, finder, captions, now, api).run(listing)
+        lister = VideoLister(http, base, api, now)
+        listing = lister.list_videos(followed, poll_state)
+        captions = CaptionReader(http, base, environment["VIDEO_TOOL"], deadline)
+        return Poll(poll_state, lister, captions, now, api).run(listing)
 
 
 def _followed_address(config: Mapping[str, Any]) -> FollowedAddress:

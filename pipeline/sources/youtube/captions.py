@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-import youtube_transcript_api as library
+import youtube_transcript_api as transcript_api
 
 from config.core.http_client import OutboundError
 from pipeline.sources import yt_dlp
@@ -16,7 +16,7 @@ from pipeline.sources.caption_text import Cue, read_json3, read_timed_text, to_t
 from pipeline.sources.youtube.video import SITE, watch_address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from config.core.http_client import Client
 
@@ -52,7 +52,7 @@ class VideoTranscript:
 
 
 class NoCaptions(Exception):
-    """Raised where there are no captions.
+    """Raised where no captions can be read, because there are none or because YouTube doesn't give them.
 
     `kind` says why: `none`, `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`,
     `upcoming`, `late` (no time was left) or `failed`.
@@ -64,7 +64,7 @@ class NoCaptions(Exception):
 
 
 @dataclass(frozen=True)
-class Captions:
+class CaptionReader:
     """Reads captions until `deadline` (of `monotonic()`). `tool` is the path of yt-dlp, or empty."""
 
     http: Client
@@ -72,8 +72,11 @@ class Captions:
     tool: str
     deadline: float
 
-    def of(self, video_id: str, *, language: str = "") -> VideoTranscript:
-        """Return what was said in a video, in the language that is spoken in it. Raises `NoCaptions`."""
+    def read(self, video_id: str, *, language: str = "") -> VideoTranscript:
+        """Return what was said in a video, in the language that is spoken in it: `language`, where it is known.
+
+        Raises `NoCaptions`.
+        """
         try:
             return self._by_library(video_id, language)
         except NoCaptions as error:
@@ -85,11 +88,11 @@ class Captions:
         """Read the captions by youtube-transcript-api."""
         session = _GuardedSession(self.http, self.base, self.deadline)
         # The library uses no more of a session than `_GuardedSession` has.
-        reader = library.YouTubeTranscriptApi(http_client=cast("Any", session))
+        reader = transcript_api.YouTubeTranscriptApi(http_client=cast("Any", session))
         try:
             chosen = _choose_track(list(reader.list(video_id)), language)
             chosen.fetch()
-        except library.CouldNotRetrieveTranscript as error:
+        except transcript_api.CouldNotRetrieveTranscript as error:
             raise NoCaptions(_failure_kind(error)) from None
         except OutboundError:
             raise NoCaptions("failed") from None
@@ -121,15 +124,15 @@ class Captions:
             raise NoCaptions("none")
         session = _GuardedSession(self.http, self.base, self.deadline)
         try:
-            session.get(track[2]).raise_for_status()
+            session.get(track.url).raise_for_status()
             document = json.loads(session.captions)
         except (OutboundError, ValueError, RecursionError):
             raise NoCaptions("failed") from None
         duration = video_data.get("duration")
         return _to_transcript(
             read_json3(document),
-            language=track[0],
-            kind=track[1],
+            language=track.language,
+            kind=track.kind,
             by="tool",
             duration=int(duration) if isinstance(duration, int | float) and 0 < duration < 10**6 else None,
         )
@@ -146,28 +149,28 @@ def _to_transcript(
     return VideoTranscript(text, language if is_language else "", kind, by, duration)
 
 
-def _failure_kind(error: library.CouldNotRetrieveTranscript) -> str:
+def _failure_kind(error: transcript_api.CouldNotRetrieveTranscript) -> str:
     """Return the kind of `NoCaptions` that the library's error means."""
-    if isinstance(error, library.VideoUnplayable):
-        reasons = " ".join(str(error_type) for error_type in (error.reason, *error.sub_reasons))
+    if isinstance(error, transcript_api.VideoUnplayable):
+        reasons = " ".join(str(reason) for reason in (error.reason, *error.sub_reasons))
         return next(
             (kind for kind, pattern in _UNPLAYABLE_REASONS if re.search(pattern, reasons, re.IGNORECASE)),
             "failed",
         )
     kinds: tuple[tuple[type[Exception], str], ...] = (
-        (library.RequestBlocked, "blocked"),
-        (library.PoTokenRequired, "blocked"),
-        (library.FailedToCreateConsentCookie, "blocked"),
-        (library.AgeRestricted, "age_restricted"),
-        (library.VideoUnavailable, "gone"),
-        (library.InvalidVideoId, "gone"),
-        (library.TranscriptsDisabled, "none"),
-        (library.NoTranscriptFound, "none"),
+        (transcript_api.RequestBlocked, "blocked"),
+        (transcript_api.PoTokenRequired, "blocked"),
+        (transcript_api.FailedToCreateConsentCookie, "blocked"),
+        (transcript_api.AgeRestricted, "age_restricted"),
+        (transcript_api.VideoUnavailable, "gone"),
+        (transcript_api.InvalidVideoId, "gone"),
+        (transcript_api.TranscriptsDisabled, "none"),
+        (transcript_api.NoTranscriptFound, "none"),
     )
     return next((kind for error_type, kind in kinds if isinstance(error, error_type)), "failed")
 
 
-def _choose_track(tracks: list[library.Transcript], language: str) -> library.Transcript:
+def _choose_track(tracks: list[transcript_api.Transcript], language: str) -> transcript_api.Transcript:
     """Return written captions in the spoken language, else automatic ones, else written ones of another."""
     automatic = [track for track in tracks if track.is_generated]
     manual = [track for track in tracks if not track.is_generated]
@@ -185,23 +188,39 @@ def _is_same_language(language: str, other: str) -> bool:
     return language.lower().split("-")[0] == other.lower().split("-")[0]
 
 
-def _choose_tool_track(video_data: Mapping[str, Any], language: str) -> tuple[str, str, str] | None:
-    """Return language, kind and address of the captions that yt-dlp names; `None` where there are none."""
+class ToolTrack(NamedTuple):
+    """Captions that yt-dlp names; `kind` is `manual` or `automatic`."""
+
+    language: str
+    kind: str
+    url: str
+
+
+def _choose_tool_track(video_data: Mapping[str, Any], language: str) -> ToolTrack | None:
+    """Return the captions in the spoken language, else automatic ones, else any; `None` where there are none."""
     video_language = video_data.get("language")
     spoken_language = language or (video_language if isinstance(video_language, str) else "")
     manual = _json3_addresses(video_data.get("subtitles"))
     # `automatic_captions` also holds machine translations into a hundred languages.
     automatic = _json3_addresses(video_data.get("automatic_captions"))
     original = {name: url for name, url in automatic.items() if name.endswith("-orig")}
-    choices: Iterable[tuple[dict[str, str], str]] = ((manual, "manual"), (original, "automatic"))
-    for tracks, kind in (*choices, (automatic, "automatic")):
-        for name, url in tracks.items():
-            if spoken_language and _is_same_language(name, spoken_language):
-                return name.removesuffix("-orig"), kind, url
-    for tracks, kind in ((original, "automatic"), (manual, "manual")):
-        for name, url in tracks.items():
-            return name.removesuffix("-orig"), kind, url
-    return None
+    of_language = [
+        _to_track(name, kind, url)
+        for tracks, kind in ((manual, "manual"), (original, "automatic"), (automatic, "automatic"))
+        for name, url in tracks.items()
+        if spoken_language and _is_same_language(name, spoken_language)
+    ]
+    of_any_language = [
+        _to_track(name, kind, url)
+        for tracks, kind in ((original, "automatic"), (manual, "manual"))
+        for name, url in tracks.items()
+    ]
+    return next(iter([*of_language, *of_any_language]), None)
+
+
+def _to_track(name: str, kind: str, url: str) -> ToolTrack:
+    """Return the track of a name, which is its language; automatic ones in the spoken language end in `-orig`."""
+    return ToolTrack(name.removesuffix("-orig"), kind, url)
 
 
 def _json3_addresses(listed: object) -> dict[str, str]:
@@ -219,7 +238,7 @@ def _json3_addresses(listed: object) -> dict[str, str]:
     return addresses
 
 
-# --- The library's HTTP session, which stands in for `requests.Session` ----------------------------------------------
+# --- The HTTP session that `youtube_transcript_api` is given in place of a `requests.Session` ------------------------
 
 
 class _UnexpectedAnswer(ValueError):
@@ -252,7 +271,10 @@ class _GuardedSession:
         return self._ask("POST", url, json)
 
     def _ask(self, method: str, url: str, body: object = None) -> _SessionResponse:
-        """Make a call before the deadline. Raises `NoCaptions` and `OutboundError`."""
+        """Make a call before the deadline.
+
+        Raises `NoCaptions`, `OutboundError`, and `_UnexpectedAnswer` for an address on another host.
+        """
         left = self._deadline - monotonic()
         if left < MIN_CALL_SECONDS:
             raise NoCaptions("late")
@@ -296,20 +318,14 @@ class _SessionResponse:
         self.text = text
 
     def raise_for_status(self) -> None:
-        """Raise for a status that isn't a success."""
-        if self.status_code >= 500:
-            _raise_unexpected(f"YouTube answered with status {self.status_code}.")
+        """Raise for a status that isn't a success: `NoCaptions` for a refusal, else `_UnexpectedAnswer`."""
         if self.status_code in {401, 403}:
             raise NoCaptions("blocked")
         if self.status_code >= 300:
-            _raise_unexpected(f"YouTube answered with status {self.status_code}.")
+            message = f"YouTube answered with status {self.status_code}."
+            raise _UnexpectedAnswer(message)
 
     def json(self) -> Any:
         """Return the answer's JSON."""
         self.raise_for_status()
         return json.loads(self.text)
-
-
-def _raise_unexpected(message: str) -> NoReturn:
-    """Raise `_UnexpectedAnswer`."""
-    raise _UnexpectedAnswer(message)

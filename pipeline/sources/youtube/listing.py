@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from config.core.http_client import OutboundError
+from config.core.http_client import OutboundError, read_retry_after
 from pipeline.limits import FEED_BYTES
 from pipeline.plugins import Refused, TryLater
 from pipeline.sources.base import Note
@@ -40,7 +40,7 @@ _FEED_OUTAGE_NOTE: Final = Note(
 )
 _PLAYLIST_CUT_OFF_NOTE: Final = Note(
     "playlist_cut_off",
-    "YouTube's feed shows the first 15 videos of a playlist only. Where new ones are added at its end, they are seen "
+    f"YouTube's feed shows the first {MAX_FEED_VIDEOS} videos of a playlist only. Where new ones are added at its end, they are seen "
     "only with a key of the Data API, which the operator sets as YOUTUBE_API_KEY.",
 )
 
@@ -75,8 +75,8 @@ class FollowedAddress:
         return f"{self.kind}:{self.name}"
 
     @property
-    def called(self) -> str:
-        """The name as it is called in messages."""
+    def name_in_messages(self) -> str:
+        """The name with the word for it, as messages call it."""
         return f"handle {self.name}" if self.kind == "handle" else f"name {self.name}"
 
 
@@ -84,13 +84,13 @@ class FollowedAddress:
 class VideoListing:
     """Videos, newest first.
 
-    `by` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last
-    time. `is_usual` is False where the list comes from elsewhere than at other polls: its wording may differ
-    then.
+    `origin` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last
+    time. `is_from_usual_origin` is False where the list comes from elsewhere than at other polls: its wording
+    may differ then. `digest` is the feed's; empty where no feed was read.
     """
 
-    by: str
-    is_usual: bool = True
+    origin: str
+    is_from_usual_origin: bool = True
     videos: tuple[YouTubeVideo, ...] = ()
     title: str = ""
     digest: str = ""
@@ -100,7 +100,7 @@ class VideoListing:
 
 
 @dataclass(frozen=True)
-class Finder:
+class VideoLister:
     """Reads lists from YouTube.
 
     `api` is `None` where the operator gave no key, or where it has to be left alone.
@@ -111,36 +111,40 @@ class Finder:
     api: DataApi | None
     now: datetime
 
-    def list_videos(self, place: FollowedAddress, state: YouTubePollState) -> VideoListing:
-        """Return the videos of a place.
+    def list_videos(self, followed: FollowedAddress, state: YouTubePollState) -> VideoListing:
+        """Return the videos of what the source follows; the channel that a name leads to is stored in `state`.
 
-        Raises `TryLater`, and `Refused` where the place is known not to exist.
+        Raises `TryLater`: with the code `not_found` for a channel, playlist or video that YouTube shows nowhere, because
+        it may come back. Raises `Refused` only for a name that the Data API says no channel has.
         """
-        if place.kind == "video":
-            return self._single_video(place.name, state)
-        if place.kind in _PAGE_PATHS and not state.channel_id:
-            state.channel_id = self._find_channel(place)
-        channel = place.name if place.kind == "channel" else state.channel_id
-        query = f"channel_id={channel}" if channel else f"playlist_id={place.name}"
+        if followed.kind == "video":
+            return self._single_video(followed.name, state)
+        if followed.kind in _PAGE_PATHS and not state.channel_id:
+            state.channel_id = self._find_channel(followed)
+        channel = followed.name if followed.kind == "channel" else state.channel_id
+        query = f"channel_id={channel}" if channel else f"playlist_id={followed.name}"
         if self.api is not None and not channel:
             try:
-                return self._by_api(self.api, place.name, state, pages=PLAYLIST_PAGES)
+                return self._list_from_api(self.api, followed.name, state, pages=PLAYLIST_PAGES)
             except ApiFailed as error:
                 if error.code == "not_found":
                     message = "YouTube has no such playlist, or hides it. Check the playlist's address."
                     raise TryLater(message, code="not_found") from error
-                listing = self._by_feed(query, channel, state)
-                return replace(listing, is_usual=False, notes=(Note(error.code, str(error)),))
+                listing = self._list_from_feed(query, channel, state)
+                return replace(listing, is_from_usual_origin=False, notes=(Note(error.code, str(error)),))
         try:
-            listing = self._by_feed(query, channel, state)
+            listing = self._list_from_feed(query, channel, state)
         except TryLater as feed_error:
             if self.api is None or feed_error.code == "not_found":
                 raise
-            return self._by_api_instead(self.api, f"UU{channel.removeprefix('UC')}", state, feed_error)
-        is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS or (listing.by == "same" and state.floor > 0)
+            # The playlist of a channel's uploads has the channel's id, with UU for UC.
+            uploads = f"UU{channel.removeprefix('UC')}"
+            return self._list_from_api_after_feed_failed(self.api, uploads, state, feed_error)
+        # A feed that is the same wasn't read again; that the first one was cut off is known by its `floor`.
+        is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS or (listing.origin == "same" and state.floor > 0)
         return listing if channel or not is_cut_off else replace(listing, notes=(_PLAYLIST_CUT_OFF_NOTE,))
 
-    def is_there(self, video_id: str) -> bool:
+    def is_public(self, video_id: str) -> bool:
         """Return whether YouTube still shows a video to everybody, by oEmbed; True where it doesn't say."""
         try:
             response = self.http.get(
@@ -172,11 +176,11 @@ class Finder:
 
     # --- The feed ---
 
-    def _by_feed(self, query: str, channel: str, state: YouTubePollState) -> VideoListing:
+    def _list_from_feed(self, query: str, channel: str, state: YouTubePollState) -> VideoListing:
         """Return the videos of the feed. Raises `TryLater`."""
         response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
         if response.status != 200:
-            raise self._failure_of_feed(response, channel)
+            raise self._diagnose_feed_failure(response, channel)
         _raise_if_page(response)
         digest = hashlib.sha256(_CHANGING_COUNTS.sub(b"", response.body)).hexdigest()
         if digest == state.digest:
@@ -187,26 +191,27 @@ class Finder:
             message = "YouTube answered with something that is not a feed. It is polled again later."
             raise TryLater(message, code="feed_unreadable") from error
         entries = [entry_of(record, identity=record["id"], now=self.now) for record in document.records]
-        videos = {video.id: video for entry in entries if (video := _entry_to_video(entry)) is not None}
-        unreadable = sum(1 for entry in entries if _entry_to_video(entry) is None)
+        found = [_entry_to_video(entry) for entry in entries]
+        videos = {video.id: video for video in found if video is not None}
         return VideoListing(
             "feed",
             videos=tuple(videos.values()),
             title=document.title,
             digest=digest,
             deleted=frozenset(video_id.decode() for video_id in _DELETED_ENTRY.findall(response.body)),
-            malformed=document.malformed + unreadable,
+            malformed=document.malformed + found.count(None),
         )
 
-    def _failure_of_feed(self, response: Response, channel: str) -> TryLater:
-        """Return the plug-in error for a response without a feed."""
+    def _diagnose_feed_failure(self, response: Response, channel: str) -> TryLater:
+        """Return the plug-in error for a response without a feed; for a 404 the channel's page is asked as well."""
         status = response.status
+        named_wait = read_retry_after(response.headers, now=self.now, longest=MAX_WAIT)
         if status in {401, 403, 429}:
             message = (
                 f"YouTube refuses this service at the moment (status {status}). It is polled again later. "
                 "An operator can set YOUTUBE_API_KEY to use the Data API instead."
             )
-            after = _retry_after(response) or BLOCKED_WAIT
+            after = named_wait or BLOCKED_WAIT
             return TryLater(message, code="blocked", after=after, platform_status=status)
         if status == 404 and channel and self._is_no_channel(channel):
             message = (
@@ -219,7 +224,7 @@ class Finder:
             "to channels and lists that work. The feed is polled again automatically; an operator can set "
             "YOUTUBE_API_KEY to use the Data API in the meantime."
         )
-        return TryLater(message, code="feed_outage", after=_retry_after(response), platform_status=status)
+        return TryLater(message, code="feed_outage", after=named_wait, platform_status=status)
 
     def _is_no_channel(self, channel: str) -> bool:
         """Return whether the channel's page doesn't exist either."""
@@ -244,7 +249,9 @@ class Finder:
 
     # --- The Data API ---
 
-    def _by_api(self, api: DataApi, playlist: str, state: YouTubePollState, *, pages: int) -> VideoListing:
+    def _list_from_api(
+        self, api: DataApi, playlist: str, state: YouTubePollState, *, pages: int
+    ) -> VideoListing:
         """Return the newest videos by the Data API. Raises `ApiFailed`."""
         try:
             videos = api.videos_of(playlist, pages=pages, now=self.now)
@@ -267,41 +274,43 @@ class Finder:
         ]
         return VideoListing("api", videos=tuple(videos), title=state.title)
 
-    def _by_api_instead(
+    def _list_from_api_after_feed_failed(
         self, api: DataApi, uploads: str, state: YouTubePollState, feed_error: TryLater
     ) -> VideoListing:
         """Return the list by the Data API where the feed failed. Raises `TryLater`."""
         try:
-            listing = self._by_api(api, uploads, state, pages=1)
+            listing = self._list_from_api(api, uploads, state, pages=1)
         except ApiFailed as error:
             after = error.until - self.now if error.until else feed_error.after
             message = f"{feed_error.message} {error}"
             after = min(after, MAX_WAIT) if after else None
             raise TryLater(message, code=error.code, after=after) from error
-        return replace(listing, is_usual=False, notes=(_FEED_OUTAGE_NOTE,))
+        return replace(listing, is_from_usual_origin=False, notes=(_FEED_OUTAGE_NOTE,))
 
     # --- Handles ---
 
-    def _find_channel(self, place: FollowedAddress) -> str:
+    def _find_channel(self, followed: FollowedAddress) -> str:
         """Return the id of a name's channel. Raises `Refused` and `TryLater`."""
         # The Data API can't look up names of the kind /c/….
-        if self.api is not None and place.kind != "custom":
+        if self.api is not None and followed.kind != "custom":
             try:
-                channel_id = self.api.channel_of(place.name, by=_API_PARAMETERS[place.kind], now=self.now)
+                channel_id = self.api.channel_of(
+                    followed.name, by=_API_PARAMETERS[followed.kind], now=self.now
+                )
             except ApiFailed:
-                return self._find_channel_on_page(place)
+                return self._find_channel_on_page(followed)
             if channel_id:
                 return channel_id
-            message = f"YouTube has no channel with the {place.called}. Check the spelling."
-            raise Refused(message, code="not_found", field=f"config.{place.kind}")
-        return self._find_channel_on_page(place)
+            message = f"YouTube has no channel with the {followed.name_in_messages}. Check the spelling."
+            raise Refused(message, code="not_found", field=f"config.{followed.kind}")
+        return self._find_channel_on_page(followed)
 
-    def _find_channel_on_page(self, place: FollowedAddress) -> str:
+    def _find_channel_on_page(self, followed: FollowedAddress) -> str:
         """Return the channel's id from the name's page. Raises `TryLater`."""
-        url = f"{self.base}/{_PAGE_PATHS[place.kind]}{quote(place.name, safe='@')}"
+        url = f"{self.base}/{_PAGE_PATHS[followed.kind]}{quote(followed.name, safe='@')}"
         response = self._get(url, PAGE_SECONDS, "The channel's page", truncate=True)
         if response.status == 404:
-            message = f"YouTube has no channel with the {place.called}. Check the spelling."
+            message = f"YouTube has no channel with the {followed.name_in_messages}. Check the spelling."
             raise TryLater(message, code="not_found", platform_status=404)
         _raise_if_consent(response)
         text = response.body.decode(errors="replace")
@@ -310,7 +319,7 @@ class Finder:
             if response.status == 200 and match:
                 return match[1]
         message = (
-            f"YouTube's page of {place.name} doesn't say which channel it is (status {response.status}). "
+            f"YouTube's page of {followed.name} doesn't say which channel it is (status {response.status}). "
             "It is retried automatically. To skip the wait, give the channel's id (UC…) instead, or have "
             "the operator set YOUTUBE_API_KEY."
         )
@@ -350,12 +359,6 @@ def _raise_if_consent(response: Response) -> None:
             "can't give. An operator can set YOUTUBE_API_KEY to use the Data API instead."
         )
         raise TryLater(message, code="consent_page", after=BLOCKED_WAIT)
-
-
-def _retry_after(response: Response) -> timedelta | None:
-    """Return the wait that `Retry-After` names; `None` without one."""
-    value = response.headers.get("Retry-After", "").strip()
-    return min(timedelta(seconds=int(value)), MAX_WAIT) if re.fullmatch(r"[0-9]{1,9}", value) else None
 
 
 def _entry_to_video(entry: Entry) -> YouTubeVideo | None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.sources.base import Entry, EntryMedia, Fetch, Note
+from pipeline.sources.base import Entry, EntryMedia, Fetch, Note, have_notes_ended
 from pipeline.sources.youtube.api import ApiFailed
 from pipeline.sources.youtube.captions import NoCaptions
 from pipeline.sources.youtube.listing import MAX_FEED_VIDEOS
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.sources.youtube.api import DataApi
-    from pipeline.sources.youtube.captions import Captions, VideoTranscript
-    from pipeline.sources.youtube.listing import Finder, VideoListing
+    from pipeline.sources.youtube.captions import CaptionReader, VideoTranscript
+    from pipeline.sources.youtube.listing import VideoLister, VideoListing
 
 MAX_CAPTIONS: Final = 15
 """Videos whose captions one poll reads: as many as a feed shows."""
@@ -68,8 +68,8 @@ class Poll:
     """The work of one poll; `run` may be called once."""
 
     state: YouTubePollState
-    finder: Finder
-    captions: Captions
+    lister: VideoLister
+    captions: CaptionReader
     now: datetime
     api: DataApi | None
     entries: list[Entry] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Poll:
 
     def run(self, listing: VideoListing) -> Fetch:
         """Return what is new, edited or taken back in the listing."""
-        state, is_same = self.state, listing.by == "same"
+        state, is_same = self.state, listing.origin == "same"
         self.is_first = not state.begun
         self.notes += listing.notes
         todo = self._videos_to_read(listing)
@@ -92,29 +92,28 @@ class Poll:
             self._read_video(video)
         self._check_given(checks, listing)
         if self.is_first:
-            state.begun = self._seconds
+            state.begun = self._now_seconds
             is_cut_off = len(listing.videos) >= MAX_FEED_VIDEOS
             state.floor = min(map(_published, listing.videos)) if is_cut_off else 0
         state.title = listing.title or state.title
         # The Data API's list has no digest, so the feed is read again when it is back.
         state.digest = listing.digest
         self._add_notes()
-        # An unchanged result keeps the last poll's notes, so the end of all notes must count as a change.
-        has_same_notes = bool(self.notes) or not state.told
+        notes_have_ended = have_notes_ended(self.notes, told_before=state.told)
         state.told = len(self.notes)
         oldest = datetime.min.replace(tzinfo=UTC)
         self.entries.sort(key=lambda entry: entry.published_at or oldest, reverse=True)
         return Fetch(
             entries=tuple(self.entries),
             state=state.as_state(),
-            not_modified=is_same and not self.entries and has_same_notes,
+            not_modified=is_same and not self.entries and not notes_have_ended,
             malformed=listing.malformed,
             title=state.title,
             notes=tuple(self.notes),
         )
 
     @property
-    def _seconds(self) -> int:
+    def _now_seconds(self) -> int:
         """The moment of the poll in seconds since 1970."""
         return int(self.now.timestamp())
 
@@ -133,12 +132,12 @@ class Poll:
             else:
                 record.is_unlisted = False
                 # The Data API may give another wording of a description than the feed.
-                is_edited = listing.is_usual and record.fingerprint != video.fingerprint
+                is_edited = listing.is_from_usual_origin and record.fingerprint != video.fingerprint
                 is_todo = is_edited or record.fate == "withdrawn"
             if is_todo:
                 due[video.id] = video
         for video_id, waiting in state.waiting.items():
-            if waiting.next <= self._seconds:
+            if waiting.next <= self._now_seconds:
                 due[video_id] = waiting.video
         oldest = datetime.min.replace(tzinfo=UTC)
         return sorted(due.values(), key=lambda video: video.published_at or oldest, reverse=True)
@@ -151,13 +150,13 @@ class Poll:
         """Return the videos that were given and may have been taken back since."""
         given = {key: record for key, record in self.state.records.items() if record.fate == "given"}
         doubtful = [key for key, record in given.items() if record.missing]
-        is_time = self._seconds - self.state.checked >= CHECK_EVERY.total_seconds()
+        is_time = self._now_seconds - self.state.checked >= CHECK_EVERY.total_seconds()
         if self.api is not None:
             newest = sorted(given, key=lambda key: given[key].published, reverse=True)[:CHECKED_WITH_KEY]
             return list(dict.fromkeys([*doubtful, *(newest if is_time else [])]))
-        if listing.by == "video":
+        if listing.origin == "video":
             return [] if listing.videos else list(given)
-        if listing.by != "feed" or self.state.place.startswith("playlist:"):
+        if listing.origin != "feed" or self.state.place.startswith("playlist:"):
             return doubtful[:CHECKED_WITHOUT_KEY]
         # The feed shows the newest: one missing between others was taken back, or is unlisted now.
         listed = {video.id for video in listing.videos}
@@ -197,7 +196,7 @@ class Poll:
 
     def _read_captions(self, video: YouTubeVideo, details: Details) -> None:
         """Give a video with its captions, as far as they can be read now."""
-        if self.state.captions_after > self._seconds:
+        if self.state.captions_after > self._now_seconds:
             self._postpone(video, details, "captions_blocked")
             return
         if self.asked >= MAX_CAPTIONS or self.stalled >= MAX_STALLED:
@@ -205,7 +204,7 @@ class Poll:
             return
         self.asked += 1
         try:
-            transcript = self.captions.of(video.id, language=details.language)
+            transcript = self.captions.read(video.id, language=details.language)
         except NoCaptions as error:
             self._handle_no_captions(video, details, error.kind)
             return
@@ -239,7 +238,7 @@ class Poll:
         record, waiting = self.state.records.get(video.id), self.state.waiting.get(video.id)
         tries = (waiting.tries if waiting else 0) + (reason == "captions_failed")
         had_captions = record is not None and record.fate == "given" and record.has_captions
-        has_waited = waiting is not None and self._seconds - waiting.first >= MAX_WAIT.total_seconds()
+        has_waited = waiting is not None and self._now_seconds - waiting.first >= MAX_WAIT.total_seconds()
         is_description_enough = len(prose_of(video.description)) >= MIN_DESCRIPTION_CHARACTERS
         if reason == "captions_blocked":
             gives_up = self.is_first or is_description_enough or has_waited
@@ -255,7 +254,7 @@ class Poll:
     def _wait_for(self, video: YouTubeVideo, reason: str, *, until: datetime, tries: int = 0) -> None:
         """Let a video wait until a moment; a new one is listed as left out meanwhile."""
         waiting = self.state.waiting.get(video.id)
-        first = waiting.first if waiting else self._seconds
+        first = waiting.first if waiting else self._now_seconds
         if waiting is None and video.id not in self.state.records:
             # It is listed now as well, so that people see that it waits.
             self._add_entry(video, Details(), None, left_out=_WAIT_NOTES[reason])
@@ -325,7 +324,7 @@ class Poll:
         if self.is_api_away:
             return
         if self.api is not None and checks:
-            self.state.checked = self._seconds
+            self.state.checked = self._now_seconds
         for video_id in checks:
             record = self.state.records.get(video_id)
             if record is not None and record.fate == "given" and monotonic() < self.captions.deadline:
@@ -336,7 +335,7 @@ class Poll:
         details = self.details.get(video_id)
         if details is not None and details.is_private:
             record.missing = MISSING_UNTIL_WITHDRAWN
-        elif details is not None or (self.api is None and self.finder.is_there(video_id)):
+        elif details is not None or (self.api is None and self.lister.is_public(video_id)):
             record.missing = 0
             # Without this mark every poll would make a request for it.
             record.is_unlisted = self.api is None
@@ -357,7 +356,7 @@ class Poll:
     def _add_notes(self) -> None:
         """Add notes on captions that are blocked and on videos that wait."""
         state = self.state
-        if state.captions_after > self._seconds:
+        if state.captions_after > self._now_seconds:
             until = datetime.fromtimestamp(state.captions_after, tz=UTC)
             self.notes.append(
                 Note(

@@ -18,7 +18,7 @@ from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import generate
 from pipeline.ingest import generation_plan, raw_content
-from pipeline.media import files, made_films, source_media, uploads
+from pipeline.media import files, make_film, source_media, uploads
 from pipeline.models import Asset, GeneratedItem, Generation, RawBody, RawItem, Upload, WorkspaceDefaults
 from pipeline.render.audio.loudness import measure_file
 from pipeline.render.video import film_process, shot_process
@@ -74,8 +74,8 @@ def film():
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(made_films, "SHRINK", 4)
-    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
+    monkeypatch.setattr(make_film, "SHRINK", 4)
+    monkeypatch.setattr(make_film, "PRESET", "ultrafast")
     # Nobody else is to be spared here.
     monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
     yield tmp_path
@@ -391,7 +391,7 @@ def test_overtaken_hand_looks_at_nothing(workspace, film, unfilmed, monkeypatch)
     monkeypatch.setattr(
         shot_process, "detect_shots", lambda path, span: pytest.fail("It isn't ours any more.")
     )
-    monkeypatch.setattr(made_films.source_media, "material_of", overtaken)
+    monkeypatch.setattr(make_film.source_media, "material_of", overtaken)
     [item] = made(raw)
     assert item.status == "generating"
 

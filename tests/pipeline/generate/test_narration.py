@@ -15,7 +15,7 @@ from pipeline import generate, limits
 from pipeline.engines.base import PersonaCard
 from pipeline.engines.persona_short import PLUGIN, PersonaShort
 from pipeline.generate.checkpoint import draft_of
-from pipeline.media import made_films, text_to_speech
+from pipeline.media import make_film, text_to_speech
 from pipeline.models import Asset, Generation
 from pipeline.plugins import TryLater
 from pipeline.publish.payload import payload_of
@@ -51,8 +51,8 @@ RATE = 48_000
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(made_films, "SHRINK", 4)
-    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
+    monkeypatch.setattr(make_film, "SHRINK", 4)
+    monkeypatch.setattr(make_film, "PRESET", "ultrafast")
     return tmp_path / "media"
 
 
@@ -94,7 +94,7 @@ def no_voice(monkeypatch):
     system._is_installed.cache_clear()
 
 
-def make_film(workspace, **changes):
+def item_with_film(workspace, **changes):
     raw = push_raw(workspace, **{**GIVEN, **changes}).raw_item
     run_generations(raw)
     return items_of(raw)[0]
@@ -118,7 +118,7 @@ def decoded(path):
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders, tmp_path):
-    item = make_film(workspace, body=" ".join(SENTENCES[:4]))
+    item = item_with_film(workspace, body=" ".join(SENTENCES[:4]))
 
     assert (item.status, item.error) == ("ready", None)
     found = files_of(item)
@@ -168,7 +168,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
     made = film_process.render(
         film_process.Job(
             board,
-            made_films.storyboard_files(item, board, text_to_speech.recall_script(item, board.audio.voice)),
+            make_film.input_paths(item, board, text_to_speech.recall_script(item, board.audio.voice)),
             shrink=4,
             preset="ultrafast",
             thumbnails=False,
@@ -179,7 +179,7 @@ def test_a_whole_film_is_spoken_captioned_mixed_and_mastered(workspace, folders,
 
 
 def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, filmed, heard):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
     before, board = files_of(item)["voice"], storyboards.stored_storyboard(item).board
     text = next(iter(storyboard_edits.editable_texts(board)))
     changed = storyboard_edits.replace_text(board, text, "Ferries go electric")
@@ -195,7 +195,7 @@ def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, 
 
 
 def test_what_is_heard_keeps_its_moments(workspace, filmed):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
     board = storyboards.stored_storyboard(item).board
     first, *others = board.captions
     one, two, *rest = board.scenes
@@ -213,7 +213,7 @@ def test_what_is_heard_keeps_its_moments(workspace, filmed):
 
 @pytest.mark.usefixtures("no_voice")
 def test_without_a_voice_the_film_is_silent_with_captions_and_says_why(workspace, filmed):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert item.status == "ready"
     check = check_of(item, "voice")
@@ -227,7 +227,7 @@ def test_without_a_voice_the_film_is_silent_with_captions_and_says_why(workspace
 
 @pytest.mark.usefixtures("no_voice")
 def test_a_changed_storyboard_of_a_silent_film_still_says_that_it_is_silent(workspace, filmed):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
     board = storyboards.stored_storyboard(item).board
     changed = storyboard_edits.replace_text(
         board, next(iter(storyboard_edits.editable_texts(board))), "Ferries go electric"
@@ -250,7 +250,7 @@ def test_a_language_that_nobody_speaks_is_told(workspace, filmed, monkeypatch):
         return replace(drafted, drafts=tuple(replace(one, language="xx") for one in drafted.drafts))
 
     monkeypatch.setattr(Extractive, "draft", elsewhere)
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert "doesn't speak the language 'xx'" in check_of(item, "voice")["message"]
 
@@ -324,7 +324,7 @@ def test_a_voice_that_is_too_slow_is_waited_for_and_then_done_without(workspace,
 
 
 def test_an_edit_is_spoken_anew_and_served_in_place_of_the_former(workspace, filmed, heard):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
     before = files_of(item)["voice"]
     words = item.body.replace("museum", "hall")
     assert words != item.body

@@ -17,7 +17,7 @@ from config.core.ids import encode
 from pipeline import generate
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.ingest import erase_raw_item
-from pipeline.media import drawn_pictures, uploads
+from pipeline.media import draw_pictures, uploads
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
 from pipeline.render.typography.text_layout import TextDoesNotFit
 from pipeline.review import decisions, regenerate
@@ -239,14 +239,14 @@ def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, own
 
 def test_hand_that_lost_its_lease_while_it_drew_adds_no_rows(workspace, monkeypatch):
     raw = push_raw(workspace, engines=CARD).raw_item
-    draw = drawn_pictures.draw_pictures
+    draw = draw_pictures.draw_pictures
 
     def slow(*args, **options):
         claimed(Generation.everywhere.get())
         return draw(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(drawn_pictures, "draw_pictures", slow)
+        patch.setattr(draw_pictures, "draw_pictures", slow)
         generate.run_generation(claimed(Generation.everywhere.get()))
     assert (items_of(raw)[0].status, Asset.everywhere.count()) == ("generating", 0)
     run_generations(raw)
@@ -413,7 +413,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch
         error = {"code": "odd", "message": "No.", "stage": "render"}
         with monkeypatch.context() as patch:
             patch.setattr(
-                drawn_pictures, "draw_pictures", lambda *_, **__: {"files": [], "checks": [], "error": error}
+                draw_pictures, "draw_pictures", lambda *_, **__: {"files": [], "checks": [], "error": error}
             )
             run_all(item)
     assert reread(item).status == "failed"
@@ -462,7 +462,7 @@ def test_what_a_redraw_keeps_goes_with_an_item_that_is_erased_before_it_breaks(w
         error = {"code": "odd", "message": "No.", "stage": "render"}
         return {"files": [], "checks": [], "error": error}
 
-    monkeypatch.setattr(drawn_pictures, "draw_pictures", draw)
+    monkeypatch.setattr(draw_pictures, "draw_pictures", draw)
     run_all(item)
     assert (reread(run).status, reread(run).answers) == ("done", {})
 
@@ -581,7 +581,7 @@ def test_slides_are_not_edited_while_they_are_scheduled(workspace, feed):
 
 def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, own_media, monkeypatch):
     raw = push_raw(workspace, engines=["Carousel"], body=ARTICLE).raw_item
-    write, written = drawn_pictures.files.write, []
+    write, written = draw_pictures.files.write, []
 
     def die(kept, chunks):
         if len(written) == 3:
@@ -590,7 +590,7 @@ def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, own_me
         write(kept, chunks)
 
     with monkeypatch.context() as patch:
-        patch.setattr(drawn_pictures.files, "write", die)
+        patch.setattr(draw_pictures.files, "write", die)
         with pytest.raises(SystemExit):
             generate.run_generation(claimed(Generation.everywhere.get()))
     assert (Asset.everywhere.count(), on_disk(own_media)) == (0, sorted(written))
@@ -634,9 +634,9 @@ def quote_with(workspace, *given):
             workspace, uploads.ReceivedFile(BytesIO(data), len(data), "photo"), test=False, actor="alice"
         )
         if kept is None:
-            drawn_pictures.files.path_of(row.path).unlink()
+            draw_pictures.files.path_of(row.path).unlink()
         else:
-            drawn_pictures.files.path_of(row.path).write_bytes(kept)
+            draw_pictures.files.path_of(row.path).write_bytes(kept)
         media.append({"upload": encode("upl", row.pk)})
     return make_items(workspace, engines=["Quote Graphic"], body=ARTICLE, media=media)[0]
 

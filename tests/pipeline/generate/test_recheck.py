@@ -9,7 +9,7 @@ from accounts.models import AuditEntry
 from config.core.ids import encode
 from pipeline import generate, publish
 from pipeline.generate.autopilot import PREFIX
-from pipeline.media import drawn_pictures
+from pipeline.media import draw_pictures
 from pipeline.models import GeneratedItem, RawBody, Revision
 from pipeline.render.video import storyboard_edits
 from pipeline.review import bulk_review, decisions, regenerate, storyboards, undo
@@ -54,7 +54,7 @@ SPOKEN = pytest.param("Persona Short", marks=pytest.mark.slow)
 @pytest.fixture
 def make(workspace, filmed, folders, monkeypatch):
     # What is laid out is looked at here; its files are looked at in test_pictures.py.
-    monkeypatch.setattr(drawn_pictures, "render_layout", lambda *_, **__: [])
+    monkeypatch.setattr(draw_pictures, "render_layout", lambda *_, **__: [])
 
     def made(engine, **changes):
         credits.adjust(workspace, 100, "for the tests", "operator", now=NOON)
@@ -75,7 +75,7 @@ def of_words(item):
     return {
         code: told
         for code, told in by_code(item.present_checks).items()
-        if code not in drawn_pictures.FILE_CHECKS and not code.startswith(PREFIX)
+        if code not in draw_pictures.FILE_CHECKS and not code.startswith(PREFIX)
     }
 
 
@@ -84,7 +84,7 @@ def made_again(item):
     row = GeneratedItem.everywhere.select_related("workspace").get(pk=item.pk)
     there = storyboards.stored_storyboard(row)
     checks = generate.recheck(row, board=there.board if there is not None else None)
-    return {code: told for code, told in by_code(checks).items() if code not in drawn_pictures.FILE_CHECKS}
+    return {code: told for code, told in by_code(checks).items() if code not in draw_pictures.FILE_CHECKS}
 
 
 def drawn(item):
@@ -337,7 +337,7 @@ def test_a_film_that_breaks_when_it_is_made_again_keeps_the_checks_of_its_words(
     checks = of_words(row)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "pipeline.generate.rendering.made_films.make_film",
+            "pipeline.generate.rendering.make_film.make_film",
             lambda *_, **__: {
                 "files": [],
                 "checks": [],

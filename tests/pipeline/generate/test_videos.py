@@ -17,7 +17,7 @@ from config.core import dispatcher, task_runner, work_leases
 from pipeline import generate, limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
-from pipeline.media import files, made_films
+from pipeline.media import files, make_film
 from pipeline.models import Asset, Event, GeneratedItem, Generation
 from pipeline.pages.new import outcome
 from pipeline.plugins import Refused
@@ -57,8 +57,8 @@ GIVEN = {
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(made_films, "SHRINK", 4)
-    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
+    monkeypatch.setattr(make_film, "SHRINK", 4)
+    monkeypatch.setattr(make_film, "PRESET", "ultrafast")
     # Whatever happens, nothing is left of the work.
     yield tmp_path
     assert [one for one in (tmp_path / "renders").glob("*") if one.is_dir()] == []
@@ -87,7 +87,7 @@ def filmed(monkeypatch):
     return asked
 
 
-def make_film(workspace, **changes):
+def item_with_film(workspace, **changes):
     raw = push_raw(workspace, **{**GIVEN, **changes}).raw_item
     run_generations(raw)
     return items_of(raw)[0]
@@ -99,7 +99,7 @@ def files_of(item, *, served=True):
 
 
 def test_a_film_is_made_measured_and_kept(workspace, folders):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert (item.status, item.bucket, item.error) == ("ready", "video", None)
     film, thumb, wide, *frames, srt, vtt, board = files_of(item)
@@ -132,7 +132,7 @@ def test_a_film_is_made_measured_and_kept(workspace, folders):
 
 
 def test_platforms_get_the_film_and_its_thumbnails(workspace, filmed):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert [one.role for one in payload_of(item, {}).assets] == ["video", "thumbnail", "thumbnail"]
 
@@ -161,7 +161,7 @@ def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
         return made(job, folder, on_progress=on_progress, **given)
 
     monkeypatch.setattr(film_process, "render", render)
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert seen == [(25, "Generating: 25 %"), (60, "Generating: 60 %")]
     [shown] = outcome.of(workspace, item.raw_item).items
@@ -221,7 +221,7 @@ def test_a_film_that_breaks_fails_the_item_with_stage_and_reason(workspace, monk
         raise error
 
     monkeypatch.setattr(film_process, "render", render)
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert item.status == "failed"
     assert item.error == retry_rules.error_of(code, error.message, "render", has_model=False)
@@ -261,7 +261,7 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
 def test_what_is_missing_here_fails_the_item_in_words(workspace, monkeypatch):
     monkeypatch.setattr(film_process, "REQUIRED_LIBRARIES", ("no_such_module",))
 
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert item.error["message"] == "Films can't be made here: no_such_module is not installed."
     assert balance(workspace) == (10, 0)
@@ -497,7 +497,7 @@ def test_a_killed_hand_costs_at_most_one_film_and_no_words(
 
 
 def test_an_edit_is_filmed_again_and_costs_nothing(workspace, filmed):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
     before = files_of(item)
     words = item.body.replace("Each boat charges", "Every boat charges")
     if words == item.body:
@@ -520,7 +520,7 @@ def test_an_edit_is_filmed_again_and_costs_nothing(workspace, filmed):
 
 
 def test_an_edit_that_cannot_be_filmed_is_refused_at_once(workspace, filmed):
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     with pytest.raises(Exception, match="one for each line of the text"):
         decisions.edit(item, {"body": "One line"}, by="alice", now=timezone.now())
@@ -538,8 +538,8 @@ def test_a_portrait_that_cannot_be_shown_is_left_out_with_a_warning(workspace, f
         return made(job, folder, **given)
 
     monkeypatch.setattr(film_process, "render", render)
-    monkeypatch.setattr(made_films.drawn_pictures, "portrait_of", lambda *_: (b"broken", []))
-    item = make_film(workspace)
+    monkeypatch.setattr(make_film.draw_pictures, "portrait_of", lambda *_: (b"broken", []))
+    item = item_with_film(workspace)
 
     assert faces == [True, False]
     assert item.status == "ready"
@@ -557,14 +557,14 @@ def test_what_killed_processes_left_is_swept(folders):
     past = time.time() - 7300
     os.utime(old, (past, past))
 
-    assert made_films.remove_abandoned(now - timedelta(hours=1)) == 0
-    assert made_films.remove_abandoned(now) == 1
+    assert make_film.remove_abandoned_folders(now - timedelta(hours=1)) == 0
+    assert make_film.remove_abandoned_folders(now) == 1
     assert not old.exists()
 
 
 def test_an_engine_without_a_film_has_no_files(workspace, filmed, monkeypatch):
     monkeypatch.setattr(TemplateShort, "film", lambda *_: None)
 
-    item = make_film(workspace)
+    item = item_with_film(workspace)
 
     assert (item.status, files_of(item), filmed) == ("ready", [], [])

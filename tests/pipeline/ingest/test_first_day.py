@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from accounts.ledger import credits
-from pipeline.media import made_films
+from pipeline.media import make_film
 from pipeline.models import GeneratedItem
 from pipeline.render.video import film_process
 from pipeline.text.plain_text import seen_text
@@ -44,8 +44,8 @@ def asked_for():
 def folders(settings, tmp_path, monkeypatch):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.DATA_DIR = tmp_path
-    monkeypatch.setattr(made_films, "SHRINK", 4)
-    monkeypatch.setattr(made_films, "PRESET", "ultrafast")
+    monkeypatch.setattr(make_film, "SHRINK", 4)
+    monkeypatch.setattr(make_film, "PRESET", "ultrafast")
     monkeypatch.setattr(film_process, "FilmLimits", partial(film_process.FilmLimits, nice=0))
 
 

@@ -49,7 +49,7 @@ def dsn(
 
 
 def receive(letter, raw, now=NOON):
-    return bounces.receive(mailing.mail_queue_of(letter).bounce_secret, raw, now=now)
+    return bounces.receive(mailing.get_or_create_queue(letter).bounce_secret, raw, now=now)
 
 
 def test_a_hard_bounce_is_found_by_the_message_that_it_quotes(letter, sent):

@@ -634,7 +634,7 @@ def test_who_lost_the_lease_sends_nothing_more(newsletter_item, letter, server, 
 
 
 def test_what_is_put_in_line_meanwhile_is_looked_at(letter, server):
-    row = claimed(mailing.mail_queue_of(letter))
+    row = claimed(mailing.get_or_create_queue(letter))
     looked = []
 
     def when():
@@ -649,7 +649,7 @@ def test_what_is_put_in_line_meanwhile_is_looked_at(letter, server):
 
 
 def test_a_line_in_hand_is_not_taken_away(letter, server):
-    row = claimed(mailing.mail_queue_of(letter))
+    row = claimed(mailing.get_or_create_queue(letter))
     mailing.queue.wake_queue(letter, NOON)
     fresh = reread(row)
     assert (fresh.wake_at, fresh.lease_token, fresh.asks) == (row.wake_at, row.lease_token, 1)

@@ -115,9 +115,9 @@ def test_threads_lose_none(link):
     "agent", [CHROME, PHONE, "Opera/9.80 (Windows NT 6.1) Presto/2.12.388 Version/12.18"]
 )
 def test_people_are_counted(agent):
-    assert hit_counts.is_person({"User-Agent": agent})
-    assert not hit_counts.is_person({"User-Agent": agent, "Sec-Purpose": "prefetch;prerender"})
-    assert not hit_counts.is_person({"User-Agent": agent, "Purpose": "prefetch"})
+    assert hit_counts.is_counted_click({"User-Agent": agent})
+    assert not hit_counts.is_counted_click({"User-Agent": agent, "Sec-Purpose": "prefetch;prerender"})
+    assert not hit_counts.is_counted_click({"User-Agent": agent, "Purpose": "prefetch"})
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_people_are_counted(agent):
     ],
 )
 def test_programs_are_not(agent):
-    assert not hit_counts.is_person({"User-Agent": agent})
+    assert not hit_counts.is_counted_click({"User-Agent": agent})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_programs_are_not(agent):
     ],
 )
 def test_readers_of_feeds_are_programs_too(agent, is_counted):
-    assert hit_counts.is_reader({"User-Agent": agent}) is is_counted
+    assert hit_counts.is_counted_fetch({"User-Agent": agent}) is is_counted
 
 
 def test_counts_are_forgotten_when_no_question_reaches_them(link):

@@ -17,7 +17,7 @@ from pipeline.render.video.film_process import RenderFailed
 from pipeline.render.video.storyboard import Audio
 from pipeline.render.video.storyboard_json import as_json
 from pipeline.review import decisions, regenerate, storyboards
-from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, make_film
+from tests.pipeline.generate.test_videos import GIVEN, filmed, folders, item_with_film
 from tests.pipeline.steps import (
     NOON,
     balance,
@@ -34,7 +34,7 @@ __all__ = ["filmed", "folders"]
 
 @pytest.fixture
 def item(workspace, filmed):
-    return make_film(workspace)
+    return item_with_film(workspace)
 
 
 def board_of(item):

@@ -13,7 +13,7 @@ from accounts import members, workspace_deletion, workspaces
 from accounts.ledger import reports
 from accounts.models import AuditEntry, Workspace
 from config.core import task_runner
-from pipeline.mailing import mail_queue_of
+from pipeline.mailing import get_or_create_queue
 from pipeline.mailing.lifecycle import new_delivery
 from pipeline.models import Asset, Mailing, Publication
 from tests.architecture.code import PACKAGES
@@ -67,7 +67,7 @@ def fill(name, owner):
 
 def mail(publication, letter):
     """A newsletter's list, its line, what was mailed and to whom."""
-    mail_queue_of(letter)
+    get_or_create_queue(letter)
     (reader,) = subscribe(letter, "reader")
     made = Mailing.everywhere.create(
         workspace_id=letter.workspace_id, outlet=letter, publication=publication, subject="News"

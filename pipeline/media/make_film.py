@@ -19,7 +19,7 @@ from django.conf import settings
 
 from pipeline import limits
 from pipeline.engines.base import Check
-from pipeline.media import drawn_pictures, files, source_media, text_to_speech
+from pipeline.media import draw_pictures, files, source_media, text_to_speech
 from pipeline.plugins import Refused
 from pipeline.render.captions import to_srt, to_text, to_vtt
 from pipeline.render.picture_plan import AvailableMedia, Portrait
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SHRINK: Final = 1
-"""Films are as large as their storyboard; tests make smaller ones."""
+"""A film's width and height are those of its storyboard divided by this; tests make smaller films."""
 PRESET: Final = "veryfast"
+"""The preset of the video encoder: how much time it may take to make the file small."""
 SIDE_ROLES: Final = frozenset({"captions", "frame", "storyboard", "transcript", text_to_speech.VOICE_ROLE})
 """Roles of files that stand beside a film and are sent to no platform."""
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -49,17 +50,17 @@ UNUSABLE_PORTRAIT: Final = "unusable_picture"
 
 
 @dataclass(frozen=True)
-class _FilmOrder:
-    """A film to be made, with its persona and voice; a `board` is filmed unchanged.
+class _FilmRequest:
+    """A film to be made, with its persona and voice; a `storyboard` is filmed unchanged.
 
-    `look` finds the shots of a span of a video.
+    `find_shots` finds the shots of a span of a video.
     """
 
     draft: Draft
     persona: PersonaCard
     voiced: VoicedScript
-    board: Storyboard | None
-    look: Callable[[Path, VideoSpan], tuple[Shot, ...]]
+    storyboard: Storyboard | None
+    find_shots: Callable[[Path, VideoSpan], tuple[Shot, ...]]
 
 
 def make_film(
@@ -69,38 +70,43 @@ def make_film(
     persona: PersonaCard,
     *,
     voiced: VoicedScript = text_to_speech.NO_VOICE,
-    board: Storyboard | None = None,
-    look: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_process.detect_shots,
+    storyboard: Storyboard | None = None,
+    find_shots: Callable[[Path, VideoSpan], tuple[Shot, ...]] = shot_process.detect_shots,
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
     """Make the film and store its files; runs outside any transaction.
 
-    `voiced` is what was spoken for it. A `board` is filmed unchanged; without one the engine lays the film out. `look`
-    finds the shots of what is shown of a video; it may take minutes.
+    `voiced` is what was spoken for it. A `storyboard` is filmed unchanged; without one the engine lays the film out.
+    `find_shots` finds the shots of what is shown of a video; it may take minutes.
 
-    Returns `{"files", "checks", "error"}` as `drawn_pictures.draw_pictures` does. Raises `RenderBusy` and `NoRoom`,
-    which pass, and `RenderFailed`: with `render_stopped` where `on_progress` returns False.
+    Returns `{"files": [columns of an Asset], "checks": [fields of a Check], "error": None}`; with `{"code", "message",
+    "stage"}` as `error`, and no files, for a film that can't be made. Raises `RenderBusy` and `NoRoom`, after which the
+    same call may succeed, and `RenderFailed`: with the code `render_stopped` where `on_progress` returned False.
     """
     reason = film_process.unavailable_reason()
     if reason is not None:
-        return failed_film("no_video", reason)
-    portrait, checks = drawn_pictures.portrait_of(item.workspace_id, persona)
-    order = _FilmOrder(draft, persona, voiced, board, look)
+        return failure_result("no_video", reason)
+    portrait, checks = draw_pictures.portrait_of(item.workspace_id, persona)
+    request = _FilmRequest(draft, persona, voiced, storyboard, find_shots)
     try:
         with film_process.disk_full_as_no_room():
             try:
-                return _make_from_order(item, engine, order, portrait, checks=checks, on_progress=on_progress)
+                return _make_from_request(
+                    item, engine, request, portrait, checks=checks, on_progress=on_progress
+                )
             except Refused as refused:
                 if refused.code != UNUSABLE_PORTRAIT or portrait is None:
                     raise
-                warnings = [drawn_pictures.portrait_warning(refused.message)]
-                return _make_from_order(item, engine, order, None, checks=warnings, on_progress=on_progress)
+                warnings = [draw_pictures.portrait_warning(refused.message)]
+                return _make_from_request(
+                    item, engine, request, None, checks=warnings, on_progress=on_progress
+                )
     except film_process.RenderFailed as failure:
         if failure.code != "render_stopped":
             log.warning("render_failed", item=item.pk.hex, code=failure.code, log=failure.log)
         raise
     except Refused as refused:
-        return failed_film(refused.code, refused.message)
+        return failure_result(refused.code, refused.message)
 
 
 def films_folder() -> Path:
@@ -108,52 +114,52 @@ def films_folder() -> Path:
     return Path(settings.DATA_DIR) / "renders"
 
 
-def remove_abandoned(now: datetime) -> int:
-    """Remove the working folders that killed processes left, and return how many."""
+def remove_abandoned_folders(now: datetime) -> int:
+    """Remove the working folders that killed processes left, and return how many were removed."""
     return film_process.remove_abandoned(
         films_folder(), older=limits.RENDER_FOLDERS_KEPT, now=now.timestamp()
     )
 
 
-def failed_film(code: str, message: str) -> dict[str, Any]:
+def failure_result(code: str, message: str) -> dict[str, Any]:
     """Return the result of `make_film` for a film that can't be made."""
     return {"files": [], "checks": [], "error": {"code": code, "message": message, "stage": "render"}}
 
 
-def _make_from_order(
+def _make_from_request(
     item: GeneratedItem,
     engine: Engine,
-    order: _FilmOrder,
+    request: _FilmRequest,
     portrait: bytes | None,
     *,
     checks: list[Check],
     on_progress: Callable[[float], bool],
 ) -> dict[str, Any]:
-    """Make the film of an order; `checks` are those of the portrait."""
-    voiced, board = order.voiced, order.board
-    if board is None:
+    """Make the film of a request; `checks` are those of the portrait. Returns what `make_film` does."""
+    voiced, storyboard = request.voiced, request.storyboard
+    if storyboard is None:
         available = AvailableMedia(
             has_portrait=portrait is not None,
             size=engine.sizes[0],
             narration=voiced.narration,
-            material=_material_with_shots(item, engine, order),
+            material=_material_with_shots(item, engine, request),
         )
-        board = engine.film(order.draft, order.persona, available)
+        storyboard = engine.film(request.draft, request.persona, available)
     elif portrait is None:
-        board = without_portrait(board)
-    if board is None:
+        storyboard = without_portrait(storyboard)
+    if storyboard is None:
         return {"files": [], "checks": [asdict(check) for check in checks], "error": None}
     media_root = Path(settings.MEDIA_ROOT)
     media_root.mkdir(parents=True, exist_ok=True)
     # The finished files are copied there, and it may be another disk.
-    film_process.refuse_without_room(board, media_root, shrink=SHRINK)
+    film_process.refuse_without_room(storyboard, media_root, shrink=SHRINK)
     with film_process.working_folder(films_folder()) as folder:
-        portrait_path = portrait_in(folder, board, portrait)
+        portrait_path = write_portrait(folder, storyboard, portrait)
         started = time.monotonic()
         made = film_process.render(
             film_process.Job(
-                board,
-                storyboard_files(item, board, voiced),
+                storyboard,
+                input_paths(item, storyboard, voiced),
                 portrait=portrait_path,
                 shrink=SHRINK,
                 preset=PRESET,
@@ -164,30 +170,30 @@ def _make_from_order(
         log.info(
             "filmed", item=item.pk.hex, seconds=round(time.monotonic() - started, 1), length=made.duration
         )
-        file_rows = list(_store_files(item, engine, board, made))
+        file_rows = list(_store_files(item, engine, storyboard, made))
     # The voice is served beside the film, and needed to film it again.
-    file_rows += [dict(voiced.file)] if voiced.file is not None and board.audio.voice else []
+    file_rows += [dict(voiced.file)] if voiced.file is not None and storyboard.audio.voice else []
     film_check = Check(
         "film",
         "passed",
-        f"The file was checked: {board.frames} frames, {board.fps} a second, its colours tagged, its sound "
+        f"The file was checked: {storyboard.frames} frames, {storyboard.fps} a second, its colours tagged, its sound "
         "as long as its picture.",
     )
     checks = [*checks, *voiced.checks, *_sound_checks(made), film_check]
     return {"files": file_rows, "checks": [asdict(check) for check in checks], "error": None}
 
 
-def storyboard_files(item: GeneratedItem, board: Storyboard, voiced: VoicedScript) -> dict[str, Path]:
+def input_paths(item: GeneratedItem, storyboard: Storyboard, voiced: VoicedScript) -> dict[str, Path]:
     """Return the paths of the files that a storyboard names: uploads of the raw item, and the voice."""
-    paths = source_media.paths_of(item.workspace_id, board.assets)
-    if voiced.file is None or not board.audio.voice:
+    paths = source_media.paths_of(item.workspace_id, storyboard.assets)
+    if voiced.file is None or not storyboard.audio.voice:
         return paths
-    return {**paths, board.audio.voice: files.path_of(voiced.file["path"])}
+    return {**paths, storyboard.audio.voice: files.path_of(voiced.file["path"])}
 
 
-def portrait_in(folder: Path, board: Storyboard, portrait: bytes | None) -> Path | None:
+def write_portrait(folder: Path, storyboard: Storyboard, portrait: bytes | None) -> Path | None:
     """Write the portrait into the working folder; None where there is none, or the film shows none."""
-    if portrait is None or not board.needs_portrait:
+    if portrait is None or not storyboard.needs_portrait:
         return None
     path = folder / "portrait"
     path.write_bytes(portrait)
@@ -203,17 +209,17 @@ def _sound_checks(made: Made) -> list[Check]:
     return [Check("sound", "warning" if made.note else "passed", f"{measured} {made.note}".strip())]
 
 
-def without_portrait(board: Storyboard) -> Storyboard:
-    """Return the board without portraits: their places stay empty, and the text beside them stays."""
+def without_portrait(storyboard: Storyboard) -> Storyboard:
+    """Return the storyboard without portraits: their places stay empty, and the text beside them stays."""
     overlays = []
-    for overlay in board.overlays:
+    for overlay in storyboard.overlays:
         items = tuple(item for item in overlay.items if not isinstance(item, Portrait))
         if items:
             overlays.append(replace(overlay, items=items))
-    return replace(board, overlays=tuple(overlays))
+    return replace(storyboard, overlays=tuple(overlays))
 
 
-def _material_with_shots(item: GeneratedItem, engine: Engine, order: _FilmOrder) -> FilmMaterial | None:
+def _material_with_shots(item: GeneratedItem, engine: Engine, request: _FilmRequest) -> FilmMaterial | None:
     """Return the raw item's media with the shots of its videos; None for an engine that shows no video."""
     if "video" not in engine.made_from:
         return None
@@ -221,29 +227,31 @@ def _material_with_shots(item: GeneratedItem, engine: Engine, order: _FilmOrder)
     if raw is None or raw.deleted_at is not None:
         raise Refused("The raw item with its video was deleted.", code="source_deleted")
     material = source_media.material_of(raw)
-    return source_media.detect_shown_shots(item.workspace_id, material, engine, order.draft, look=order.look)
+    return source_media.detect_shown_shots(
+        item.workspace_id, material, engine, request.draft, find_shots=request.find_shots
+    )
 
 
 def _store_files(
-    item: GeneratedItem, engine: Engine, board: Storyboard, made: Made
+    item: GeneratedItem, engine: Engine, storyboard: Storyboard, made: Made
 ) -> Iterator[dict[str, Any]]:
     """Copy every file into the media folder and yield the columns of its row; the film comes first."""
     stem = engine.kind.replace("_", "-")
     for name, film_file in made.files.items():
-        is_film = name == "film.mp4"
-        is_frame = name.startswith("frame-")
+        role = _role_of(name)
+        is_film, is_frame = role == "video", role == "frame"
         suffix = Path(name).suffix
         yield {
             **_store_file(item, film_file.path, suffix),
-            "role": "video" if is_film else "frame" if is_frame else "thumbnail",
+            "role": role,
             "name": f"{stem}-{name}" if is_frame else f"{stem}-{film_file.width}x{film_file.height}{suffix}",
             "mime_type": "video/mp4" if is_film else "image/jpeg",
             "width": film_file.width,
             "height": film_file.height,
             "duration": made.duration if is_film else None,
-            "alt_text": "" if is_frame else board.meta.alt_text,
+            "alt_text": "" if is_frame else storyboard.meta.alt_text,
         }
-    for name, role, mime_type, text in _side_files(board):
+    for name, role, mime_type, text in _side_files(storyboard):
         data = text.encode()
         sha256 = hashlib.sha256(data).hexdigest()
         path = f"{item.pk.hex}/{sha256}{Path(name).suffix}"
@@ -262,18 +270,25 @@ def _store_files(
         }
 
 
-def _side_files(board: Storyboard) -> Iterator[tuple[str, str, str, str]]:
+def _role_of(name: str) -> str:
+    """Return the role of a file that the film process made, by its name."""
+    if name == "film.mp4":
+        return "video"
+    return "frame" if name.startswith("frame-") else "thumbnail"
+
+
+def _side_files(storyboard: Storyboard) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, role, type and text of the files that stand beside a film."""
-    language = board.meta.language
-    cards = board.captions or board.told
+    language = storyboard.meta.language
+    cards = storyboard.captions or storyboard.told
     if cards:
         stem = f"captions.{language}" if _LANGUAGE.fullmatch(language) else "captions"
         yield f"{stem}.srt", "captions", "application/x-subrip", to_srt(cards, language=language)
         yield f"{stem}.vtt", "captions", "text/vtt", to_vtt(cards, language=language)
-    if board.audio.voice and cards:
-        yield "transcript.txt", "transcript", "text/plain", to_text(cards, title=board.meta.title)
-    storyboard = json.dumps(storyboard_json.as_json(board), ensure_ascii=False)
-    yield "storyboard.json", "storyboard", "application/json", storyboard
+    if storyboard.audio.voice and cards:
+        yield "transcript.txt", "transcript", "text/plain", to_text(cards, title=storyboard.meta.title)
+    storyboard_text = json.dumps(storyboard_json.as_json(storyboard), ensure_ascii=False)
+    yield "storyboard.json", "storyboard", "application/json", storyboard_text
 
 
 def _store_file(item: GeneratedItem, source: Path, suffix: str) -> dict[str, Any]:
