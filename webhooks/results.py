@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -22,6 +21,7 @@ from config.core.clock import utc_now
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
 from config.core.datetimes import as_z
+from config.core.http_client.retry_after import read_retry_after
 from config.core.ids import encode
 from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint, EndpointStatus
@@ -85,23 +85,10 @@ def next_wait(tries: int, sent: AttemptResult, *, chance: random.Random) -> time
         wait = max(wait, limits.WEBHOOK_THROTTLED_WAIT)
     # Only upwards: the documented waits are minimums.
     wait *= 1 + chance.uniform(0, limits.WEBHOOK_JITTER)
-    retry_after = read_retry_after(sent.response_headers.get("retry-after", ""), now=sent.ended_at)
-    return max(wait, min(retry_after, limits.WEBHOOK_RETRY_AFTER_MOST))
-
-
-def read_retry_after(value: str, *, now: datetime) -> timedelta:
-    """Return the wait that seconds or an HTTP date ask for; zero if it can't be read."""
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        # Cut before it becomes a number: a receiver may write as many digits as it likes.
-        return timedelta(seconds=int(value[:9]))
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return timedelta(0)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(moment - now, timedelta(0))
+    retry_after = read_retry_after(
+        sent.response_headers, now=sent.ended_at, longest=limits.WEBHOOK_RETRY_AFTER_MOST
+    )
+    return max(wait, retry_after or wait)
 
 
 # --- What is written -------------------------------------------------------------------------------------------------

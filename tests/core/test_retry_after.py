@@ -26,14 +26,14 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
         ("Fri, 20 Nov 2036 11:00:00 GMT", 3600),
         ("Fri, 20 Nov 2026 12:00:00 +99999999999999999", None),
         ("-5", None),
-        ("1.5", None),
+        ("1.5", 1.5),
         ("٣", None),
         ("soon", None),
         ("", None),
     ],
 )
 @pytest.mark.parametrize("name", ["Retry-After", "retry-after"])
-def test_wait_that_the_header_names(name: str, value: str, seconds: int | None) -> None:
+def test_wait_that_the_header_names(name: str, value: str, seconds: float | None) -> None:
     waited = read_retry_after({name: value}, now=NOW, longest=timedelta(hours=1))
 
     assert waited == (None if seconds is None else timedelta(seconds=seconds))

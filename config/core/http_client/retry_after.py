@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_SECONDS: Final = re.compile(r"(\d+)(?:\.\d{0,9})?", re.ASCII)
+"""With a fraction too, which the RFC doesn't know, but models' services send."""
 _MAX_DIGITS: Final = 9
 """A number with more digits is longer than any wait; Python refuses to read very long ones."""
 
@@ -19,8 +22,8 @@ def read_retry_after(headers: Mapping[str, str], *, now: datetime, longest: time
     `None` without the header, and for a value that can't be read. A moment that has passed is a wait of zero.
     """
     value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
-    if value.isascii() and value.isdigit():
-        return longest if len(value) > _MAX_DIGITS else min(timedelta(seconds=int(value)), longest)
+    if seconds := _SECONDS.fullmatch(value):
+        return longest if len(seconds[1]) > _MAX_DIGITS else min(timedelta(seconds=float(value)), longest)
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from config.core.clock import utc_now
+from config.core.http_client.retry_after import read_retry_after
 from pipeline.generate.model.call_timeout import CallLimit
 from pipeline.generate.model.replies import milliseconds_since, read_reply, unanswered_call
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -291,7 +291,7 @@ def _failure_for_status(
     """
     status = error.status_code
     error_text = error.response.text[:_MAX_REFUSAL_CHARACTERS] if status == 400 else ""
-    retry_after = _retry_after(error.response.headers)
+    retry_after = read_retry_after(error.response.headers, now=utc_now(), longest=RETRY_AFTER_MOST)
     outcome = "failed"
     failure: TryLater | Refused | NeedsReconnect
     if (
@@ -325,24 +325,6 @@ def _failure_for_status(
         failure = Refused(message, code="model_request_declined", platform_status=status)
     record = _failed_call(ask, outcome, started, error.request_id or "", status)
     return accounted(failure, (record,) if keeps_record else ())
-
-
-def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
-    """Return the wait that the server asks for, from 0 to `RETRY_AFTER_MOST`; None if it names none."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            retry_at = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-        if retry_at.tzinfo is None:
-            retry_at = retry_at.replace(tzinfo=UTC)
-        seconds = (retry_at - utc_now()).total_seconds()
-    max_seconds = RETRY_AFTER_MOST.total_seconds()
-    # float() accepts "nan", which is no wait.
-    return timedelta(seconds=min(max(seconds, 0.0), max_seconds)) if seconds == seconds else None  # noqa: PLR0124
 
 
 def _failed_call(
