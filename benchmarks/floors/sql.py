@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 TOKEN: Final = """
-    SELECT workspace.id, api_token.scopes, api_token.is_test, workspace.whitelisted_at
+    SELECT workspace.id, api_token.scopes, api_token.is_test, workspace.whitelisted_at,
+        workspace.requires_approval
     FROM api_token JOIN workspace ON workspace.id = api_token.workspace_id
     WHERE api_token.digest = %s AND api_token.revoked_at IS NULL AND workspace.deleted_at IS NULL
         AND (api_token.expires_at IS NULL OR api_token.expires_at > %s)
@@ -14,7 +15,7 @@ LIST: Final = """
     SELECT id, test, bucket, engine_output, status, held, flagged, revision, version, variant_group, variant_index,
         angle, title, body, body_format, excerpt, language, source_id, raw_item_id, topic_id, persona_id, outlets,
         overrides,
-        approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
+        approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
         created_at, ready_at, published_at, updated_at
     FROM generated_item
     WHERE workspace_id = %s AND test = FALSE AND deleted_at IS NULL

@@ -67,14 +67,14 @@ class Floor:
         token_rows = self.ask(connection, self.token_sql, (digest, self.moment_in(now)))
         if not token_rows or token_rows[0][3] is None:
             return "401 Unauthorized", b'{"error":"unauthenticated"}'
-        workspace_id, scopes, is_test, _ = token_rows[0]
+        workspace_id, scopes, is_test, _, requires_approval = token_rows[0]
         required_scope = "raw:write" if environ["REQUEST_METHOD"] == "POST" else "generated:read"
         if is_test or required_scope not in self.json_out(scopes):
             return "403 Forbidden", b'{"error":"insufficient_scope"}'
         if environ["REQUEST_METHOD"] == "POST":
             content = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
             return "202 Accepted", dump(self._push(connection, workspace_id, content, now))
-        return "200 OK", dump(self._list(connection, workspace_id))
+        return "200 OK", dump(self._list(connection, workspace_id, requires_approval=bool(requires_approval)))
 
     # --- GET -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Floor:
             self.ask(connection, self.assets_sql, keys),
         )
 
-    def _list(self, connection: Any, workspace_id: Any) -> dict[str, Any]:
+    def _list(self, connection: Any, workspace_id: Any, *, requires_approval: bool) -> dict[str, Any]:
         rows, publications, assets = self.read_rows(connection, workspace_id)
         encode, format_time, load_json, to_bool = self.encode, self.moment_out, self.json_out, bool
         publications_by_item: dict[Any, list[Any]] = {}
@@ -144,7 +144,7 @@ class Floor:
         for (
             key, test, bucket, engine_output, status, held, flagged, revision, version, variant_group, variant_index,
             angle, title, body, body_format, excerpt, language, source, raw_item, topic, persona, outlets, overrides,
-            approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
+            approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
             created_at, ready_at, published_at, updated_at,
         ) in rows[:PAGE_SIZE]:  # fmt: skip
             raw = encode("raw", raw_item) if raw_item else None
@@ -175,7 +175,7 @@ class Floor:
                     "outlets": load_json(outlets),
                     "overrides": load_json(overrides),
                     "approval": {
-                        "required": to_bool(approval_required),
+                        "required": requires_approval,
                         "by": approved_by or None,
                         "at": format_time(approved_at),
                         "revision": approved_revision,

@@ -6,6 +6,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from django.db import models
+from django.utils.dateparse import parse_datetime
 
 from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models.sql.compiler import SQLCompiler, _AsSqlType
+
+    from accounts.models import Workspace
 
 
 def runs_using(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
@@ -88,6 +91,14 @@ IS_APPROVED: Final = models.Q(approved_at__isnull=False)
 """Matches items of which a revision was approved, as `GeneratedItem.is_approved` does for a row."""
 NO_APPROVAL: Final[Mapping[str, Any]] = {"approved_by": "", "approved_at": None, "approved_revision": None}
 """The column values that take an approval back."""
+
+
+def approval_values(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the column values that restore an approval; `state` is of `GeneratedItem.approval_state`."""
+    at = state["approved_at"]
+    return {name: state[name] for name in NO_APPROVAL} | {"approved_at": parse_datetime(at) if at else None}
+
+
 APPROVAL_FIELDS: Final = ("approved_at",)
 """The fields that `is_approved_row` and `GeneratedItem.is_approved` need."""
 
@@ -189,6 +200,7 @@ class GeneratedItem(WorkspaceRow):
     overrides = models.JSONField(default=dict)
     """By public id of an outlet: `{"title", "body", "settings"}`."""
     approval_required = models.BooleanField(default=False)
+    """The workspace's setting when the item was made, as the previous release shows it; see `lacks_approval`."""
     approved_by = models.CharField(max_length=200, blank=True)
     approved_at = models.DateTimeField(null=True)
     approved_revision = models.PositiveIntegerField(null=True)
@@ -292,6 +304,15 @@ class GeneratedItem(WorkspaceRow):
     def approval(self, by: str, at: datetime) -> dict[str, Any]:
         """Return the column values that approve its newest revision."""
         return {"approved_by": by, "approved_at": at, "approved_revision": self.revision}
+
+    def approval_state(self) -> dict[str, Any]:
+        """Return its approval as JSON, from which `approval_values` restores it."""
+        at = self.approved_at.isoformat() if self.approved_at else None
+        return {name: getattr(self, name) for name in NO_APPROVAL} | {"approved_at": at}
+
+    def lacks_approval(self, workspace: Workspace) -> bool:
+        """Return whether its workspace asks for an approval before publishing, which its newest revision lacks."""
+        return workspace.requires_approval and not self.is_approved_as_it_is
 
 
 class Revision(WorkspaceRow):
