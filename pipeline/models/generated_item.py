@@ -91,6 +91,8 @@ IS_APPROVED: Final = models.Q(approved_at__isnull=False)
 """Matches items of which a revision was approved, as `GeneratedItem.is_approved` does for a row."""
 NO_APPROVAL: Final[Mapping[str, Any]] = {"approved_by": "", "approved_at": None, "approved_revision": None}
 """The column values that take an approval back."""
+APPROVAL_FIELDS: Final = ("approved_at",)
+"""The fields that `is_approved_row` and `GeneratedItem.is_approved` need."""
 
 
 def approval_values(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +101,19 @@ def approval_values(state: Mapping[str, Any]) -> dict[str, Any]:
     return {name: state[name] for name in NO_APPROVAL} | {"approved_at": parse_datetime(at) if at else None}
 
 
-APPROVAL_FIELDS: Final = ("approved_at",)
-"""The fields that `is_approved_row` and `GeneratedItem.is_approved` need."""
+def no_words() -> dict[str, Any]:
+    """Return the column values that erase an item's content; what follows from its body is here too."""
+    return {
+        "title": "",
+        "body": "",
+        "content": {},
+        "excerpt": "",
+        "claims": [],
+        "checks": [],
+        "checks_revision": None,
+        "overrides": {},
+        "hint": "",
+    }
 
 
 def is_approved_row(row: Mapping[str, Any]) -> bool:

@@ -27,6 +27,7 @@ from pipeline.models import (
     PublicationStatus,
     Revision,
 )
+from pipeline.models.generated_item import no_words
 from pipeline.plugins import Refused
 from pipeline.publish.validation import audit_overruled_checks
 from pipeline.review import storyboards
@@ -162,8 +163,6 @@ def edit(
         old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
         changes = in_step(row.bucket, old_words, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
-        if "body" in values:
-            values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)
         is_redrawn = is_drawn(row) and _changes_drawing(row, values)
         if is_redrawn:
             _refuse_undrawable(row, values)
@@ -281,15 +280,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         update_locked(
             row,
             now,
-            title="",
-            body="",
-            content={},
-            excerpt="",
-            claims=[],
-            checks=[],
-            checks_revision=None,
-            overrides={},
-            hint="",
+            **no_words(),
             # Who rejected it and when stays, as does a failure's code; a person's text, or quoted content, is erased.
             rejection=None if row.rejection is None else {**row.rejection, "message": ""},
             error=retry_rules.without_words(row.error),
