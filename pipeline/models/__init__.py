@@ -26,6 +26,7 @@ from pipeline.models.item_choices import (
     FlagReason,
     GeneratedItemStatus,
     HoldReason,
+    bucket_choices,
 )
 from pipeline.models.mailing import (
     MailDelivery,
@@ -192,6 +193,7 @@ __all__ = [
     "WeekPlan",
     "Worker",
     "WorkspaceDefaults",
+    "bucket_choices",
     "items_made_from",
     "runs_using",
 ]

@@ -15,10 +15,10 @@ from pipeline.models.item_choices import (
     Angle,
     AssetKind,
     BodyFormat,
-    Bucket,
     FlagReason,
     GeneratedItemStatus,
     HoldReason,
+    bucket_choices,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class GeneratedItem(WorkspaceRow):
     """The item that this one was regenerated from."""
     hint = models.CharField(max_length=500, blank=True, db_default="", default="")
     """What the person who regenerated it asked for."""
-    bucket = models.CharField(max_length=10, choices=Bucket)
+    bucket = models.CharField(max_length=10, choices=bucket_choices)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
     status = models.CharField(max_length=20, choices=GeneratedItemStatus, default=GeneratedItemStatus.QUEUED)

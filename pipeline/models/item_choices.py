@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 
 class Bucket(models.TextChoices):
@@ -14,6 +19,11 @@ class Bucket(models.TextChoices):
     TEXT = "text", _("Text")
     BLOG = "blog", _("Article")
     NEWSLETTER = "newsletter", _("Newsletter")
+
+
+def bucket_choices() -> list[tuple[str, _StrPromise]]:
+    """Return the choices of a column that holds a bucket: migrations name this function, not the buckets."""
+    return Bucket.choices
 
 
 class BodyFormat(models.TextChoices):
