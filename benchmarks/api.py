@@ -122,11 +122,11 @@ def refuse_different_answers(port: int, token: str) -> None:
             raise UnexpectedAnswer(body.decode())
         answers.append(json.loads(body)["data"])
     ours, floors = answers
-    if len(ours) != PAGE_SIZE or json.dumps(ours) != json.dumps(floors):
+    if len(ours) != PAGE_SIZE or _in_order(ours) != _in_order(floors):
         difference = next(
             (f"{name}: {own[name]!r} and {floor_item.get(name)!r}"
              for own, floor_item in zip(ours, floors, strict=False)
-             for name in own if json.dumps(own[name]) != json.dumps(floor_item.get(name))),
+             for name in own if _in_order(own[name]) != _in_order(floor_item.get(name))),
             f"its fields are {list(ours[0])} and {list(floors[0])}",
         )  # fmt: skip
         raise UnexpectedAnswer(f"The floor's `data` isn't ours: {difference}")
@@ -134,6 +134,11 @@ def refuse_different_answers(port: int, token: str) -> None:
         raise UnexpectedAnswer(
             "The first page holds no publications, or no files: the comparison would leave them out."
         )
+
+
+def _in_order(value: Any) -> str:
+    """Return JSON with its names in order, so that a field's place doesn't matter; 1 and true differ."""
+    return json.dumps(value, sort_keys=True)
 
 
 # --- Rounds ----------------------------------------------------------------------------------------------------------

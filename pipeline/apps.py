@@ -2,6 +2,15 @@
 
 from django.apps import AppConfig
 
+from config.core import logs
+from pipeline import plugins
+from pipeline.platforms.base import Platform
+
 
 class PipelineConfig(AppConfig):
     name = "pipeline"
+
+    def ready(self) -> None:
+        """Keep the platforms' secrets out of the logs."""
+        for platform in plugins.every("platforms", Platform):
+            logs.add_secret_forms(platform.secret_forms)

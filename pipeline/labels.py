@@ -24,6 +24,7 @@ from pipeline.models import (
     SubscriberStatus,
 )
 from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
+from pipeline.text.content_buckets import TRAITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,19 +197,9 @@ HOLDS_AT_RELEASE: Final[Mapping[str, _StrPromise]] = {
     ),
 }
 """The same for the list of what publishes when a workspace's hold ends."""
-BUCKET_ICONS: Final[Mapping[str, str]] = {
-    "text": "type",
-    "image": "image",
-    "video": "video",
-    "blog": "file-text",
-    "newsletter": "mail",
-}
+BUCKET_ICONS: Final[Mapping[str, str]] = {bucket: traits.icon for bucket, traits in TRAITS.items()}
 BUCKETS: Final[Mapping[str, _StrPromise]] = {
-    "video": gettext_lazy("Videos"),
-    "image": gettext_lazy("Images"),
-    "text": gettext_lazy("Short texts"),
-    "blog": gettext_lazy("Articles"),
-    "newsletter": gettext_lazy("Newsletters"),
+    bucket: gettext_lazy(traits.plural) for bucket, traits in TRAITS.items()
 }
 """The plural names of the buckets."""
 STAGES: Final[Mapping[str, _StrPromise]] = {

@@ -267,7 +267,6 @@ GENERATED_ITEM_LEAN_FIELDS: Final = (
     "persona_id",
     "outlets",
     "overrides",
-    "approval_required",
     "approved_by",
     "approved_at",
     "approved_revision",
@@ -299,14 +298,15 @@ def generated_item(
     *,
     publications: Iterable[Mapping[str, Any]] = (),
     assets: Iterable[Mapping[str, Any]] = (),
+    requires_approval: bool,
     now: datetime,
     include: Iterable[str] = tuple(GENERATED_ITEM_LONG_FIELDS),
     progress: tuple[str, int] | None = None,
 ) -> dict[str, Any]:
     """Return an item as the API shows it.
 
-    `publications` and `assets` are rows of this item; `progress` is its run's stage and percentage while it
-    is generated.
+    `publications` and `assets` are rows of this item; `requires_approval` is its workspace's setting;
+    `progress` is its run's stage and percentage while it is generated.
     """
     publish_at = row["publish_at"]
     raw_item_id = row["raw_item_id"]
@@ -343,7 +343,7 @@ def generated_item(
         "outlets": row["outlets"],
         "overrides": row["overrides"],
         "approval": {
-            "required": row["approval_required"],
+            "required": requires_approval,
             "by": row["approved_by"] or None,
             "at": as_z_or_none(row["approved_at"]),
             "revision": row["approved_revision"],

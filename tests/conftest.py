@@ -28,6 +28,8 @@ from accounts import workspaces
 from accounts.models import Membership
 from config.core import dispatcher
 from config.core.http_client import shared
+from pipeline import plugins
+from pipeline.engines.base import Engine
 from pipeline.models import WorkspaceDefaults
 from pipeline.outlets import hit_counts
 from pipeline.render.typography import fonts
@@ -231,7 +233,8 @@ def loopback(settings):
 def quick_workspaces(monkeypatch):
     """A new workspace makes a picture and a post of each push: no test waits for a film that it doesn't look
     at."""
-    monkeypatch.setattr(provision, "STARTING_ENGINES", ("persona_tweet", "short_post"))
+    names = [plugins.get("engines", kind, Engine).name for kind in ("persona_tweet", "short_post")]
+    monkeypatch.setattr(provision, "starting_engines", names.copy)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.tenancy import WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
-from pipeline.models import Bucket
+from pipeline.models import bucket_choices
 
 
 class MeasuringStatus(models.TextChoices):
@@ -46,7 +46,7 @@ class Measurement(WorkspaceRow):
     at = models.DateTimeField(default=utc_now)
     published_at = models.DateTimeField()
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
-    content_type = models.CharField(max_length=10, choices=Bucket)
+    content_type = models.CharField(max_length=10, choices=bucket_choices)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
     engine_output = models.CharField(max_length=60)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -90,7 +90,7 @@ class Outcome(WorkspaceRow):
     """False: it failed finally."""
     at = models.DateTimeField()
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
-    content_type = models.CharField(max_length=10, choices=Bucket)
+    content_type = models.CharField(max_length=10, choices=bucket_choices)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
     engine_output = models.CharField(max_length=60)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.tenancy import WorkspaceRow
 from config.core.work_queue import DueModel, claim_indexes
-from pipeline.models import Bucket, HitKind
+from pipeline.models import HitKind, bucket_choices
 
 QUARTER: Final = 900
 DAY: Final = 86_400
@@ -49,7 +49,7 @@ class Rollup(WorkspaceRow):
     start = models.BigIntegerField()
     """In seconds since 1970; with `unit` the time that the row sums."""
     outlet = models.ForeignKey("pipeline.Outlet", on_delete=models.CASCADE, related_name="+")
-    content_type = models.CharField(max_length=10, choices=Bucket)
+    content_type = models.CharField(max_length=10, choices=bucket_choices)
     source = models.ForeignKey("pipeline.Source", null=True, on_delete=models.SET_NULL, related_name="+")
     engine_output = models.CharField(max_length=60)
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")

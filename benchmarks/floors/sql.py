@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 TOKEN: Final = """
-    SELECT workspace.id, api_token.scopes, api_token.is_test, workspace.whitelisted_at
+    SELECT workspace.id, api_token.scopes, api_token.is_test, workspace.whitelisted_at,
+        workspace.requires_approval
     FROM api_token JOIN workspace ON workspace.id = api_token.workspace_id
     WHERE api_token.digest = %s AND api_token.revoked_at IS NULL AND workspace.deleted_at IS NULL
         AND (api_token.expires_at IS NULL OR api_token.expires_at > %s)
 """
-LIST: Final = """
-    SELECT id, test, bucket, engine_output, status, held, flagged, revision, version, variant_group, variant_index,
-        angle, title, body, body_format, excerpt, language, source_id, raw_item_id, topic_id, persona_id, outlets,
-        overrides,
-        approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
-        created_at, ready_at, published_at, updated_at
+
+
+class ListedItem(NamedTuple):
+    """What the list reads of an item: each field is a column."""
+
+    id: Any
+    test: Any
+    bucket: Any
+    engine_output: Any
+    status: Any
+    held: Any
+    flagged: Any
+    revision: Any
+    version: Any
+    variant_group: Any
+    variant_index: Any
+    angle: Any
+    title: Any
+    body: Any
+    body_format: Any
+    excerpt: Any
+    language: Any
+    source_id: Any
+    raw_item_id: Any
+    topic_id: Any
+    persona_id: Any
+    outlets: Any
+    overrides: Any
+    approved_by: Any
+    approved_at: Any
+    approved_revision: Any
+    rejection: Any
+    generator: Any
+    checks_revision: Any
+    error: Any
+    publish_at: Any
+    created_at: Any
+    ready_at: Any
+    published_at: Any
+    updated_at: Any
+
+
+LIST: Final = f"""
+    SELECT {", ".join(ListedItem._fields)}
     FROM generated_item
     WHERE workspace_id = %s AND test = FALSE AND deleted_at IS NULL
     ORDER BY id DESC LIMIT 26

@@ -25,6 +25,7 @@ from benchmarks.floors.sql import (
     RAW_BODY,
     RAW_ITEM,
     TOKEN,
+    ListedItem,
 )
 
 if TYPE_CHECKING:
@@ -67,14 +68,14 @@ class Floor:
         token_rows = self.ask(connection, self.token_sql, (digest, self.moment_in(now)))
         if not token_rows or token_rows[0][3] is None:
             return "401 Unauthorized", b'{"error":"unauthenticated"}'
-        workspace_id, scopes, is_test, _ = token_rows[0]
+        workspace_id, scopes, is_test, _, requires_approval = token_rows[0]
         required_scope = "raw:write" if environ["REQUEST_METHOD"] == "POST" else "generated:read"
         if is_test or required_scope not in self.json_out(scopes):
             return "403 Forbidden", b'{"error":"insufficient_scope"}'
         if environ["REQUEST_METHOD"] == "POST":
             content = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
             return "202 Accepted", dump(self._push(connection, workspace_id, content, now))
-        return "200 OK", dump(self._list(connection, workspace_id))
+        return "200 OK", dump(self._list(connection, workspace_id, requires_approval=bool(requires_approval)))
 
     # --- GET -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ class Floor:
             self.ask(connection, self.assets_sql, keys),
         )
 
-    def _list(self, connection: Any, workspace_id: Any) -> dict[str, Any]:
+    def _list(self, connection: Any, workspace_id: Any, *, requires_approval: bool) -> dict[str, Any]:
         rows, publications, assets = self.read_rows(connection, workspace_id)
         encode, format_time, load_json, to_bool = self.encode, self.moment_out, self.json_out, bool
         publications_by_item: dict[Any, list[Any]] = {}
@@ -141,60 +142,57 @@ class Floor:
                 }
             )
         data = []
-        for (
-            key, test, bucket, engine_output, status, held, flagged, revision, version, variant_group, variant_index,
-            angle, title, body, body_format, excerpt, language, source, raw_item, topic, persona, outlets, overrides,
-            approval_required, approved_by, approved_at, approved_revision, rejection, generator, checks_revision, error, publish_at,
-            created_at, ready_at, published_at, updated_at,
-        ) in rows[:PAGE_SIZE]:  # fmt: skip
-            raw = encode("raw", raw_item) if raw_item else None
+        for item in map(ListedItem._make, rows[:PAGE_SIZE]):
+            raw = encode("raw", item.raw_item_id) if item.raw_item_id else None
             data.append(
                 {
-                    "id": encode("gen", key),
-                    "bucket": bucket,
-                    "engine_output": engine_output,
-                    "status": status,
-                    "revision": revision,
-                    "version": version,
+                    "id": encode("gen", item.id),
+                    "bucket": item.bucket,
+                    "engine_output": item.engine_output,
+                    "status": item.status,
+                    "revision": item.revision,
+                    "version": item.version,
                     "variant": {
-                        "group": self.hex_out(variant_group),
-                        "index": variant_index,
-                        "angle": angle or None,
+                        "group": self.hex_out(item.variant_group),
+                        "index": item.variant_index,
+                        "angle": item.angle or None,
                     },
-                    "title": title,
-                    "body": body,
-                    "body_format": body_format,
-                    "excerpt": excerpt,
-                    "language": language or None,
-                    "assets": files_by_item.get(key, []),
-                    "source": encode("src", source) if source else None,
+                    "title": item.title,
+                    "body": item.body,
+                    "body_format": item.body_format,
+                    "excerpt": item.excerpt,
+                    "language": item.language or None,
+                    "assets": files_by_item.get(item.id, []),
+                    "source": encode("src", item.source_id) if item.source_id else None,
                     "raw_item": raw,
                     "raw_items": [raw] if raw else [],
-                    "topic": encode("top", topic) if topic else None,
-                    "persona": encode("per", persona) if persona else None,
-                    "outlets": load_json(outlets),
-                    "overrides": load_json(overrides),
+                    "topic": encode("top", item.topic_id) if item.topic_id else None,
+                    "persona": encode("per", item.persona_id) if item.persona_id else None,
+                    "outlets": load_json(item.outlets),
+                    "overrides": load_json(item.overrides),
                     "approval": {
-                        "required": to_bool(approval_required),
-                        "by": approved_by or None,
-                        "at": format_time(approved_at),
-                        "revision": approved_revision,
+                        "required": requires_approval,
+                        "by": item.approved_by or None,
+                        "at": format_time(item.approved_at),
+                        "revision": item.approved_revision,
                     },
-                    "rejection": load_json(rejection),
-                    "publications": publications_by_item.get(key, []),
-                    "publish_at": format_time(publish_at),
+                    "rejection": load_json(item.rejection),
+                    "publications": publications_by_item.get(item.id, []),
+                    "publish_at": format_time(item.publish_at),
                     "overdue_seconds": 0,
-                    "held": held or None,
-                    "flagged": flagged or None,
-                    "generator": load_json(generator) or None,
-                    "checks_revision": checks_revision if checks_revision == revision else None,
-                    "error": load_json(error),
+                    "held": item.held or None,
+                    "flagged": item.flagged or None,
+                    "generator": load_json(item.generator) or None,
+                    "checks_revision": (
+                        item.checks_revision if item.checks_revision == item.revision else None
+                    ),
+                    "error": load_json(item.error),
                     "progress": None,
-                    "test": to_bool(test),
-                    "created_at": format_time(created_at),
-                    "ready_at": format_time(ready_at),
-                    "published_at": format_time(published_at),
-                    "updated_at": format_time(updated_at),
+                    "test": to_bool(item.test),
+                    "created_at": format_time(item.created_at),
+                    "ready_at": format_time(item.ready_at),
+                    "published_at": format_time(item.published_at),
+                    "updated_at": format_time(item.updated_at),
                 }
             )
         has_more = len(rows) > PAGE_SIZE

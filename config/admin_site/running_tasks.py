@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from accounts.models import Workspace
 from config.core import jobs
 from config.core import work_queue as due
-from config.core.ids import PREFIXES, encode
+from config.core.ids import PREFIXES, encode, name_of_table
 from config.operations import running_tasks
 from pipeline.models import Lease, LeaseState, Worker
 
@@ -69,7 +69,7 @@ def _row_of(lease: Lease) -> str:
         return ""
     if lease.holder:
         return encode("whe", lease.holder)
-    prefix = PREFIXES.get(job.model._meta.db_table)
+    prefix = PREFIXES.get(name_of_table(job.model._meta.db_table))
     return encode(prefix, lease.subject) if prefix else str(lease.subject)
 
 

@@ -52,6 +52,8 @@ PREFIXES: Final = {
     "recurrence_turn": "rct",
     "saved_view": "viw",
 }
+_NAMES: Final = {"api_token": "token", "user_account": "user", "draft": "persona_draft"}
+"""What the rows of a table are called, by its name, where they aren't called as the table."""
 
 
 def uuid7() -> UUID:
@@ -63,6 +65,11 @@ def uuid7() -> UUID:
 def lowest_id_at(moment: datetime) -> UUID:
     """Return a lower bound: no UUIDv7 made at that millisecond or later is less."""
     return UUID(int=int(moment.timestamp() * 1000) << 80 | 7 << 76 | 2 << 62)
+
+
+def name_of_table(table: str) -> str:
+    """Return what the rows of a database table are called; `PREFIXES` has this name if they have public ids."""
+    return _NAMES.get(table, table)
 
 
 def encode(prefix: str, value: UUID) -> str:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from structlog.typing import EventDict, Processor, WrappedLogger
 
 # Names whose values are never logged, and patterns of secrets that are cut out anywhere: our own tokens, webhook
-# secrets, bearer headers, and credentials or tokens inside addresses.
+# secrets, bearer headers, and credentials or tokens inside addresses. Platforms add their own (`add_secret_forms`).
 _SECRET_NAMES = re.compile(
     r"(?i)^(authorization|cookie|set-cookie|passwd|x-api-key|x-goog-api-key|model_key"
     r"|(?:(?!lease).*_)?(?:password|secret|token|api_?key|credentials))$"
@@ -29,25 +31,12 @@ _SECRET_PATTERNS = (
     ),
     # The page of a workspace's feed; of exactly that length, because other sites have /posts/ too.
     (re.compile(r"(/posts/)[0-9A-Za-z_-]{22}(?![0-9A-Za-z_-])"), r"\1[redacted]"),
-    # Other services' addresses that work for whoever knows them, with or without the host: Telegram's, Discord's, Slack's,
-    # Zapier's, Make's, IFTTT's, those of Microsoft Teams, and LinkedIn's for the bytes of a file.
-    (re.compile(r"(?i)(/bot)\d+(?::|%3A)[0-9A-Za-z_-]{8,}"), r"\1[redacted]"),
-    (re.compile(r"(/api/(?:v\d+/)?webhooks/)[^\s\"'<>?]+"), r"\1[redacted]"),
-    (re.compile(r"(/(?:services|workflows|triggers)/)[TE][0-9A-Z]{3,}/[^\s\"'<>?]+"), r"\1[redacted]"),
-    (re.compile(r"(/hooks/(?:catch|standard)/)[^\s\"'<>?]+"), r"\1[redacted]"),
-    (
-        re.compile(r"(?i)(//(?:hooks\.slack(?:-gov)?\.com|hook\.(?:[a-z0-9]+\.)?make\.com)/)[^\s\"'<>?]+"),
-        r"\1[redacted]",
-    ),
-    (re.compile(r"(/with/key/|/webhookb2/|/dms-uploads/)[^\s\"'<>?]+"), r"\1[redacted]"),
     (re.compile(r"whsec_[0-9A-Za-z+/=]{4,}"), "whsec_[redacted]"),
     (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), "Bearer [redacted]"),
     (re.compile(r"\bsk-[0-9A-Za-z_-]{8,}"), "sk-[redacted]"),
     # Google's keys, such as that of YouTube's Data API.
     (re.compile(r"\bAIza[0-9A-Za-z_-]{20,}"), "AIza[redacted]"),
     (re.compile(r"://[^/\s:@]*:[^/\s@]+@"), "://[redacted]@"),
-    # Slack's tokens.
-    (re.compile(r"\bx(?:ox[a-z]|app)-[0-9A-Za-z-]{8,}"), "xox-[redacted]"),
     # Query parameters that authorize the caller: keys, tokens, and signatures of files at Amazon's, Google's and
     # Microsoft's stores. `;` ends an `&` that is escaped in HTML.
     (
@@ -61,7 +50,27 @@ _SECRET_PATTERNS = (
     (re.compile(r"(?i)\b((?:access_token|refresh_token|client_secret)=)[^&\s\"'<>]+"), r"\1[redacted]"),
 )
 # Every pattern needs one of these: most strings have none, and are searched only once.
-_MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|xox|xapp|(?i:bearer)")
+_MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|(?i:bearer)")
+_added_patterns: dict[str, re.Pattern[str]] = {}
+_added_without_a_sign: list[re.Pattern[str]] = []
+"""Those of the added patterns that match texts in which `_MAY_BE_SECRET` finds nothing."""
+
+
+def add_secret_forms(forms: Iterable[str]) -> None:
+    """Cut out what these regular expressions match, but for their first group; a form is added once.
+
+    A form that has `/` or `=` in it is looked for only in texts that have one of them too.
+    """
+    for form in forms:
+        if form in _added_patterns:
+            continue
+        _added_patterns[form] = re.compile(form)
+        if not {"/", "="} & set(form):
+            _added_without_a_sign.append(_added_patterns[form])
+
+
+def _may_hold_secret(text: str) -> bool:
+    return bool(_MAY_BE_SECRET.search(text)) or any(one.search(text) for one in _added_without_a_sign)
 
 
 def redact(value: Any) -> Any:
@@ -70,9 +79,11 @@ def redact(value: Any) -> Any:
     An object whose representation holds a secret becomes that representation without it.
     """
     if isinstance(value, str):
-        if _MAY_BE_SECRET.search(value):
+        if _may_hold_secret(value):
             for pattern, replacement in _SECRET_PATTERNS:
                 value = pattern.sub(replacement, value)
+            for pattern in _added_patterns.values():
+                value = pattern.sub(r"\1[redacted]", value)
         return value
     if isinstance(value, dict):
         return {

@@ -12,7 +12,7 @@ from accounts.ledger import reports
 from accounts.models import Workspace
 from config.core import jobs, work_leases
 from config.core.datetimes import as_z
-from config.core.ids import PREFIXES, decode, encode
+from config.core.ids import PREFIXES, decode, encode, name_of_table
 from config.core.work_queue import DueModel
 from config.operations import doctor, queue_stats
 from pipeline import labels
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 _FLAG_WORDS: Final = {"test": "made with a test token", "is_paused": "paused", "deleted_at": "deleted"}
 _ERROR_LABELS: Final = {"error": "Last error", "last_error": "Last error", "reason": "Why", "note": "Why"}
+_QUEUES_OF_MODEL_CALLS: Final = frozenset({GenerationQueue.GENERATE, GenerationQueue.REWRITE})
 MAX_PARTS: Final = 20
 """The most rows that are explained below the requested one, such as an item's publications."""
 
@@ -70,12 +71,14 @@ def explain(public_id: str, *, now: datetime) -> list[str]:
 def _find(public_id: str) -> Any:
     """Return the row with this public id, or None."""
     prefix = public_id.partition("_")[0]
-    name = next((name for name, candidate in PREFIXES.items() if candidate == prefix), "")
     key = decode(prefix, public_id)
-    model: Any = next(
-        (candidate for candidate in apps.get_models() if candidate._meta.db_table == name), None
-    )
-    return model.everywhere.filter(pk=key).first() if model and key else None
+    model = next((model for model in apps.get_models() if _prefix_of(model) == prefix), None)
+    return model._meta.base_manager.filter(pk=key).first() if model and key else None
+
+
+def _prefix_of(model: type[Model]) -> str | None:
+    """Return the prefix of the public ids of a model's rows; None if they have none."""
+    return PREFIXES.get(name_of_table(model._meta.db_table))
 
 
 def _explain_row(row: Any, now: datetime) -> Iterator[str]:
@@ -89,7 +92,7 @@ def _explain_row(row: Any, now: datetime) -> Iterator[str]:
 
 
 def _headline(row: Any) -> str:
-    name = row._meta.db_table
+    name = name_of_table(row._meta.db_table)
     state = [_state(row)] if hasattr(row, "status") else []
     state += [word for field, word in _FLAG_WORDS.items() if getattr(row, field, None)]
     since = getattr(row, "updated_at", None) or getattr(row, "created_at", None)
@@ -198,6 +201,7 @@ def _of_item(item: GeneratedItem, now: datetime) -> Iterator[str]:
     if GeneratedItem.everywhere.in_making().filter(pk=item.pk).exists():
         yield from _explain_parts([item.generation], now)
     elif item.deleted_at is None:
+        yield from _explain_parts(Generation.everywhere.filter(rewrites=item).open(), now)
         found_explanation = explanation.explain(item, now=now)
         yield from _blocker_lines(found_explanation.blockers)
         yield from _explain_parts([row for row, _ in found_explanation.publications], now)
@@ -210,7 +214,7 @@ def _of_run(run: Generation, now: datetime) -> Iterator[str]:
     stopped = kill_switch.stopped("model_calls", workspace_id=run.workspace_id)
     if stopped is not None:
         yield f"{stopped} {stopped.reason}"
-    if run.queue == GenerationQueue.GENERATE and not workspace_has_key(run.workspace):
+    if run.queue in _QUEUES_OF_MODEL_CALLS and not workspace_has_key(run.workspace):
         yield "There is no key for a model: set ANTHROPIC_API_KEY, or the workspace's own key."
     if run.batch_until is not None and run.batch_until > now:
         yield f"It may wait for a batch of model calls until {as_z(run.batch_until)}."

@@ -375,7 +375,9 @@ class Variant(serializers.Serializer[Any]):
 
 
 class Approval(serializers.Serializer[Any]):
-    required = serializers.BooleanField()  # type: ignore[assignment]  # the contract's name
+    required = serializers.BooleanField(  # type: ignore[assignment]  # the contract's name
+        help_text="Whether the workspace asks for an approval before anything of it is published."
+    )
     by = serializers.CharField(allow_null=True)
     at = MomentField(allow_null=True)
     revision = serializers.IntegerField(allow_null=True)

@@ -283,6 +283,8 @@ class Engine(ABC):
     """The price of one variant."""
     made_from: ClassVar[tuple[str, ...]]
     """What it needs, as the API names it: `text`, `image`, `video`, `topic`, `series` (several raw items)."""
+    is_starting: ClassVar[bool] = False
+    """Whether a new workspace uses it: one engine of each bucket, which needs no model."""
     draft_tokens: ClassVar[int] = 2_000
     """How many tokens a model may use to answer for all variants, thinking included."""
     shows_photo: ClassVar[bool] = False

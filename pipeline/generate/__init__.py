@@ -8,14 +8,14 @@ from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.recheck import material_of, recheck
 from pipeline.generate.rendering import queue_of_rendering, turns_of_films
 from pipeline.generate.run import give_up, run_generation, writer_for
-from pipeline.generate.save import excerpt_of
+from pipeline.generate.save import derived_words
 from pipeline.generate.topics.topic_run import copy_pick
 
 __all__ = [
     "copy_pick",
     "cost_so_far",
+    "derived_words",
     "draft_of",
-    "excerpt_of",
     "give_up",
     "material_of",
     "persona_card",

@@ -98,7 +98,7 @@ def publish_automatically(generation: Generation, made: Sequence[GeneratedItem],
     source = made[0].source if made else None
     if source is None or not source.autopilot or source.deleted_at is not None or made[0].held:
         return
-    if generation.workspace.requires_approval or _is_group_published(made[0]):
+    if made[0].lacks_approval(generation.workspace) or _is_group_published(made[0]):
         return
     best = next((item for item in made if are_gates_open(item.present_checks)), None)
     if best is None:

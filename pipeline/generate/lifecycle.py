@@ -286,7 +286,10 @@ def record_item_event(generation: Generation, item: GeneratedItem, event_type: s
         test=item.test,
         data={
             "generated_item": payloads.generated_item(
-                payloads.row_of(item), assets=draw_pictures.files_of(item), now=now
+                payloads.row_of(item),
+                assets=draw_pictures.files_of(item),
+                requires_approval=generation.workspace.requires_approval,
+                now=now,
             )
         },
         generated_item_id=item.pk,

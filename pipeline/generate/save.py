@@ -172,7 +172,7 @@ def _save_ready_item(
         body=draft.body,
         body_format=draft.body_format,
         content=as_json(dict(draft.content)),
-        excerpt=excerpt_of(draft.body, draft.body_format),
+        **derived_words(draft.body, draft.body_format),
         language=draft.language[:35],
         angle=draft.angle[:20],
         claims=multi_source.split_claims(draft.claims, brief)
@@ -260,7 +260,12 @@ def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str
     }
 
 
-def excerpt_of(body: str, body_format: str) -> str:
+def derived_words(body: str, body_format: str) -> dict[str, Any]:
+    """Return the columns that follow from an item's body, which each revision writes with it."""
+    return {"excerpt": _excerpt_of(body, body_format)}
+
+
+def _excerpt_of(body: str, body_format: str) -> str:
     """Return the first `EXCERPT_CHARACTERS` characters in plain text, for lists."""
     words = " ".join(plain_text(body, body_format).split())
     return words if len(words) <= EXCERPT_CHARACTERS else words[: EXCERPT_CHARACTERS - 1].rstrip() + "…"

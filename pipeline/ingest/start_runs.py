@@ -15,6 +15,7 @@ from pipeline import events
 from pipeline.generate import raw_item_outcomes
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for
+from pipeline.generate.new_item import new_item
 from pipeline.models import (
     GeneratedItem,
     Generation,
@@ -117,23 +118,14 @@ def rows_of_runs(
     defaults = to_make.defaults
     outlets = source.outlets or (defaults.test_outlets if row.test else defaults.outlets)
     items = [
-        GeneratedItem(
-            workspace=workspace,
-            test=row.test,
-            generation=generation,
+        new_item(
+            generation,
+            share.engine,
+            index=index,
             source=source,
-            raw_item=row,
-            persona_id=row.persona_id,
-            bucket=share.engine.bucket,
-            engine_output=share.engine.name,
-            engine_version=share.engine.version,
-            variant_group=generation.pk,
-            variant_index=index,
             outlets=outlets,
             is_sample=source.is_sample,
-            approval_required=workspace.requires_approval,
-            created_at=now,
-            updated_at=now,
+            now=now,
         )
         for share, generation in zip(plan.shares, generations, strict=True)
         for index in range(share.variants)

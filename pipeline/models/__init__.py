@@ -1,20 +1,7 @@
 """The database models of the product, and the choices of their statuses."""
 
 from pipeline.models.event import Event, EventPosition
-from pipeline.models.generated_item import (
-    Angle,
-    Asset,
-    AssetKind,
-    BodyFormat,
-    Bucket,
-    FlagReason,
-    GeneratedItem,
-    GeneratedItemStatus,
-    HoldReason,
-    Revision,
-    items_made_from,
-    runs_using,
-)
+from pipeline.models.generated_item import Asset, GeneratedItem, Revision, items_made_from, runs_using
 from pipeline.models.generation import (
     Generation,
     GenerationInput,
@@ -30,6 +17,16 @@ from pipeline.models.inbound import (
     Verification,
     WebSubStatus,
     WebSubSubscription,
+)
+from pipeline.models.item_choices import (
+    Angle,
+    AssetKind,
+    BodyFormat,
+    Bucket,
+    FlagReason,
+    GeneratedItemStatus,
+    HoldReason,
+    bucket_choices,
 )
 from pipeline.models.mailing import (
     MailDelivery,
@@ -196,6 +193,7 @@ __all__ = [
     "WeekPlan",
     "Worker",
     "WorkspaceDefaults",
+    "bucket_choices",
     "items_made_from",
     "runs_using",
 ]

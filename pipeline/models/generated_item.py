@@ -6,11 +6,20 @@ import secrets
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from django.db import models
-from django.utils.translation import gettext_lazy as _
+from django.utils.dateparse import parse_datetime
 
 from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from pipeline.models.generation import Generation, GenerationInput
+from pipeline.models.item_choices import (
+    Angle,
+    AssetKind,
+    BodyFormat,
+    FlagReason,
+    GeneratedItemStatus,
+    HoldReason,
+    bucket_choices,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
 
     from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models.sql.compiler import SQLCompiler, _AsSqlType
+
+    from accounts.models import Workspace
 
 
 def runs_using(raw_item_id: UUID, *, workspace_id: UUID | None = None) -> list[UUID]:
@@ -41,69 +52,6 @@ def items_made_from(
         runs = runs_using(raw_item_id, workspace_id=workspace_id)
     alone = models.Q(raw_item_id=raw_item_id)
     return alone | models.Q(generation_id__in=runs) if runs else alone
-
-
-class Bucket(models.TextChoices):
-    """What an engine makes: the kind of content that outlets take."""
-
-    VIDEO = "video", _("Video")
-    IMAGE = "image", _("Image")
-    TEXT = "text", _("Text")
-    BLOG = "blog", _("Article")
-    NEWSLETTER = "newsletter", _("Newsletter")
-
-
-class BodyFormat(models.TextChoices):
-    TEXT = "text", _("Text")
-    MARKDOWN = "markdown", _("Markdown")
-    HTML = "html", _("HTML")
-
-
-class GeneratedItemStatus(models.TextChoices):
-    QUEUED = "queued", _("Queued")
-    GENERATING = "generating", _("Generating")
-    READY = "ready", _("To review or approved")
-    FAILED = "failed", _("Failed")
-    REJECTED = "rejected", _("Rejected")
-    SCHEDULED = "scheduled", _("Scheduled")
-    PUBLISHING = "publishing", _("Publishing")
-    PUBLISHED = "published", _("Published")
-    PARTIALLY_PUBLISHED = "partially_published", _("Partly published")
-    PUBLISH_FAILED = "publish_failed", _("Publishing failed")
-    REMOVED = "removed", _("Removed")
-
-
-class HoldReason(models.TextChoices):
-    """Why nothing of an item is sent though it is due."""
-
-    APPROVAL_STALE = "approval_stale", _("Edited after approval")
-    SOURCE_CHANGED = "source_changed", _("Source changed")
-    SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")
-    INSTRUCTIONS_IN_SOURCE = "instructions_in_source", _("Prompt injection")
-
-
-class FlagReason(models.TextChoices):
-    """What happened to an item's source after the item was published."""
-
-    SOURCE_CHANGED = "source_changed", _("Source changed")
-    SOURCE_WITHDRAWN = "source_withdrawn", _("Source withdrawn")
-
-
-class Angle(models.TextChoices):
-    NUMBER = "number", _("a number")
-    CONTRAST = "contrast", _("a contrast")
-    QUESTION = "question", _("a question")
-    STORY = "story", _("a story")
-    HOW_TO = "how-to", _("a how-to")
-    MYTH = "myth", _("a myth")
-    WARNING = "warning", _("a warning")
-
-
-class AssetKind(models.TextChoices):
-    IMAGE = "image", _("Image")
-    VIDEO = "video", _("Video")
-    AUDIO = "audio", _("Audio")
-    DOCUMENT = "document", _("Document")
 
 
 class ChecksOutcome(models.Func):
@@ -145,6 +93,27 @@ NO_APPROVAL: Final[Mapping[str, Any]] = {"approved_by": "", "approved_at": None,
 """The column values that take an approval back."""
 APPROVAL_FIELDS: Final = ("approved_at",)
 """The fields that `is_approved_row` and `GeneratedItem.is_approved` need."""
+
+
+def approval_values(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the column values that restore an approval; `state` is of `GeneratedItem.approval_state`."""
+    at = state["approved_at"]
+    return {name: state[name] for name in NO_APPROVAL} | {"approved_at": parse_datetime(at) if at else None}
+
+
+def no_words() -> dict[str, Any]:
+    """Return the column values that erase an item's content; what follows from its body is here too."""
+    return {
+        "title": "",
+        "body": "",
+        "content": {},
+        "excerpt": "",
+        "claims": [],
+        "checks": [],
+        "checks_revision": None,
+        "overrides": {},
+        "hint": "",
+    }
 
 
 def is_approved_row(row: Mapping[str, Any]) -> bool:
@@ -219,7 +188,7 @@ class GeneratedItem(WorkspaceRow):
     """The item that this one was regenerated from."""
     hint = models.CharField(max_length=500, blank=True, db_default="", default="")
     """What the person who regenerated it asked for."""
-    bucket = models.CharField(max_length=10, choices=Bucket)
+    bucket = models.CharField(max_length=10, choices=bucket_choices)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
     status = models.CharField(max_length=20, choices=GeneratedItemStatus, default=GeneratedItemStatus.QUEUED)
@@ -244,6 +213,7 @@ class GeneratedItem(WorkspaceRow):
     overrides = models.JSONField(default=dict)
     """By public id of an outlet: `{"title", "body", "settings"}`."""
     approval_required = models.BooleanField(default=False)
+    """The workspace's setting when the item was made, as the previous release shows it; see `lacks_approval`."""
     approved_by = models.CharField(max_length=200, blank=True)
     approved_at = models.DateTimeField(null=True)
     approved_revision = models.PositiveIntegerField(null=True)
@@ -346,6 +316,15 @@ class GeneratedItem(WorkspaceRow):
     def approval(self, by: str, at: datetime) -> dict[str, Any]:
         """Return the column values that approve its newest revision."""
         return {"approved_by": by, "approved_at": at, "approved_revision": self.revision}
+
+    def approval_state(self) -> dict[str, Any]:
+        """Return its approval as JSON, from which `approval_values` restores it."""
+        at = self.approved_at.isoformat() if self.approved_at else None
+        return {name: getattr(self, name) for name in NO_APPROVAL} | {"approved_at": at}
+
+    def lacks_approval(self, workspace: Workspace) -> bool:
+        """Return whether its workspace asks for an approval before publishing, which its newest revision lacks."""
+        return workspace.requires_approval and not self.is_approved_as_it_is
 
 
 class Revision(WorkspaceRow):

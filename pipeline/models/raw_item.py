@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.tenancy import WorkspaceQuerySet, WorkspaceRow
 from config.core.clock import utc_now
 from config.core.work_queue import DueModel, claim_indexes
-from pipeline.models.generated_item import BodyFormat, unguessable
+from pipeline.models.generated_item import unguessable
+from pipeline.models.item_choices import BodyFormat
 
 
 class RawItemStatus(models.TextChoices):

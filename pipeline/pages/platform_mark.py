@@ -6,20 +6,13 @@ No company's trade mark is used.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-_ICONS: Final = {
-    "feed": "rss",
-    "rss": "rss",
-    "scraper": "file-text",
-    "email_newsletter": "mail",
-    "signed_webhook": "webhook",
-    "webhook": "webhook",
-    "brand": "zap",
-    "handoff": "user",
-    "simulated": "eye",
-}
-"""Icons of the kinds that aren't a company's platform."""
+if TYPE_CHECKING:
+    from pipeline.platforms.base import Platform
+
+_SOURCE_ICONS: Final = {"rss": "rss", "scraper": "file-text"}
+"""Icons of the kinds of sources that aren't a company's."""
 _COLOUR_COUNT: Final = 8
 """How many colours charts have; they can be told apart in the light and in the dark scheme."""
 
@@ -36,10 +29,20 @@ class PlatformMark:
     colour: int
 
 
-def mark_of(kind: str, label: str) -> PlatformMark:
-    """Return the mark of a kind of platform, which is the same on every page.
+def mark_of_platform(platform: Platform) -> PlatformMark:
+    """Return the mark of a platform, which is the same on every page."""
+    return _mark_of(platform.kind, platform.icon, platform.letters or _letters_of(platform.label))
 
-    The letters are the label's first one and its next capital.
-    """
-    letters = label[:1].upper() + next((letter for letter in label[1:] if letter.isupper()), "")
-    return PlatformMark(_ICONS.get(kind, ""), letters, sum(kind.encode()) % _COLOUR_COUNT + 1)
+
+def mark_of_source(kind: str, label: str) -> PlatformMark:
+    """Return the mark of a kind of source; a company's is that of its platform."""
+    return _mark_of(kind, _SOURCE_ICONS.get(kind, ""), _letters_of(label))
+
+
+def _mark_of(kind: str, icon: str, letters: str) -> PlatformMark:
+    return PlatformMark(icon, letters, sum(kind.encode()) % _COLOUR_COUNT + 1)
+
+
+def _letters_of(label: str) -> str:
+    """Return a label's first letter and its next capital."""
+    return label[:1].upper() + next((letter for letter in label[1:] if letter.isupper()), "")

@@ -21,6 +21,7 @@ from config.core.datetimes import as_z
 from pipeline import limits
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for
+from pipeline.generate.new_item import new_item
 from pipeline.generate.topics import select
 from pipeline.generate.topics.lane_eligibility import engines_of, makeable_engines
 from pipeline.models import (
@@ -243,23 +244,14 @@ def _create_runs(
     defaults = lane.defaults
     outlets = source.outlets or (defaults.test_outlets if source.test else defaults.outlets)
     GeneratedItem.everywhere.bulk_create(
-        GeneratedItem(
-            workspace=lane.workspace,
-            test=source.test,
-            generation=generation,
+        new_item(
+            generation,
+            engine,
+            index=index,
             source=source,
-            topic=choice.topic,
-            persona_id=lane.persona_id,
-            bucket=engine.bucket,
-            engine_output=engine.name,
-            engine_version=engine.version,
-            variant_group=generation.pk,
-            variant_index=index,
             outlets=outlets,
             is_sample=source.is_sample,
-            approval_required=lane.workspace.requires_approval,
-            created_at=now,
-            updated_at=now,
+            now=now,
         )
         for engine, generation in zip(engines, generations, strict=True)
         for index in range(variants)

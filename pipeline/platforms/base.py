@@ -211,6 +211,16 @@ class Platform(ABC):
     buckets: ClassVar[tuple[Bucket, ...]]
     summary: ClassVar[str] = ""
     """One sentence for a person who chooses a platform: what it is and what is published there."""
+    icon: ClassVar[str] = ""
+    """Names its mark, of `static/icons`, where it isn't a company's; else its mark has letters."""
+    letters: ClassVar[str] = ""
+    """One or two letters of its mark; empty for the label's first one and its next capital."""
+    secret_forms: ClassVar[tuple[str, ...]] = ()
+    """Regular expressions of its addresses and keys that work for whoever knows them.
+
+    They are cut out of every log line but for their first group. One that matches texts without `/` and `=` has
+    neither character itself, or it isn't looked for there.
+    """
     evidence: ClassVar[Evidence]
     is_simulated: ClassVar[bool] = False
     """True: nobody sees its posts; a test token's items may only go to such platforms."""

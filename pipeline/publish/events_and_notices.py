@@ -54,6 +54,7 @@ def record_publication_event(
             payloads.row_of(item),
             publications=publications_of(item) if publications is None else publications,
             assets=draw_pictures.files_of(item),
+            requires_approval=item.workspace.requires_approval,
             now=now,
         ),
         "publication": payloads.publication(payloads.row_of(row), now=now),

@@ -60,8 +60,8 @@ def request(
         refuse_unless_publishable(row)
         verdicts = validate_outlets(row, wish, now=now)
         publications = _schedule_publications(row, verdicts, wish, by=by, now=now)
-        if not row.workspace.requires_approval and not row.is_approved_as_it_is:
-            # Publishing is itself the approval, and names the revision.
+        if not row.is_approved_as_it_is:
+            # An item that lacks a required approval was refused; elsewhere publishing is itself the approval.
             update_item(row, **row.approval(by, now))
             audit_overruled_checks(row, by=by)
         if row.held == HoldReason.APPROVAL_STALE:

@@ -306,7 +306,7 @@ def why_not_publishable(item: GeneratedItem) -> Detail | None:
     if item.held and item.held != HoldReason.APPROVAL_STALE:
         message = HOLD_MESSAGES.get(item.held, "It is on hold. Approve it to publish.")
         return Detail("held", "held", message)
-    if item.workspace.requires_approval and not item.is_approved_as_it_is:
+    if item.lacks_approval(item.workspace):
         message = "The workspace asks for an approval first: approve it, then publish it."
         return Detail("approval", "approval_required", message)
     return None

@@ -203,13 +203,7 @@ def approval_of(item: GeneratedItem) -> Former:
 
     The decision names its version, so they are those before the act.
     """
-    return {
-        "approved_by": item.approved_by,
-        "approved_at": item.approved_at.isoformat() if item.approved_at else None,
-        "approved_revision": item.approved_revision,
-        "held": item.held,
-        "flagged": item.flagged,
-    }
+    return {**item.approval_state(), "held": item.held, "flagged": item.flagged}
 
 
 _ACT_FUNCTIONS: Final[Mapping[str, Callable[..., Decided]]] = {

@@ -27,6 +27,7 @@ from pipeline.models import (
     PublicationStatus,
     Revision,
 )
+from pipeline.models.generated_item import no_words
 from pipeline.plugins import Refused
 from pipeline.publish.validation import audit_overruled_checks
 from pipeline.review import storyboards
@@ -70,21 +71,28 @@ def approve(
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
-        is_flagged = row.flagged == FlagReason.SOURCE_CHANGED
-        allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
-        refuse_unless(row, allowed | PUBLISHED_STATUSES if is_flagged else allowed, "approved")
+        refuse_unless(row, _approvable_statuses(row), "approved")
         update_locked(
             row,
             now,
             **row.approval(by, now),
             held="",
             # The flag that its source withdrew it is cleared only when the source lists it again.
-            flagged="" if is_flagged else row.flagged,
+            flagged="" if row.flagged == FlagReason.SOURCE_CHANGED else row.flagged,
         )
         audit_overruled_checks(row, by=by)
         # Publications that wait for this approval are sent now if they are due.
         publish.wake_scheduled(row)
     return row
+
+
+def needs_approval(row: GeneratedItem) -> bool:
+    """Return whether the item may be approved, and that changes anything.
+
+    An approval lifts a hold or a flag, or the newest revision isn't approved yet.
+    """
+    lifts_something = bool(row.held) or row.flagged == FlagReason.SOURCE_CHANGED
+    return row.status in _approvable_statuses(row) and (lifts_something or not row.is_approved_as_it_is)
 
 
 def reject(
@@ -155,8 +163,6 @@ def edit(
         old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
         changes = in_step(row.bucket, old_words, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
-        if "body" in values:
-            values["excerpt"] = generate.excerpt_of(values["body"], row.body_format)
         is_redrawn = is_drawn(row) and _changes_drawing(row, values)
         if is_redrawn:
             _refuse_undrawable(row, values)
@@ -274,15 +280,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
         update_locked(
             row,
             now,
-            title="",
-            body="",
-            content={},
-            excerpt="",
-            claims=[],
-            checks=[],
-            checks_revision=None,
-            overrides={},
-            hint="",
+            **no_words(),
             # Who rejected it and when stays, as does a failure's code; a person's text, or quoted content, is erased.
             rejection=None if row.rejection is None else {**row.rejection, "message": ""},
             error=retry_rules.without_words(row.error),
@@ -292,6 +290,12 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
 
 
 # --- Inside ----------------------------------------------------------------------------------------------------------
+
+
+def _approvable_statuses(row: GeneratedItem) -> frozenset[str]:
+    """Return the statuses in which the item may be approved, which a hold or a flag of its widens."""
+    allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
+    return allowed | PUBLISHED_STATUSES if row.flagged == FlagReason.SOURCE_CHANGED else allowed
 
 
 def _erase_from_attempts(row: GeneratedItem) -> None:

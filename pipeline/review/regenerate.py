@@ -17,6 +17,7 @@ from pipeline.engines.base import ANGLES, Engine
 from pipeline.generate import eligible_formats, retry_rules
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.generate.model.keys import generation_queue_for
+from pipeline.generate.new_item import new_item
 from pipeline.ingest import generation_plan
 from pipeline.models import (
     GeneratedItem,
@@ -119,7 +120,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
             generation_plan.refuse_unmakeable(raw, row, workspace, index=index)
         generation = _create_run(row, raw, workspace, now)
         _refuse_hint(hint, generation)
-        variant = _create_variant(row, raw, generation, now, hint=hint, group=row.variant_group, index=index)
+        variant = _create_variant(row, generation, now, hint=hint, group=row.variant_group, index=index)
         if raw is not None:
             _requeue_raw(raw, now)
         reserve(workspace, generation, now)
@@ -139,12 +140,11 @@ def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: da
     generation = _create_run(row, raw, workspace, now)
     if raw is not None:
         _requeue_raw(raw, now)
-    return _create_variant(row, raw, generation, now, group=generation.pk, index=index)
+    return _create_variant(row, generation, now, group=generation.pk, index=index)
 
 
 def _create_variant(
     row: GeneratedItem,
-    raw: RawItem | None,
     generation: Generation,
     now: datetime,
     *,
@@ -153,28 +153,20 @@ def _create_variant(
     hint: str = "",
 ) -> GeneratedItem:
     """Create the item of a new run, with what it takes over from the old one."""
-    variant: GeneratedItem = GeneratedItem.everywhere.create(
-        workspace=generation.workspace,
-        test=row.test,
-        generation=generation,
+    variant = new_item(
+        generation,
+        eligible_formats.engine_named(row.engine_output),
+        index=index,
+        variant_group=group,
         source_id=row.source_id,
-        raw_item=raw,
         raw_items=row.raw_items,
-        topic_id=row.topic_id,
-        persona_id=row.persona_id,
         parent=row,
         hint=hint,
-        bucket=row.bucket,
-        engine_output=row.engine_output,
-        engine_version=row.engine_version,
-        variant_group=group,
-        variant_index=index,
         outlets=row.outlets,
         is_sample=row.is_sample,
-        approval_required=generation.workspace.requires_approval,
-        created_at=now,
-        updated_at=now,
+        now=now,
     )
+    variant.save(force_insert=True)
     return variant
 
 

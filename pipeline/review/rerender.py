@@ -60,11 +60,13 @@ def write_revision(
 ) -> None:
     """Write changed content to a locked row: a new revision with its own checks, in the caller's transaction.
 
-    Every change of content goes through here. An approval of an earlier revision holds the item; what is
-    scheduled is prepared again. `board` is the storyboard that is rendered, if it isn't the one that the
+    Every change of content goes through here. What follows from a changed body is written with it. An approval
+    of an earlier revision holds the item; what is scheduled is prepared again. `board` is the storyboard that is rendered, if it isn't the one that the
     item's engine lays out.
     """
     words["revision"] = row.revision + 1
+    if "body" in words:
+        words |= generate.derived_words(words["body"], row.body_format)
     if row.is_approved:
         words["held"] = row.held or "approval_stale"
     for name, value in words.items():

@@ -16,7 +16,6 @@ from django.db import transaction
 
 from config.core import states
 from config.core.errors import Conflict, Detail, Invalid
-from pipeline import generate
 from pipeline.media import files
 from pipeline.models import Asset, GeneratedItemStatus
 from pipeline.plugins import Refused
@@ -213,12 +212,10 @@ def _follow_up_values(row: GeneratedItem, before: Storyboard, after: Storyboard)
     """Return what changes on the item with the storyboard: its body, and what follows from that."""
     language = row.language or after.meta.language
     body = body_as_shown(row.body, before, after, language=language)
-    values: dict[str, Any] = {}
-    if body != row.body:
-        old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-        values = in_step(row.bucket, old_words, {"body": body})
-        values["excerpt"] = generate.excerpt_of(body, row.body_format)
-    return values
+    if body == row.body:
+        return {}
+    old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
+    return in_step(row.bucket, old_words, {"body": body})
 
 
 def body_as_shown(body: str, before: Storyboard, after: Storyboard, *, language: str) -> str:

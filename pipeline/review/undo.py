@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.utils.dateparse import parse_datetime
 
 from config.core import states
 from config.core.errors import Conflict
 from config.core.ids import decode
 from pipeline import publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Publication, Revision
+from pipeline.models.generated_item import approval_values
 from pipeline.review import asset_order, bulk_review, decisions, variants
 from pipeline.review.rerender import update_locked
 from pipeline.states import PUBLICATIONS_IN_FLIGHT
@@ -53,14 +53,7 @@ def _restore_variants(row: GeneratedItem, former: Mapping[str, Any], now: dateti
 
 def _restore_approval(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
     """Write approval, hold and flag back as they were; the caller holds the row's lock."""
-    values: dict[str, Any] = {
-        "approved_by": former["approved_by"],
-        "approved_at": parse_datetime(former["approved_at"]) if former["approved_at"] else None,
-        "approved_revision": former["approved_revision"],
-        "held": former["held"],
-        "flagged": former["flagged"],
-    }
-    update_locked(row, now, **values)
+    update_locked(row, now, **approval_values(former), held=former["held"], flagged=former["flagged"])
 
 
 def _undo_rejection(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:

@@ -24,6 +24,10 @@ NUMBER: Final = "number"
 class BucketTraits:
     """The traits that set the items of one bucket apart from those of others."""
 
+    plural: str
+    """What pages call several of its items."""
+    icon: str
+    """Names the icon of its items, of `static/icons`."""
     content: Mapping[str, str]
     """The kind of each field that `content` may have."""
     follows_body: str = ""
@@ -38,6 +42,8 @@ class BucketTraits:
 
 TRAITS: Final[Mapping[str, BucketTraits]] = {
     "video": BucketTraits(
+        "Videos",
+        "video",
         {"caption": TEXT, "tags": TEXTS, "script": TEXT, "clips": OBJECTS},
         follows_body="script",
         is_posted=True,
@@ -45,10 +51,17 @@ TRAITS: Final[Mapping[str, BucketTraits]] = {
         is_drawn=True,
     ),
     "image": BucketTraits(
-        {"caption": TEXT, "slides": OBJECTS}, follows_body="caption", is_posted=True, is_drawn=True
+        "Images",
+        "image",
+        {"caption": TEXT, "slides": OBJECTS},
+        follows_body="caption",
+        is_posted=True,
+        is_drawn=True,
     ),
-    "text": BucketTraits({"parts": TEXTS}, is_posted=True),
+    "text": BucketTraits("Short texts", "type", {"parts": TEXTS}, is_posted=True),
     "blog": BucketTraits(
+        "Articles",
+        "file-text",
         {
             "slug": TEXT,
             "meta_description": TEXT,
@@ -60,6 +73,11 @@ TRAITS: Final[Mapping[str, BucketTraits]] = {
         },
         has_headline=True,
     ),
-    "newsletter": BucketTraits({"subject": TEXT, "preheader": TEXT, "sections": OBJECTS}, has_headline=True),
+    "newsletter": BucketTraits(
+        "Newsletters",
+        "mail",
+        {"subject": TEXT, "preheader": TEXT, "sections": OBJECTS},
+        has_headline=True,
+    ),
 }
-"""A new bucket is added here, to the model's choices, to `pipeline/labels.py` and to the default engines."""
+"""A new bucket is added here, with its name above, and to the model's choices."""

@@ -77,7 +77,14 @@ def collect_parts(workspace: Workspace) -> Iterator[Part]:
     yield "raw_bodies.jsonl", (_body_json(row) for row in iterate_rows(bodies))
     now = utc_now()
     rows = GeneratedItem.objects.of(workspace).filter(deleted_at=None).values(*payloads.GENERATED_ITEM_FIELDS)
-    yield "generated_items.jsonl", (payloads.generated_item(row, now=now) for row in iterate_rows(rows))
+    requires_approval = workspace.requires_approval
+    yield (
+        "generated_items.jsonl",
+        (
+            payloads.generated_item(row, requires_approval=requires_approval, now=now)
+            for row in iterate_rows(rows)
+        ),
+    )
     revisions = Revision.objects.of(workspace).filter(item__deleted_at=None)
     yield "revisions.jsonl", (_revision_json(row) for row in iterate_rows(revisions))
     rows = Publication.objects.of(workspace).values(*payloads.PUBLICATION_FIELDS)

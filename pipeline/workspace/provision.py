@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from config.core.ids import encode
@@ -13,8 +14,6 @@ from pipeline.publish.timing.queue_slots import default_queue
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
-
-STARTING_ENGINES = ("short_post", "quote_graphic", "newsletter_issue", "blog_article", "template_short")
 
 
 def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
@@ -55,5 +54,8 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
 
 
 def starting_engines() -> list[str]:
-    """Return an engine output of each bucket that needs no model; members choose others themselves."""
-    return [plugins.get("engines", kind, Engine).name for kind in STARTING_ENGINES]
+    """Return an engine output of each bucket that needs no model, the cheapest first; members choose others
+    themselves.
+    """
+    starting = [engine for engine in plugins.every("engines", Engine) if engine.is_starting]
+    return [engine.name for engine in sorted(starting, key=attrgetter("credits"))]

@@ -499,6 +499,18 @@ def test_workspace_that_asks_for_approval_gets_it_first(alice):
     assert _act(alice, item, "publish").status_code == 202
 
 
+def test_the_approval_that_is_asked_for_is_the_workspace_s_setting_of_now(alice):
+    item = alice.ready()
+    before = alice.api.get(f"/generated/{item['id']}")["ETag"]
+    Workspace.everywhere.filter(pk=alice.workspace.pk).update(requires_approval=True)
+    shown = alice.api.get(f"/generated/{item['id']}")
+    assert (shown.json()["approval"]["required"], shown["ETag"] == before) == (True, False)
+    assert [one["approval"]["required"] for one in alice.api.read("/generated")["data"]] == [True]
+    assert refusal(_act(alice, item, "publish"))[:2] == (409, "conflict")
+    _act(alice, item, "approve")
+    assert _act(alice, item, "publish").json()["approval"]["required"] is True
+
+
 # --- DELETE ----------------------------------------------------------------------------------------------------------
 
 

@@ -8,8 +8,10 @@ import pytest
 from django.test import RequestFactory
 from django.urls import get_resolver
 
+from config.core import logs
 from config.core.logs import redact
 from pipeline import plugins
+from pipeline.platforms.base import Platform
 
 GOOGLE = "AIza-the-operators-own-key-000"
 
@@ -114,6 +116,28 @@ def test_secrets_in_addresses_of_others_are_cut_out(written):
 
 def test_the_kinds_of_addresses_are_platforms():
     assert set(ADDRESSES) <= set(plugins.kinds("platforms"))
+
+
+def test_every_form_of_a_platform_s_secrets_is_tried():
+    """The first group of a form is what stays of it in the logs."""
+    forms = {one.kind: one.secret_forms for one in plugins.every("platforms", Platform) if one.secret_forms}
+    assert set(forms) == {"discord", "linkedin", "signed_webhook", "slack", "telegram"}
+    for kind, own in forms.items():
+        for form in own:
+            found = [match for text in ADDRESSES[kind] if (match := re.search(form, text))]
+            assert found, form
+            assert all(match[1] and SECRET not in match[1] for match in found), form
+
+
+def test_a_form_is_looked_for_in_texts_of_every_kind(monkeypatch):
+    monkeypatch.setattr(logs, "_added_patterns", {})
+    monkeypatch.setattr(logs, "_added_without_a_sign", [])
+    assert redact("the key new-12345678") == "the key new-12345678"
+    logs.add_secret_forms([r"\b(new-)\d{8}", r"(/keys/)\d+"])
+    logs.add_secret_forms([r"\b(new-)\d{8}"])
+    assert redact("the key new-12345678 of /keys/123") == "the key new-[redacted] of /keys/[redacted]"
+    assert redact("the key new-12345678") == "the key new-[redacted]"
+    assert len(logs._added_patterns) == 2
 
 
 @pytest.mark.parametrize(

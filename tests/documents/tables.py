@@ -392,6 +392,14 @@ def _crash_points() -> str:
     return "".join(f"- `{point}`\n" for point in points)
 
 
+def _publish_waits() -> str:
+    *waits, last = [said(span) for span in pipeline_limits.PUBLISH_RETRIES]
+    return (
+        "**Failures.** A failed call that may succeed later is tried again after "
+        f"{', '.join(waits)} and {last}, or when the platform says.\n"
+    )
+
+
 def _model_answers() -> str:
     rows = []
     for row in ROWS:
@@ -411,6 +419,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("api/sources.md", "moves of a source"): _moves("pipeline.Source"),
     ("api/raw-items.md", "moves of a raw item"): _moves("pipeline.RawItem"),
     ("api/publishing.md", "moves of a publication"): _moves("pipeline.Publication"),
+    ("api/publishing.md", "waits"): _publish_waits,
     ("webhooks.md", "schedule"): _schedule,
     ("webhooks.md", "events"): _events,
     ("webhooks.md", "moves of an endpoint"): _moves("webhooks.Endpoint"),

@@ -6,11 +6,13 @@ import io
 
 import pytest
 import time_machine
+from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.db import models
 
 from accounts import workspaces
 from config.core import work_leases
-from config.core.ids import PREFIXES, encode
+from config.core.ids import PREFIXES, encode, name_of_table, uuid7
 from config.operations.explain import explain
 from pipeline.models import (
     BrandSlot,
@@ -87,6 +89,46 @@ def test_the_command_says_what_a_row_is_since_when_and_what_helps(ready):
         "It isn't scheduled or published yet. (since 2027-03-01T12:00:00.000Z)",
         f"→ POST /v1/generated/{public}/publish",
     ]
+
+
+def filled(model):
+    """A row of a model, with the rows that it needs, and what its columns have to hold."""
+    values = {}
+    for field in model._meta.concrete_fields:
+        if field.null or field.has_default() or field.primary_key:
+            continue
+        if field.is_relation:
+            values[field.name] = field.related_model._meta.base_manager.first() or filled(field.related_model)
+        elif field.choices:
+            values[field.name] = field.choices[0][0]
+        else:
+            values[field.name] = _A_VALUE.get(type(field), "rss" if field.name == "type" else "x")
+    if isinstance(model._meta.pk, models.UUIDField):
+        values["pk"] = uuid7()
+    return model._meta.base_manager.create(**values)
+
+
+_A_VALUE = {
+    models.BigIntegerField: 1,
+    models.BinaryField: b"x",
+    models.DateField: NOON.date(),
+    models.DateTimeField: NOON,
+    models.JSONField: {},
+    models.PositiveBigIntegerField: 1,
+    models.PositiveIntegerField: 1,
+    models.PositiveSmallIntegerField: 1,
+    models.UUIDField: uuid7(),
+}
+
+
+@pytest.mark.parametrize(("name", "prefix"), PREFIXES.items())
+def test_a_row_of_every_kind_is_found_by_its_id(name, prefix):
+    (model,) = [model for model in apps.get_models() if name_of_table(model._meta.db_table) == name]
+    public = encode(prefix, filled(model).pk)
+    headline = explain(public, now=NOON)[0]
+    assert headline.startswith(
+        (f"{public}, {name.replace('_', ' ')} of ", f"{public}, {name.replace('_', ' ')}: ")
+    )
 
 
 # --- When it is taken up, and by whom --------------------------------------------------------------------------------
@@ -172,6 +214,18 @@ def test_a_run_says_that_model_calls_are_stopped_or_a_key_is_missing(workspace, 
         "It may wait for a batch of model calls until 2027-03-01T12:01:00.000Z.",
     ]
     assert lines[-1] == "Last error: The model was busy."
+
+
+def test_an_item_that_is_rewritten_says_what_the_rewrite_waits_for(ready):
+    run = Generation.everywhere.create(
+        workspace=ready.workspace, engine="short_post", rewrites=ready, queue="rewrite", stage="draft"
+    )
+    lines = [line.strip() for line in told(ready)]
+    assert lines[: 1 + len(told(run))] == [explain(encode("gnr", run.pk), now=NOON)[0], *told(run)]
+    assert "There is no key for a model: set ANTHROPIC_API_KEY, or the workspace's own key." in lines
+    assert lines[-1] == f"→ POST /v1/generated/{encode('gen', ready.pk)}/publish"
+    change(run, status="done")
+    assert told(ready)[0].startswith("It isn't scheduled or published yet.")
 
 
 def test_an_item_that_failed_says_why_and_what_helps(ready):

@@ -13,7 +13,7 @@ from django.utils import timezone
 from config.core.ids import encode
 from pipeline import outlets, plugins, publish
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
-from pipeline.pages.platform_mark import mark_of
+from pipeline.pages.platform_mark import mark_of_platform
 from pipeline.platforms.base import Platform
 from pipeline.schedule import queues
 from tests.factories import OutletFactory
@@ -152,10 +152,16 @@ def test_the_list_asks_as_much_for_many_as_for_one(editor, newsroom, outlet):
 
 
 def test_each_platform_has_a_mark_of_its_own():
-    marks = {one.kind: mark_of(one.kind, one.label) for one in plugins.every("platforms", Platform)}
+    marks = {one.kind: mark_of_platform(one) for one in plugins.every("platforms", Platform)}
     assert {kind: mark.icon or mark.letters for kind, mark in marks.items() if kind in SOME} == SOME
     assert all(1 <= mark.colour <= 8 for mark in marks.values())
     assert len({(mark.icon, mark.letters, mark.colour) for mark in marks.values()}) == len(marks)
+
+
+def test_a_platform_may_name_the_letters_of_its_mark(monkeypatch):
+    platform = plugins.get("platforms", "mastodon", Platform)
+    monkeypatch.setattr(type(platform), "letters", "Md")
+    assert mark_of_platform(platform).letters == "Md"
 
 
 def test_only_connectable_platforms_are_offered(owner, newsroom, wall):
@@ -163,7 +169,7 @@ def test_only_connectable_platforms_are_offered(owner, newsroom, wall):
     assert kinds["letterbox"] == {
         "kind": "letterbox",
         "label": "Letterbox",
-        "mark": mark_of("letterbox", "Letterbox"),
+        "mark": mark_of_platform(plugins.get("platforms", "letterbox", Platform)),
         "summary": "Posts to a letterbox on a wall.",
         "takes": "Short texts",
     }

@@ -13,7 +13,7 @@ from accounts.notices import KINDS
 from analytics.models import Attribution
 from analytics.rollup import ATTRIBUTIONS
 from pipeline.engines import base
-from pipeline.models import Angle, BodyFormat, Bucket, ModelCallMode, Verification
+from pipeline.models import Angle, BodyFormat, Bucket, ModelCallMode, Verification, bucket_choices
 from pipeline.sources.webhook import signatures
 from pipeline.text import body_html
 from pipeline.writers.prices import Mode
@@ -49,3 +49,14 @@ def test_defaults_are_choices():
         and field.default not in {"", *(value for value, _ in field.flatchoices)}
     ]
     assert wrong == []
+
+
+def test_a_new_bucket_needs_no_migration():
+    """A migration holds a column's choices, unless it names the function that returns them."""
+    choices = [
+        field.deconstruct()[3]["choices"]
+        for model in apps.get_models()
+        for field in model._meta.get_fields()
+        if isinstance(field, CharField) and [value for value, _ in field.flatchoices] == Bucket.values
+    ]
+    assert choices == [bucket_choices] * 6

@@ -71,6 +71,7 @@ def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
         row,
         publications=publications.get(item.pk, ()),
         assets=assets.get(item.pk, ()),
+        requires_approval=item.workspace.requires_approval,
         now=utc_now(),
         progress=progress_of([item.pk] if item.status == GeneratedItemStatus.GENERATING else []).get(item.pk),
     )
@@ -86,7 +87,7 @@ def progress_of(keys: Sequence[UUID]) -> dict[UUID, tuple[str, int]]:
 
 
 def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
-    """Return the tag of an item: publications, delay and progress change without the item's version."""
+    """Return the tag of an item, with what changes without its version: publications, delay, progress."""
     publication_versions = sum(publication["version"] for publication in body["publications"])
     overdue_seconds = body["overdue_seconds"]
     progress = body["progress"]
@@ -98,6 +99,8 @@ def item_tag(item: GeneratedItem, body: Mapping[str, Any]) -> str:
         *([progress["stage"], progress["percent"]] if progress else []),
         # Whether a retry can help may change without the item's version.
         *(["final"] if is_final else []),
+        # So may the workspace's setting.
+        *(["approval"] if body["approval"]["required"] else []),
     )
 
 

@@ -122,6 +122,7 @@ class GeneratedItemView(PipelineResource):
                 row,
                 publications=publications.get(row["id"], ()),
                 assets=assets.get(row["id"], ()),
+                requires_approval=self.caller.workspace.requires_approval,
                 now=now,
                 include=include,
                 progress=progress.get(row["id"]),

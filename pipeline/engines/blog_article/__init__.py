@@ -86,6 +86,7 @@ class BlogArticle(Engine):
     bucket = "blog"
     version = 1
     credits = 4
+    is_starting = True
     made_from = ("text", "topic")
     draft_tokens = 16_000
     sizes = (SIZE,)

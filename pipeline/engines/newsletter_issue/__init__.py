@@ -58,6 +58,7 @@ class NewsletterIssue(Engine):
     bucket = "newsletter"
     version = 1
     credits = 3
+    is_starting = True
     made_from = ("text", "topic")
     draft_tokens = 8_000
     least_lines = _SENTENCES_PER_PARAGRAPH

@@ -77,6 +77,7 @@ class QuoteGraphic(Engine):
     bucket = "image"
     version = 1
     credits = 2
+    is_starting = True
     made_from = ("text", "topic")
     sizes = SIZES
     shows_photo = True

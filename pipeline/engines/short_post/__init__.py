@@ -180,6 +180,7 @@ class ShortPost(Engine):
     bucket = "text"
     version = 1
     credits = 1
+    is_starting = True
     made_from = ("text", "topic")
 
     def why_not(self, source: SourceText) -> str | None:

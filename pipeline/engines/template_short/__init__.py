@@ -78,6 +78,7 @@ class TemplateShort(Engine):
     bucket = "video"
     version = 1
     credits = 5
+    is_starting = True
     made_from = ("text", "topic")
     sizes = (SIZE,)
     least_lines = POINTS

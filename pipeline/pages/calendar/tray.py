@@ -144,7 +144,7 @@ def as_shown(
         badge=labels.of_promise(item),
         channels=", ".join(outlet.name for outlet in channels_of(item, outlets)),
         age=_format_age(item.ready_at or item.created_at, now),
-        has_to_be_approved=place.workspace.requires_approval and not item.is_approved_as_it_is,
+        has_to_be_approved=item.lacks_approval(place.workspace),
     )
 
 

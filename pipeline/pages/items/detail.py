@@ -15,7 +15,6 @@ from pipeline.generate import retry_rules
 from pipeline.models import (
     Asset,
     Bucket,
-    FlagReason,
     GeneratedItem,
     GeneratedItemStatus,
     Publication,
@@ -26,7 +25,7 @@ from pipeline.pages.items import claims, display, next_actions, preview, publica
 from pipeline.pages.items import outlet_fit as fits
 from pipeline.pages.items import recurrence_display as returns
 from pipeline.pages.items.storyboard.scene_display import scenes_of
-from pipeline.review import rewrites, storyboards
+from pipeline.review import decisions, rewrites, storyboards
 from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 from pipeline.writers.extractive import APPROVED_LINES, FROM_SOURCE
 
@@ -138,19 +137,10 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "is_publishable": row.status in PUBLISHABLE_ITEMS,
         # The text of a film is edited in its scenes.
         "is_rewritable": row.status in EDITABLE_ITEMS and row.bucket != Bucket.VIDEO,
-        "needs_approval": _needs_approval(row),
+        "needs_approval": decisions.needs_approval(row),
         "checks": display.checks_of(row),
         "is_superseded": (row.rejection or {}).get("code") == "superseded",
     }
-
-
-def _needs_approval(row: GeneratedItem) -> bool:
-    """Return whether an approval changes anything: it
-    lifts a hold or a flag, or the item isn't approved yet.
-    """
-    if row.held or row.flagged == FlagReason.SOURCE_CHANGED:
-        return row.status in PUBLISHABLE_ITEMS
-    return row.status in EDITABLE_ITEMS and not row.is_approved_as_it_is
 
 
 def _render_progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:

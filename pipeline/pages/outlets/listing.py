@@ -13,7 +13,7 @@ from pipeline import plugins
 from pipeline.models import Outlet, OutletStatus, Publication
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.pages.outlets import account
-from pipeline.pages.platform_mark import mark_of
+from pipeline.pages.platform_mark import mark_of_platform
 from pipeline.platforms.base import Platform
 from pipeline.switches import availability
 
@@ -48,7 +48,7 @@ def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, A
     return {
         "outlet": outlet,
         "platform": platform.label,
-        "mark": mark_of(outlet.platform, platform.label),
+        "mark": mark_of_platform(platform),
         "account": account.account_of(outlet),
         "takes": account.takes(platform),
         "health": account.health_of(outlet, now),
@@ -69,7 +69,7 @@ def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
         {
             "kind": platform.kind,
             "label": platform.label,
-            "mark": mark_of(platform.kind, platform.label),
+            "mark": mark_of_platform(platform),
             "summary": platform.summary,
             "takes": account.takes(platform),
         }

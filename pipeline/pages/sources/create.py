@@ -19,7 +19,7 @@ from pipeline.ingest import collect, own_feeds
 from pipeline.ingest.pasted_url import AddressReading, read_address
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
-from pipeline.pages.platform_mark import mark_of
+from pipeline.pages.platform_mark import mark_of_source
 from pipeline.pages.sources.forms import FRESH, TILES, AddressForm, ChooseForm, opened, sealed
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def source_add(request: HttpRequest, place: Place) -> HttpResponse:
             own_feeds.refuse(place.workspace.pk, {"address": form.cleaned_data["address"]})
             readings = read_address(form.cleaned_data["address"], now=utc_now())
             return _render_choice(request, place, readings, _new_form(place, readings))
-    tiles = [{"tile": tile, "mark": mark_of(tile.kind, str(tile.label))} for tile in TILES]
+    tiles = [{"tile": tile, "mark": mark_of_source(tile.kind, str(tile.label))} for tile in TILES]
     return render(request, "pages/sources/add.html", {"form": form, "tiles": tiles, "chosen": chosen_tile})
 
 

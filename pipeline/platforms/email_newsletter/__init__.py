@@ -50,6 +50,7 @@ _PATTERNS: Final = {
 class EmailNewsletter(Platform):
     kind = "email_newsletter"
     label = "Email newsletter"
+    icon = "mail"
     summary = "Mails newsletters and articles to your own subscribers, through your own mail server."
     evidence = Evidence("software", "aiosmtpd 1.4", "tests/pipeline/mailing/test_send.py")
     buckets: ClassVar[tuple[Bucket, ...]] = ("newsletter", "blog")

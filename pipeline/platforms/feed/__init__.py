@@ -39,6 +39,7 @@ def entry_id(key: str) -> str:
 class Feed(Platform):
     kind = "feed"
     label = "Workspace feed"
+    icon = "rss"
     evidence = Evidence("software", "feedparser 6.0", "tests/platforms/test_feed_documents.py")
     buckets = BUCKETS
     is_own_feed = True

@@ -23,6 +23,7 @@ MAX_INSTRUCTIONS_CHARACTERS = 2000
 class Handoff(Platform):
     kind = "handoff"
     label = "Posted by hand"
+    icon = "user"
     summary = "A package ready to copy, for places without an interface such as Substack, Medium or Reddit."
     evidence = Evidence("none")
     buckets = BUCKETS

@@ -166,6 +166,10 @@ class LinkedIn(TokenPlatform):
     kind = "linkedin"
     label = "LinkedIn"
     summary = "Posts of up to 3,000 characters on a member's profile, with pictures, a video or a link card."
+    secret_forms = (
+        # Where the bytes of a file are sent.
+        r"(/dms-uploads/)[^\s\"'<>?]+",
+    )
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_linkedin.py")
     buckets = ("video", "image", "text")
     shows_link_card = True

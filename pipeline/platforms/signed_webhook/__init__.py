@@ -74,7 +74,14 @@ def _make_secret() -> str:
 class SignedWebhook(Platform):
     kind = "signed_webhook"
     label = "Signed webhook"
+    icon = "webhook"
     summary = "A receiver of your own: each post is sent to it as signed JSON."
+    secret_forms = (
+        # Zapier's, Make's, IFTTT's and Microsoft Teams' receivers.
+        r"(/hooks/(?:catch|standard)/)[^\s\"'<>?]+",
+        r"(?i:(//hook\.(?:[a-z0-9]+\.)?make\.com/))[^\s\"'<>?]+",
+        r"(/with/key/|/webhookb2/)[^\s\"'<>?]+",
+    )
     evidence = Evidence("software", "standardwebhooks 1.1", "tests/platforms/test_signed_webhook.py")
     buckets = BUCKETS
     may_use_http = True

@@ -142,6 +142,7 @@ def _script_of(account: Account, payload: Payload) -> list[str]:
 class Simulated(Platform):
     kind = "simulated"
     label = "Test channel"
+    icon = "eye"
     evidence = Evidence("none")
     buckets = BUCKETS
     shows_link_card = True

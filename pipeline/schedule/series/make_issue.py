@@ -18,7 +18,8 @@ from pipeline import limits
 from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.generate.model.keys import generation_queue_for
 from pipeline.generate.model.metered_client import LostLease
-from pipeline.models import GeneratedItem, Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
+from pipeline.generate.new_item import new_item
+from pipeline.models import Generation, GenerationInput, Series, SeriesIssue, WorkspaceDefaults
 from pipeline.schedule.series.crud import next_moment
 from pipeline.schedule.series.digest_items import SeriesSelection, select_items
 
@@ -136,7 +137,7 @@ def make(
     defaults = WorkspaceDefaults.everywhere.get(workspace_id=series.workspace_id)
     persona_id = series.persona_id or defaults.persona_id
     generation = Generation.everywhere.create(
-        workspace_id=series.workspace_id,
+        workspace=series.workspace,
         test=series.test,
         engine=DIGEST.kind,
         persona_id=persona_id,
@@ -157,22 +158,15 @@ def make(
         )
         for position, row in enumerate(choice.raw_items)
     )
-    GeneratedItem.everywhere.create(
-        workspace_id=series.workspace_id,
-        test=series.test,
-        generation=generation,
+    item = new_item(
+        generation,
+        DIGEST,
         raw_items=[row.pk.hex for row in choice.raw_items],
-        persona_id=persona_id,
-        bucket=DIGEST.bucket,
-        engine_output=DIGEST.name,
-        engine_version=DIGEST.version,
-        variant_group=generation.pk,
         outlets=series.outlets or (defaults.test_outlets if series.test else defaults.outlets),
         is_sample=series.is_sample,
-        approval_required=series.workspace.requires_approval,
-        created_at=now,
-        updated_at=now,
+        now=now,
     )
+    item.save(force_insert=True)
     issue = record_issue(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
     dispatcher.wake()
     crash_point("series.made")

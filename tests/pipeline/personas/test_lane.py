@@ -87,7 +87,7 @@ def test_slot_becomes_an_item_of_an_approved_line(workspace, persona):
         True,
         "approved-lines-1",
     )
-    shown = payloads.generated_item(payloads.row_of(item), now=NOON)
+    shown = payloads.generated_item(payloads.row_of(item), requires_approval=False, now=NOON)
     assert (shown["raw_item"], shown["raw_items"], shown["topic"]) == (None, [], encode("top", pick.topic_id))
     assert shown["provenance"]["persona_version"] == persona.version
     assert {check["outcome"] for check in item.checks} == {"passed"}

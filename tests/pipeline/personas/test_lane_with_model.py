@@ -12,6 +12,7 @@ from pipeline import generate, limits
 from pipeline.models import BrandPick, GeneratedItem, Generation, ModelCall, Topic
 from pipeline.personas import topics
 from pipeline.review import regenerate
+from pipeline.writers.claude import prompts
 from tests.pipeline.personas.lanes import add_lane, make_persona, make_topics, picks_of, work_slot, write_all
 from tests.pipeline.steps import NOON, claimed, pass_points_of_generate, reread
 from tests.writers.messages_server import material_of, ok
@@ -67,7 +68,7 @@ def test_model_writes_from_what_persona_and_topic_state(workspace, model_server)
     model_server.script = [written(GOOD, "f2")]
     item = made(workspace, add_lane(workspace))
     assert (item.status, item.body, item.persona_version) == ("ready", GOOD, persona.version)
-    assert (item.generator["offline"], item.generator["prompt_version"]) == (False, "claude-6")
+    assert (item.generator["offline"], item.generator["prompt_version"]) == (False, prompts.PROMPT_VERSION)
     assert item.claims[0]["quote"] == "Rye needs twenty hours in the basket."
     # One call: what may be said is asked of nobody.
     assert [call.stage for call in ModelCall.everywhere.all()] == ["draft"]

@@ -83,6 +83,7 @@ def test_what_was_handed_over_is_late_no_more(item, handed, workspace):
         shown = payloads.generated_item(
             payloads.row_of(reread(item)),
             publications=Publication.everywhere.filter(item=item).values(*payloads.PUBLICATION_FIELDS),
+            requires_approval=False,
             now=now,
         )
         # No order is promised: what was handed over first.

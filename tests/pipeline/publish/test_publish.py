@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from django.utils import timezone
@@ -45,6 +45,7 @@ from tests.pipeline.steps import (
 )
 
 LATER = NOON + timedelta(days=1)
+RETRIES = limits.PUBLISH_RETRIES
 PUBLICATION = ("status", "attempt_count", "next_attempt_at", "wake_at", "published_at")
 
 
@@ -423,14 +424,14 @@ def test_expired_disconnects_the_outlet_and_tells_of_both(workspace, ready, cloc
     assert state(publication, *PUBLICATION) == {
         "status": "scheduled",
         "attempt_count": 1,
-        "next_attempt_at": NOON + MINUTE,
-        "wake_at": NOON + MINUTE,
+        "next_attempt_at": NOON + RETRIES[0],
+        "wake_at": NOON + RETRIES[0],
         "published_at": None,
     }
     assert state(stage, "status", "version") == {"status": "needs_reconnect", "version": 2}
     assert reread(stage).last_error["at"] == z(NOON)
     assert published_types(workspace) == ["outlet.needs_reconnect", "published.failed"]
-    assert failures(workspace) == [("needs_reconnect", True, z(NOON + MINUTE))]
+    assert failures(workspace) == [("needs_reconnect", True, z(NOON + RETRIES[0]))]
     clock.shift(60)
     assert (send(publication).status, reread(stage).status, reread(stage).last_error) == (
         "published",
@@ -532,14 +533,14 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
     assert state(publication, *PUBLICATION, "unknown_since") == {
         "status": "scheduled",
         "attempt_count": 1,
-        "next_attempt_at": ends + MINUTE,
-        "wake_at": ends + MINUTE,
+        "next_attempt_at": ends + RETRIES[0],
+        "wake_at": ends + RETRIES[0],
         "published_at": None,
         "unknown_since": None,
     }
     assert (reread(ready).status, attempts(publication)) == ("scheduled", [(1, 1, "failed")])
-    assert failures(workspace) == [("not_accepted", True, z(ends + MINUTE))]
-    clock.move_to(ends + MINUTE)
+    assert failures(workspace) == [("not_accepted", True, z(ends + RETRIES[0]))]
+    clock.move_to(ends + RETRIES[0])
     assert (send(publication).status, calls(workspace)) == ("published", ["error", "ok"])
 
 
@@ -590,35 +591,30 @@ def test_timeout_before_accept_is_tried_again(workspace, ready, clock):
     assert state(publication, *PUBLICATION) == {
         "status": "scheduled",
         "attempt_count": 1,
-        "next_attempt_at": NOON + MINUTE,
-        "wake_at": NOON + MINUTE,
+        "next_attempt_at": NOON + RETRIES[0],
+        "wake_at": NOON + RETRIES[0],
         "published_at": None,
     }
-    clock.shift(60)
+    clock.shift(RETRIES[0])
     assert (send(publication).status, attempts(publication)) == (
         "published",
         [(1, 1, "failed"), (2, 1, "succeeded")],
     )
 
 
-def test_retries_come_after_1_5_30_minutes_and_2_hours_and_then_no_more(workspace, ready, clock):
+def test_retries_come_after_the_waits_of_the_limits_and_then_no_more(workspace, ready, clock):
     publication = promise(ready, make_stage(workspace, *["timeout_before_accept"] * 6))
     moments = [NOON]
     while (row := send(publication)).status == "scheduled":
         moments.append(row.next_attempt_at)
         clock.move_to(row.next_attempt_at)
-    assert [after - before for before, after in pairwise(moments)] == [
-        MINUTE,
-        5 * MINUTE,
-        30 * MINUTE,
-        timedelta(hours=2),
-    ]
-    assert (row.status, row.wake_at, row.attempt_count) == ("failed", None, 5)
+    assert tuple(after - before for before, after in pairwise(moments)) == RETRIES
+    assert (row.status, row.wake_at, row.attempt_count) == ("failed", None, len(moments))
     assert failures(workspace) == [("temporary", True, z(moment)) for moment in moments[1:]] + [
         ("temporary", False, None)
     ]
     assert reread(ready).status == "publish_failed"
-    assert attempts(publication) == [(number, 1, "failed") for number in range(1, 6)]
+    assert attempts(publication) == [(number, 1, "failed") for number in range(1, len(moments) + 1)]
 
 
 def test_unknown_outcomes_use_the_same_schedule(workspace, ready, clock):
@@ -632,7 +628,7 @@ def test_unknown_outcomes_use_the_same_schedule(workspace, ready, clock):
         row = send(publication)
         waits.append(row.next_attempt_at - looked)
         clock.move_to(row.next_attempt_at)
-    assert waits == [MINUTE, 5 * MINUTE, 30 * MINUTE]
+    assert waits == [*RETRIES[:3]]
     assert row.attempt_count == 3
 
 
@@ -938,11 +934,11 @@ def test_preparing_that_fails_uses_the_schedule_without_an_attempt(workspace, re
     assert state(publication, *PUBLICATION) == {
         "status": "scheduled",
         "attempt_count": 1,
-        "next_attempt_at": NOON + MINUTE,
-        "wake_at": NOON + MINUTE,
+        "next_attempt_at": NOON + RETRIES[0],
+        "wake_at": NOON + RETRIES[0],
         "published_at": None,
     }
-    assert (attempts(publication), failures(workspace)) == ([], [("temporary", True, z(NOON + MINUTE))])
+    assert (attempts(publication), failures(workspace)) == ([], [("temporary", True, z(NOON + RETRIES[0]))])
 
 
 def test_hands_that_break_again_and_again_end_as_failed(workspace, ready, stage):
@@ -984,11 +980,14 @@ def test_delisted_workspace_publishes_nothing_until_it_is_back(workspace, ready,
 def test_held_item_is_sent_when_it_is_approved(workspace, ready, clock):
     publication = send(promise(ready, make_stage(workspace, "timeout_before_accept")))
     steps.push_raw(workspace, body=steps.OTHER_TEXT)
-    clock.shift(60)
+    clock.shift(RETRIES[0])
     row = send(publication)
-    assert (row.wake_at, calls(workspace)) == (NOON + MINUTE + publish.HELD_WAIT, ["timeout_before_accept"])
+    assert (row.wake_at, calls(workspace)) == (
+        NOON + RETRIES[0] + publish.HELD_WAIT,
+        ["timeout_before_accept"],
+    )
     decisions.approve(ready, by="alice", now=clock_now())
-    assert reread(publication).wake_at == NOON + MINUTE
+    assert reread(publication).wake_at == NOON + RETRIES[0]
     assert (send(publication).status, reread(ready).held) == ("published", "")
 
 
@@ -1146,12 +1145,13 @@ def test_retries_that_take_too_long_are_told_between_two_tries(workspace, ready,
         row = send(publication)
         seen.append((clock_now() - NOON, row.attempt_count, row.wake_at - NOON, row.next_attempt_at - NOON))
         clock.move_to(row.wake_at)
+    tries = [timedelta(0), *accumulate(RETRIES)]
     assert seen == [
-        (0 * MINUTE, 1, 1 * MINUTE, 1 * MINUTE),
-        (1 * MINUTE, 2, 6 * MINUTE, 6 * MINUTE),
-        (6 * MINUTE, 3, 15 * MINUTE, 36 * MINUTE),
-        (15 * MINUTE, 3, 36 * MINUTE, 36 * MINUTE),
-        (36 * MINUTE, 4, 156 * MINUTE, 156 * MINUTE),
+        (tries[0], 1, tries[1], tries[1]),
+        (tries[1], 2, tries[2], tries[2]),
+        (tries[2], 3, 15 * MINUTE, tries[3]),
+        (15 * MINUTE, 3, tries[3], tries[3]),
+        (tries[3], 4, tries[4], tries[4]),
     ]
     assert published_types(workspace) == [*["published.failed"] * 3, "published.overdue", "published.failed"]
 

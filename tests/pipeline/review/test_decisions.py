@@ -15,7 +15,17 @@ from pipeline.engines.base import ANGLES
 from pipeline.generate import retry_rules
 from pipeline.generate.lifecycle import start_run
 from pipeline.ingest import erase_raw_item
-from pipeline.models import Asset, Attempt, GeneratedItem, Generation, Outlet, Publication, RawBody, Revision
+from pipeline.models import (
+    Asset,
+    Attempt,
+    GeneratedItem,
+    GeneratedItemStatus,
+    Generation,
+    Outlet,
+    Publication,
+    RawBody,
+    Revision,
+)
 from pipeline.review import decisions, regenerate
 from tests.pipeline import steps
 from tests.pipeline.steps import (
@@ -179,6 +189,20 @@ def test_workspace_that_asks_for_an_approval_gets_it_first(workspace, ready, sta
         promise(ready, stage)
     assert codes(refused) == [("approval", "approval_required")]
     assert send(publication).status == "scheduled"
+
+
+@pytest.mark.parametrize("lifts", [{}, {"held": "source_changed"}, {"flagged": "source_changed"}], ids=str)
+@pytest.mark.parametrize("status", GeneratedItemStatus.values)
+def test_an_approval_is_offered_just_where_it_is_taken(ready, status, lifts):
+    GeneratedItem.everywhere.filter(pk=ready.pk).update(status=status, **lifts)
+    offered = decisions.needs_approval(reread(ready))
+    try:
+        decisions.approve(ready, by="alice", now=NOON)
+    except Conflict:
+        assert not offered
+    else:
+        assert offered
+        assert not decisions.needs_approval(reread(ready))
 
 
 def test_approve_lets_go_of_what_is_held_in_any_publishing_status(workspace, make):

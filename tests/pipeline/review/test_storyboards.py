@@ -71,6 +71,8 @@ def test_other_words_are_filmed_and_are_the_body(workspace, item, filmed):
     changed = edit(item, written(board_of(item), f"point {place}", words))
     assert (changed.status, changed.revision, changed.body.splitlines()[place]) == ("generating", 2, words)
     assert changed.content["script"] == changed.body
+    assert {"excerpt": changed.excerpt} == generate.derived_words(changed.body, changed.body_format)
+    assert changed.excerpt != item.excerpt
     again = film(item)
     assert (again.status, again.error, balance(workspace)) == ("ready", None, money)
     assert ModelCall.everywhere.count() == calls
