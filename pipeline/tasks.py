@@ -11,7 +11,8 @@ from django.conf import settings
 from accounts import notices
 from accounts.models import NoticeDigest
 from config.core import jobs
-from pipeline import generate, limits, mailing, outlets, personas, publish
+from pipeline import limits, mailing, outlets, personas
+from pipeline.generate import rendering, run
 from pipeline.generate.model import batches
 from pipeline.ingest import collect, replan, websub
 from pipeline.models import (
@@ -30,6 +31,8 @@ from pipeline.models import (
     WebSubSubscription,
 )
 from pipeline.personas import drafts
+from pipeline.publish import steps as publish_steps
+from pipeline.publish.timing import reschedule
 from pipeline.review import rewrite_run
 from pipeline.schedule import recurring, series
 from pipeline.workspace import digest_count
@@ -74,7 +77,7 @@ jobs.register(
 # Four jobs over the same rows: the row says which queue its next step needs.
 _RUN_OPTIONS: Final[dict[str, Any]] = {
     "model": Generation,
-    "give_up": generate.give_up,
+    "give_up": run.give_up,
     "lease": _LEASE,
     "max_attempts": limits.GENERATION_TRIES,
     # Each call to a model, and each second of a video, renews the lease.
@@ -83,7 +86,7 @@ _RUN_OPTIONS: Final[dict[str, Any]] = {
 jobs.register(
     jobs.RowJob(
         name="generate.run_item",
-        work=partial(generate.run_generation, queue=GenerationQueue.GENERATE),
+        work=partial(run.run_generation, queue=GenerationQueue.GENERATE),
         where={"queue": GenerationQueue.GENERATE.value},
         **_RUN_OPTIONS,
     )
@@ -91,7 +94,7 @@ jobs.register(
 jobs.register(
     jobs.RowJob(
         name="compute.run_item",
-        work=partial(generate.run_generation, queue=GenerationQueue.COMPUTE),
+        work=partial(run.run_generation, queue=GenerationQueue.COMPUTE),
         where={"queue": GenerationQueue.COMPUTE.value},
         computes=True,
         # A text takes some thirty milliseconds: these keep a slot busy until the next round.
@@ -102,12 +105,12 @@ jobs.register(
 jobs.register(
     jobs.RowJob(
         name="render.render_film",
-        work=partial(generate.run_generation, queue=GenerationQueue.RENDER),
+        work=partial(run.run_generation, queue=GenerationQueue.RENDER),
         where={"queue": GenerationQueue.RENDER.value},
         computes=True,
         # A video takes minutes: none is queued before a slot is free, and only then is it decided which workspace comes first.
         ahead=0,
-        turns=generate.turns_of_films,
+        turns=rendering.turns_of_films,
         late_after=timedelta(hours=1),
         **{**_RUN_OPTIONS, "longest": limits.RENDER_FOLDERS_KEPT},
     )
@@ -154,9 +157,9 @@ jobs.register(
     jobs.RowJob(
         name="publish.send_publication",
         model=Publication,
-        work=publish.advance_publication,
-        read=publish.PUBLICATION,
-        give_up=publish.give_up,
+        work=publish_steps.advance_publication,
+        read=publish_steps.PUBLICATION,
+        give_up=publish_steps.give_up,
         lease=_LEASE,
         # Hundreds may be due in one second, and each mostly waits for its platform.
         ahead=16,
@@ -207,7 +210,7 @@ jobs.register(
 jobs.register(
     jobs.BatchJob(
         name="housekeeping.follow_time_zones",
-        work=publish.follow_zones,
-        every_seconds=publish.ZONES_EVERY_SECONDS,
+        work=reschedule.follow_zones,
+        every_seconds=reschedule.ZONES_EVERY_SECONDS,
     )
 )

@@ -57,7 +57,7 @@ TESTS_BY_PACKAGE = {
 }
 # Modules that simulated histories exercise, for --simulate.
 SIMULATED_SOURCES = {
-    "publish": """pipeline/publish/blockers.py pipeline/publish/item_status.py pipeline/publish/publish_http_client.py
+    "publish": """pipeline/publish/blockers.py pipeline/publish/item_status_and_events.py pipeline/publish/late_answers.py
         pipeline/publish/reconciliation.py pipeline/publish/removal.py pipeline/publish/requests.py
         pipeline/publish/record_outcome.py pipeline/publish/send.py pipeline/publish/steps.py
         pipeline/publish/timing/postpone.py

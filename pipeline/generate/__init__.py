@@ -6,8 +6,8 @@ Every stored answer is kept until the run is over.
 from pipeline.generate.checkpoint import cost_so_far, draft_of
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.recheck import material_of, recheck
-from pipeline.generate.rendering import queue_of_rendering, turns_of_films
-from pipeline.generate.run import give_up, run_generation, writer_for
+from pipeline.generate.rendering import queue_of_rendering
+from pipeline.generate.run import writer_for
 from pipeline.generate.save import derived_words
 from pipeline.generate.topics.topic_run import copy_pick
 
@@ -16,12 +16,9 @@ __all__ = [
     "cost_so_far",
     "derived_words",
     "draft_of",
-    "give_up",
     "material_of",
     "persona_card",
     "queue_of_rendering",
     "recheck",
-    "run_generation",
-    "turns_of_films",
     "writer_for",
 ]

@@ -1,11 +1,11 @@
-"""Holds what the steps of a run pass on: in memory to the next step, and stored.
+"""Holds what the steps of a run pass on, in memory to the next step and stored, and finds a raw item's text and brief.
 
 A task that is killed asks no model twice, because the next one reads the stored answers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import F, Sum
@@ -16,13 +16,14 @@ from pipeline import plugins
 from pipeline.engines.base import Brief, Claim, Draft, Engine, Fact, SourceText, Story, TopicBrief
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model.metered_client import LostLease
+from pipeline.generate.shared_brief import share_brief
 from pipeline.media import source_media
 from pipeline.models import GeneratedItem, Generation, GenerationStage, ModelCall, RawBody, RawItem
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import bare_title, read_body
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from uuid import UUID
 
     from pipeline.engines.base import PersonaCard
@@ -135,7 +136,58 @@ def as_json(value: Any) -> Any:
     return value
 
 
-# --- Reading ---------------------------------------------------------------------------------------------------------
+# --- The material of a raw item --------------------------------------------------------------------------------------
+
+
+def find_material(run: Run) -> RunMaterial:
+    """Find or ask for the brief and store it with the run.
+
+    Raises `TryLater` while another run is asking for it.
+    """
+    generation = run.generation
+    assert generation.raw_item_id is not None  # noqa: S101  for the types; it is a run of a raw item
+    source = source_text(generation)
+
+    def store_brief(brief: Any, usage: Mapping[str, Any]) -> bool:
+        return try_to_store_answer(generation, run.then, brief=brief, brief_usage=usage)
+
+    find_brief(
+        generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=store_brief
+    )
+    return _material(run, source)
+
+
+def read_material(run: Run) -> RunMaterial:
+    """Return the run's material from its stored brief."""
+    return _material(run, source_text(run.generation))
+
+
+def _material(run: Run, source: SourceText) -> RunMaterial:
+    brief = run.engine.told(brief_from(run.generation.answers["brief"]), source)
+    return run.resting_on(brief, source)
+
+
+def find_brief(
+    generation: Generation,
+    writer: Writer,
+    source: SourceText,
+    client: Any,
+    *,
+    raw_item_id: UUID,
+    keep: Callable[[Any, Mapping[str, Any]], bool],
+) -> None:
+    """Pass the brief of one raw item and its usage to `keep`; a model's in the transaction that stores it for all runs.
+
+    `keep` returns False if the lease is lost; `LostLease` is raised then. Raises `TryLater` while another run
+    is asking for it.
+    """
+    if not writer.offline:
+        share_brief(generation, writer, source, client, raw_item_id=raw_item_id, keep=keep)
+        return
+    # It costs nothing and gives the same answer each time, so there is nothing to share.
+    answer = writer.brief(source, client=client)
+    if not keep(asdict(answer.brief), asdict(answer.usage)):
+        raise LostLease
 
 
 def source_text(generation: Generation) -> SourceText:
@@ -173,6 +225,9 @@ def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
         published_at=raw.published_at,
         hidden=hidden_text,
     )
+
+
+# --- Stored answers read back ----------------------------------------------------------------------------------------
 
 
 def brief_from(stored: Mapping[str, Any]) -> Brief:

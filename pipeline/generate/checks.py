@@ -16,7 +16,7 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import check_further, drawn_words
 from pipeline.text.language_detection import other_language
 from pipeline.text.prompt_injection import find_obeyed
-from pipeline.writers.strip_injections import screen_source
+from pipeline.writers.base import screen_source
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText

@@ -15,15 +15,15 @@ from config.core.api.nearest import hint
 from config.core.errors import Invalid
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.engines.shared.offline_drafts import blocking_rule, draft_without_model
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.persona_cards import persona_card
 from pipeline.plugins import Refused
 from pipeline.switches import availability
-from pipeline.writers.extractive import brief_of
-from pipeline.writers.strip_injections import screen_source
+from pipeline.writers.base import screen_source
+from pipeline.writers.extractive import blocking_rule, brief_of, draft_without_model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from uuid import UUID
 
     from accounts.models import Workspace
@@ -123,9 +123,9 @@ class Acceptance:
         self._cards: dict[UUID | None, PersonaCard] = {}
 
     def plan(
-        self, engines: list[Engine], variants: int, source: SourceText, *, persona_id: UUID | None
+        self, engines: Sequence[str], variants: int, source: SourceText, *, persona_id: UUID | None
     ) -> GenerationPlan:
-        """Return the plan for `engines`, in the order asked for, with `variants` of each."""
+        """Return the plan for the engines of these names, in the order asked for, with `variants` of each."""
         trial = None if self._has_model else _Trial(source, self._card(persona_id), variants)
         return _plan(engines, variants, source, trial)
 
@@ -135,14 +135,14 @@ class Acceptance:
         return self._cards[persona_id]
 
 
-def _plan(engines: list[Engine], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
+def _plan(engines: Sequence[str], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
     """Plan how many variants each engine makes, and record why it makes no more."""
     shares: list[Share] = []
     skipped: list[Skipped] = []
     # Engines judge the text as the writer gets it, without sentences that give orders to a machine.
     screened_source, _ = screen_source(source)
     has_gaps = (screened_source.text, screened_source.title) != (source.text, source.title)
-    for engine in engines:
+    for engine in map(engine_named, engines):
         refusal = refusal_by_rules(engine, screened_source)
         possible_variants = 0 if refusal is not None else variants
         if trial is not None and refusal is None:
@@ -170,7 +170,7 @@ def refusal_by_rules(engine: Engine, shown: SourceText) -> Refused | None:
     return None if reason is None else Refused(reason, code=NOTHING_TO_MAKE)
 
 
-def plan_by_rules(engines: list[Engine], variants: int, source: SourceText) -> GenerationPlan:
+def plan_by_rules(engines: Sequence[str], variants: int, source: SourceText) -> GenerationPlan:
     """Plan by the engines' own rules alone, whichever writer will be used."""
     return _plan(engines, variants, source, None)
 

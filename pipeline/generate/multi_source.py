@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core import ids
-from pipeline.generate import brief as briefing
-from pipeline.generate.checkpoint import brief_from, store_answer, text_of, try_to_store_answer
+from pipeline.generate.checkpoint import brief_from, find_brief, store_answer, text_of, try_to_store_answer
+from pipeline.generate.shared_brief import refuse_brief
 from pipeline.models import GenerationInput, GenerationStage, RawItem
 from pipeline.plugins import Refused
 from pipeline.writers.base import Usage
@@ -107,9 +107,9 @@ def _obtain_brief(generation: Generation, writer: Writer, run_input: GenerationI
 
     try:
         source = text_of(run_input.raw_item_id, run_input.raw_version)
-        briefing.find_brief(generation, writer, source, client, raw_item_id=run_input.raw_item_id, keep=keep)
+        find_brief(generation, writer, source, client, raw_item_id=run_input.raw_item_id, keep=keep)
     except Refused as error:
-        briefing.refuse_brief(generation, error)
+        refuse_brief(generation, error)
         store_answer(generation, GenerationStage.BRIEF, **{BRIEFS: {**stored_briefs, raw_item_hex: None}})
 
 

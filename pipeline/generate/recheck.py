@@ -16,8 +16,7 @@ from pipeline.engines.base import Check, Claim, Engine
 from pipeline.engines.checks.grounded import find_new_sentences, find_unsupported_texts, words_of
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
-from pipeline.generate import brief as briefing
-from pipeline.generate import multi_source
+from pipeline.generate import multi_source, shared_brief
 from pipeline.generate.checkpoint import RunMaterial, brief_from, draft_of, text_of
 from pipeline.generate.checks import place_of, run_checks, run_checks_with_visuals
 from pipeline.generate.eligible_formats import engine_named
@@ -233,7 +232,7 @@ def _brief_of(item: GeneratedItem, source: SourceText, raw_item_id: UUID) -> Bri
     """Return the model's brief of the source if one was asked and its answer is kept, else one made without a
     model.
     """
-    stored = briefing.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
+    stored = shared_brief.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
     # A draft without a model may still stem from a model's brief that couldn't be used: `without_model` says
     # so.
     if stored is not None and (not _is_offline(item) or stored.get("without_model")):

@@ -14,7 +14,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
-from pipeline.generate import brief, multi_source
+from pipeline.generate import checkpoint, multi_source, shared_brief
 from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store_answer
 from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted_variants
 from pipeline.generate.model import batches
@@ -49,7 +49,7 @@ class MaterialSource:
     read: Callable[[Run], RunMaterial]
 
 
-RAW_ITEM: Final = MaterialSource(brief.find_material, brief.read_material)
+RAW_ITEM: Final = MaterialSource(checkpoint.find_material, checkpoint.read_material)
 RAW_ITEMS: Final = MaterialSource(multi_source.find_material, multi_source.read_material)
 TOPIC: Final = MaterialSource(topic_run.find_material, topic_run.read_material)
 
@@ -181,7 +181,7 @@ def run_generation(generation: Generation, queue: GenerationQueue | None = None)
     except TryLater as error:
         _sleep_or_fail(generation, error)
     except (Refused, NeedsReconnect) as error:
-        brief.refuse_brief(generation, error)
+        shared_brief.refuse_brief(generation, error)
         fail_run(generation, error.code, error.message)
 
 
@@ -227,6 +227,9 @@ def _build_run(generation: Generation, client: ModelClient | None) -> Run:
 @contextmanager
 def _open_run_client(generation: Generation) -> Iterator[ModelClient | None]:
     """Yield the run's model client, which asks through a batch if the run may wait; None without a key."""
+    if not has_key(generation):
+        yield None
+        return
     with open_client(generation) as live_client:
         is_own_key = uses_own_key(generation)
         yield batches.client_for(generation, live_client, is_own_key=is_own_key)
@@ -260,18 +263,18 @@ def _sleep_or_fail(generation: Generation, error: TryLater) -> None:
         wait = error.after or limits.MODEL_RETRIES[0]
         if generation.sleep_until(now + wait, error=stored_error, attempts=0):
             # No model was asked: another run finds out for itself what holds it back.
-            brief.release_brief(generation)
+            shared_brief.release_brief(generation)
         return
     wait_state = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}
     if now - datetime.fromisoformat(wait_state["since"]) >= limits.MODEL_PATIENCE:
         failure_message = f"{error.message} It was tried for a day without success; retry it."
-        brief.refuse_brief(generation, Refused(failure_message, code=error.code))
+        shared_brief.refuse_brief(generation, Refused(failure_message, code=error.code))
         fail_run(generation, error.code, failure_message)
         return
     wait = error.after or limits.MODEL_RETRIES[min(wait_state["times"], len(limits.MODEL_RETRIES) - 1)]
     answers = {**generation.answers, WAITS: {**wait_state, "times": wait_state["times"] + 1}}
     if generation.sleep_until(now + wait, error=stored_error, attempts=0, answers=as_json(answers)):
-        brief.release_brief(generation, wait)
+        shared_brief.release_brief(generation, wait)
 
 
 def _await_batch(generation: Generation, error: dict[str, str]) -> None:
@@ -280,7 +283,7 @@ def _await_batch(generation: Generation, error: dict[str, str]) -> None:
     if not generation.sleep_until(until, error=error, attempts=0):
         return
     if until is not None:
-        brief.hold_for_batch(generation, until)
+        shared_brief.hold_for_batch(generation, until)
     if batches.is_decided(generation):
         # It was answered before this run slept, so nothing would wake it.
         generation.sleep_until(utc_now())

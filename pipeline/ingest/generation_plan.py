@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.core.errors import Conflict
-from pipeline.generate.eligible_formats import Acceptance, GenerationPlan, engine_named, plan_by_rules
+from pipeline.generate.eligible_formats import Acceptance, GenerationPlan, plan_by_rules
 from pipeline.ingest.raw_content import RawContent, body_of, rows_of, source_text
 from pipeline.switches import availability
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accounts.models import Workspace
-    from pipeline.engines.base import SourceText
     from pipeline.models import (
         GeneratedItem,
         RawBody,
@@ -25,13 +24,8 @@ if TYPE_CHECKING:
 
 def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> GenerationPlan:
     """Return the engines that can use the raw item, with numbers of variants, and why others can't."""
-    return plan_with(row, source_text(row, body), Acceptance(workspace))
-
-
-def plan_with(row: RawItem, text: SourceText, acceptance: Acceptance) -> GenerationPlan:
-    """Return the plan for text and acceptance rules that the caller has loaded; see `plan_for`."""
-    engines = [engine_named(name) for name in row.engines]
-    return acceptance.plan(engines, row.variants, text, persona_id=row.persona_id)
+    text = source_text(row, body)
+    return Acceptance(workspace).plan(row.engines, row.variants, text, persona_id=row.persona_id)
 
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
@@ -39,9 +33,8 @@ def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *
 
     Code and message are those of the skip.
     """
-    engines = [engine_named(item.engine_output)]
     text = source_text(raw, body_of(raw))
-    plan = Acceptance(workspace).plan(engines, index + 1, text, persona_id=item.persona_id)
+    plan = Acceptance(workspace).plan([item.engine_output], index + 1, text, persona_id=item.persona_id)
     for skipped in plan.skipped:
         if skipped.variant == index:
             raise Conflict.because(code=skipped.code, message=skipped.message)
@@ -64,6 +57,4 @@ def estimate_any(
 ) -> GenerationPlan:
     """Return the cost of an item of this source that every text engine can use. See `estimate`."""
     row, body = rows_of(workspace, source, content, defaults, now)
-    text = source_text(row, body)
-    engines = [engine_named(name) for name in row.engines]
-    return plan_by_rules(engines, row.variants, text)
+    return plan_by_rules(row.engines, row.variants, source_text(row, body))

@@ -1,17 +1,19 @@
-"""Defines content that was pushed or fetched, and makes the raw item and body of it."""
+"""Defines content that was pushed or fetched, and makes its raw item and body, with the keys it is known by."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
 
 from config.core.ids import uuid7
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.base import SourceText
 from pipeline.generate.eligible_formats import engine_named
-from pipeline.ingest.raw_item_identity import dedup_key, second_key
 from pipeline.media import source_media
 from pipeline.models import (
     RawBody,
@@ -19,11 +21,13 @@ from pipeline.models import (
     WorkspaceDefaults,
 )
 from pipeline.text.language_detection import MAX_DETECTION_CHARACTERS, guess_language
+from pipeline.text.links import canonical_url
 from pipeline.text.plain_text import bare_title, content_hash, seen_text, title_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from urllib.parse import SplitResult
     from uuid import UUID
 
     from accounts.models import Workspace
@@ -114,7 +118,8 @@ def rows_of(
         workspace=workspace,
         test=source.test,
         source=source,
-        dedup_key=dedup_key_of(source.pk, content, body_hash),
+        dedup_key=content.key
+        or dedup_key(source.pk, external_id=content.external_id, url=content.url, body_hash=body_hash),
         external_id=content.external_id,
         url=content.url,
         title=title[: limits.TITLE_CHARACTERS],
@@ -154,24 +159,6 @@ def _guess_content_language(content: RawContent, body_format: str) -> str:
     return guess_language(f"{content.title}\n{beginning}")
 
 
-def dedup_key_of(source_id: UUID, content: RawContent, body_hash: str) -> str:
-    """Return the key that the content is known by: the source's own id, else the address, else the content.
-
-    The address is canonical.
-    """
-    return content.key or dedup_key(
-        source_id, external_id=content.external_id, url=content.url, body_hash=body_hash
-    )
-
-
-def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
-    """Return the key that matches it beside its `dedup_key`; `None` where nothing else identifies it."""
-    # Only fetched content is matched by its words: a client pushing them under two ids means two items.
-    if not content.has_second_key or not (content.url or content.is_fetched):
-        return None
-    return second_key(source.pk, url=content.url, body_hash=row.content_hash)
-
-
 def body_of(row: RawItem) -> RawBody:
     """Return the current body of a raw item; earlier versions stay stored beside it."""
     body: RawBody = RawBody.everywhere.get(raw_item=row, number=row.content_version)
@@ -194,3 +181,82 @@ def source_text(row: RawItem, body: RawBody) -> SourceText:
 def _needs_media(row: RawItem) -> bool:
     """Return whether it has files and one of its engines shows videos."""
     return bool(row.media) and any("video" in engine_named(name).made_from for name in row.engines)
+
+
+# --- The keys that an entry is known by ------------------------------------------------------------------------------
+
+
+def dedup_key(source_id: UUID, *, external_id: str, url: str, body_hash: str) -> str:
+    """Return the key of the first identity known: the source's own id, the canonical address, the content."""
+    if external_id:
+        return f"x:{source_id.hex}:{external_id}"
+    if url:
+        address = canonical_url(url)
+        if len(address) <= limits.EXTERNAL_ID_CHARACTERS:
+            return f"u:{address}"
+        return f"u:sha256:{content_hash(address, '')}"
+    return f"h:{body_hash}"
+
+
+def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
+    """Return the key that matches it beside its `dedup_key`; `None` where nothing else identifies it."""
+    # Only fetched content is matched by its words: a client pushing them under two ids means two items.
+    if not content.has_second_key or not (content.url or content.is_fetched):
+        return None
+    return second_key(source.pk, url=content.url, body_hash=row.content_hash)
+
+
+def id_of_twin(external_id: str, url: str, body_hash: str) -> str:
+    """Return the id of an entry whose own id another entry of the same document has too."""
+    twin = f"{external_id}|{url or body_hash}"
+    if len(twin) <= limits.EXTERNAL_ID_CHARACTERS:
+        return twin
+    return "sha256:" + hashlib.sha256(twin.encode(errors="surrogatepass")).hexdigest()
+
+
+def second_key(source_id: UUID, *, url: str, body_hash: str) -> int | None:
+    """Return 64 bits that are equal for the same page in any source, or the same content in this one.
+
+    By it an entry is recognized whose own id has changed, or that another source brought: their dedup keys
+    differ.
+
+    `None` for the front page of a host: many things have its address.
+    """
+    if not url:
+        return _hash_to_int64(f"h:{source_id.hex}:{body_hash}")
+    address = canonical_url(url)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    if parts.scheme not in {"http", "https"} or _is_front_page(parts):
+        return None
+    return _hash_to_int64(f"u:{address}")
+
+
+def _is_front_page(parts: SplitResult) -> bool:
+    """Return whether the address is a host's front page."""
+    return parts.path in {"", "/"} and not parts.query and not parts.fragment
+
+
+def _hash_to_int64(text: str) -> int:
+    """Return 64 bits of the text's hash, as the signed number that a database column takes."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def have_same_title_words(one: str, other: str) -> bool:
+    """Return whether two titles have the same words."""
+    return plain_title(one) == plain_title(other)
+
+
+def plain_title(title: str) -> str:
+    """Return a title's words in lower case, without punctuation."""
+    return " ".join(
+        re.findall(r"\w+", unicodedata.normalize("NFKC", title[: limits.TITLE_CHARACTERS]).lower())
+    )
+
+
+def are_published_close(one: datetime | None, other: datetime | None) -> bool:
+    """Return whether both were published within `limits.SAME_WITHIN`; True where a date isn't known."""
+    return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN

@@ -15,7 +15,6 @@ from pipeline import events
 from pipeline.generate import raw_item_outcomes
 from pipeline.generate.eligible_formats import NOTHING_TO_MAKE, Acceptance, GenerationPlan
 from pipeline.holds.source_changes import hold_derived_items
-from pipeline.ingest.generation_plan import plan_with
 from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
 from pipeline.ingest.raw_content import (
     Outcome,
@@ -146,7 +145,11 @@ def prepare(
         row, body = rows_of(workspace, source, each.content, defaults, now)
         text = source_text(row, body)
         # A skipped entry isn't planned: if a person has it made after all, it is planned then.
-        plan = plan_with(row, text, acceptance) if each.skip is None else GenerationPlan()
+        plan = (
+            acceptance.plan(row.engines, row.variants, text, persona_id=row.persona_id)
+            if each.skip is None
+            else GenerationPlan()
+        )
         _mark_skipped(row, plan, each.skip)
         fingerprint = fingerprint_of(row, text.text, second_key_of(source, each.content, row))
         prepared.append(PreparedItem(each.content, row, body, fingerprint, plan))

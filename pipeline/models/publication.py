@@ -244,6 +244,11 @@ class Publication(WorkspaceRow, DueModel):
             ),
         ]
 
+    @property
+    def is_handed_over(self) -> bool:
+        """Return whether a person has it to post, and hasn't reported the outcome yet."""
+        return self.status == PublicationStatus.PUBLISHING and self.step == self.BY_HAND
+
 
 class AttemptQuerySet(models.QuerySet[Any]):
     def open(self) -> Self:

@@ -139,7 +139,7 @@ class RawPrint(WorkspaceRow):
 
     test = models.BooleanField(default=False)
     second_key = models.BigIntegerField(null=True)
-    """64 bits of a hash of its canonical address, or of its source and content where it has none. See `pipeline.ingest.raw_item_identity`."""
+    """64 bits of a hash of its canonical address, or of its source and content where it has none. See `pipeline.ingest.raw_content`."""
     bits = models.BigIntegerField(null=True)
     """SimHash of its text, see `pipeline.text.similarity`; None where the text is too short to say anything."""
     band_0 = models.PositiveIntegerField(null=True)

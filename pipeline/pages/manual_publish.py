@@ -78,7 +78,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
         **_package_context(publication),
         "row": publication,
         "form": form,
-        "is_open": publish.is_handed_over(publication),
+        "is_open": publication.is_handed_over,
     }
     return render(request, "pages/manual_publish.html", context)
 

@@ -14,7 +14,6 @@ from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline import plugins
 from pipeline.engines.base import Engine, SourceText
-from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.generate.checks import run_checks
 from pipeline.generate.persona_cards import persona_card
 from pipeline.media import draw_pictures, uploads
@@ -25,6 +24,7 @@ from pipeline.render.picture_plan import AvailableMedia
 from pipeline.render.untrusted_images import UnusablePicture, square_png
 from pipeline.text.plain_text import seen_text
 from pipeline.writers.base import Writer
+from pipeline.writers.extractive import draft_without_model
 
 if TYPE_CHECKING:
     from datetime import datetime

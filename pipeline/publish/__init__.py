@@ -8,8 +8,13 @@ from pipeline.publish.blockers import (
     hold_of,
     latest_of,
 )
-from pipeline.publish.item_status import PUBLISHING_STATUSES, lock_groups, lock_groups_of, refresh_item
-from pipeline.publish.manual_publish import is_handed_over, package_files, package_of
+from pipeline.publish.item_status_and_events import (
+    PUBLISHING_STATUSES,
+    lock_groups,
+    lock_groups_of,
+    refresh_item,
+)
+from pipeline.publish.manual_publish import package_files, package_of
 from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
 from pipeline.publish.reconciliation import mark_unsent_unknown, settle_publication
 from pipeline.publish.record_outcome import note_metrics
@@ -24,7 +29,6 @@ from pipeline.publish.requests import (
     wake_scheduled,
 )
 from pipeline.publish.send import HELD_WAIT
-from pipeline.publish.steps import PUBLICATION, advance_publication, give_up
 from pipeline.publish.timing.queue_slots import (
     blackouts_of,
     default_queue,
@@ -33,7 +37,7 @@ from pipeline.publish.timing.queue_slots import (
     moments_of,
     publish_queue_of,
 )
-from pipeline.publish.timing.reschedule import ZONES_EVERY_SECONDS, apply_zone_changes, follow_zones, retime
+from pipeline.publish.timing.reschedule import apply_zone_changes, retime
 from pipeline.publish.undo_snapshot import reschedule_from_snapshot, restore_snapshot, take_snapshot
 from pipeline.publish.validation import (
     CannotPublish,
@@ -48,16 +52,13 @@ from pipeline.publish.validation import (
 
 __all__ = [
     "HELD_WAIT",
-    "PUBLICATION",
     "PUBLISHING_STATUSES",
     "RELEASE_HOLD_CALL",
-    "ZONES_EVERY_SECONDS",
     "Blocker",
     "CannotPublish",
     "OutletVerdict",
     "PublishWish",
     "access_blockers",
-    "advance_publication",
     "apply_zone_changes",
     "assets_of",
     "blackouts_of",
@@ -67,11 +68,8 @@ __all__ = [
     "dry_run",
     "effective_overrides",
     "find_blockers",
-    "follow_zones",
-    "give_up",
     "has_zone",
     "hold_of",
-    "is_handed_over",
     "is_post_known",
     "key_of",
     "latest_of",

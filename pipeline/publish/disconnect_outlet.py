@@ -13,8 +13,8 @@ from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, PublicationStatus, WorkspaceDefaults
 from pipeline.outlets.connection import audit_outlet, refuse_deleted
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.publish.item_status import lock_item as locked_item
-from pipeline.publish.item_status import refresh_item
+from pipeline.publish.item_status_and_events import lock_item as locked_item
+from pipeline.publish.item_status_and_events import refresh_item
 
 if TYPE_CHECKING:
     from datetime import datetime

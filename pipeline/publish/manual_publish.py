@@ -17,7 +17,7 @@ from config.core.crash_points import crash_point
 from pipeline.models import Asset, Attempt, PublicationStatus
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import connect
-from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.item_status_and_events import lock_item, refresh_item
 from pipeline.publish.payload import direct_post_for, keep_short_links, post_of_attempt, receipt_of
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem, Publication
     from pipeline.platforms.payload_types import Adapted
-
-
-def is_handed_over(row: Publication) -> bool:
-    """Return whether a person has the publication to post, and hasn't reported the outcome yet."""
-    return row.status == PublicationStatus.PUBLISHING and row.step == row.BY_HAND
 
 
 def request_manual_post(row: Publication, post: Adapted, now: datetime) -> None:

@@ -19,13 +19,10 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Absent, CannotTell, Found, Sent
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.events_and_notices import record_publication_event
-from pipeline.publish.item_status import lock_item, refresh_item
-from pipeline.publish.manual_publish import is_handed_over
+from pipeline.publish.item_status_and_events import lock_item, record_publication_event, refresh_item
 from pipeline.publish.payload import key_of, post_for, post_of_attempt
-from pipeline.publish.platform_responses import serialize_failure
-from pipeline.publish.publish_http_client import LONGEST
-from pipeline.publish.record_outcome import LEASE, record_failure, record_success
+from pipeline.publish.record_outcome import LEASE, record_failure, record_success, serialize_failure
+from pipeline.publish.send import LONGEST_CALL
 from pipeline.publish.timing.postpone import next_wake_at, write_scheduled
 
 if TYPE_CHECKING:
@@ -100,7 +97,7 @@ def absence_counts_at(row: Publication) -> datetime | None:
     """
     open_ones = Attempt.everywhere.open().filter(publication=row)
     started_at: datetime | None = open_ones.aggregate(at=Max("started_at"))["at"]
-    return started_at and started_at + LONGEST + platform_of(row.platform).settles
+    return started_at and started_at + LONGEST_CALL + platform_of(row.platform).settles
 
 
 def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -> None:
@@ -244,7 +241,7 @@ def settle_publication(
             .select_related("item", "outlet", "workspace")
             .get(pk=publication.pk)
         )
-        handed_over = is_handed_over(row)
+        handed_over = row.is_handed_over
         if row.status != PublicationStatus.UNKNOWN and not handed_over:
             message = f"It is {row.status}; only an unknown outcome can be settled, or what was handed over."
             raise Conflict.because(code="not_unknown", message=message)

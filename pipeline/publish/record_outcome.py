@@ -1,11 +1,10 @@
-"""Writes the outcome of a publication: success, failure, unknown, or an answer that came late."""
+"""Writes the outcome of a publication: success, failure or unknown."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
@@ -13,27 +12,20 @@ from django.db.models import F
 from config.core import limits as core_limits
 from config.core import states
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
-from config.core.ids import encode
 from pipeline import limits, mailing
-from pipeline.models import Attempt, AttemptStatus, GeneratedItem, Outlet, Publication, PublicationStatus
+from pipeline.models import Attempt, AttemptStatus, Outlet, Publication
 from pipeline.outlets import health
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.events_and_notices import notify_of_late_answer, record_publication_event
-from pipeline.publish.item_status import lock_item, refresh_item
-from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
-from pipeline.publish.platform_responses import (
-    answer_of,
-    clean_for_storage,
-    late_answer_of,
-    posted_after_all_error,
-    posted_twice_error,
-    serialize_failure,
+from pipeline.publish.item_status_and_events import (
+    lock_item,
+    notify_of_late_answer,
+    record_publication_event,
+    refresh_item,
 )
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
 from pipeline.publish.timing.postpone import is_overdue, no_later_than_overdue, write_scheduled
-from pipeline.states import PUBLICATIONS_IN_FLIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,9 +35,9 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Platform
     from pipeline.platforms.payload_types import Adapted
 
-log = structlog.get_logger(__name__)
-
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
+MESSAGE_CHARACTERS: Final = 1000
+"""The most that is stored of each text of a failure."""
 
 
 def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Attempt | None) -> None:
@@ -130,7 +122,7 @@ def record_failure(
         if late_attempt is not None:
             # This call failed, but an earlier one that had been given up got through, so it isn't sent again.
             _close_attempts(row, "failed", serialize_failure(error, is_retried=False), now, attempt=attempt)
-            _record_late_success(late_attempt, row, now)
+            record_late_success(late_attempt, row, now)
             return
         if tries is None:
             tries = row.attempt_count if attempt is not None else row.attempt_count + 1
@@ -197,76 +189,7 @@ def record_unknown(
         crash_point("publish.recorded")
 
 
-def keep_late_answer(
-    row: Publication, item: GeneratedItem, attempt: Attempt, sent: Sent, now: datetime
-) -> None:
-    """Keep a platform's answer that came after the attempt was closed; the platform has the post.
-
-    It is used if nothing was sent since, else it is reported. The caller has locked item and row.
-    """
-    # Our own ledger is the mailing here, so the answer isn't a platform's.
-    if platform_of(row.platform).mails_subscribers:
-        return
-    external_id = clean_for_storage(sent.external_id)[:300]
-    if (
-        row.status in {PublicationStatus.PUBLISHED, PublicationStatus.REMOVED}
-        and row.external_id == external_id
-    ):
-        # A look-up has found this same post meanwhile.
-        return
-    if (
-        row.status == PublicationStatus.PUBLISHED
-        and not row.external_id
-        and attempt.status == AttemptStatus.SUCCEEDED
-    ):
-        # A person said that it was sent, but couldn't name the id.
-        Publication.everywhere.filter(pk=row.pk).update(
-            external_id=external_id,
-            url=row.url or clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
-            details=clean_for_storage(dict(sent.details)),
-            version=F("version") + 1,
-            updated_at=now,
-        )
-        refresh_item(item, now=now)
-        return
-    attempt.late_answer = {
-        "external_id": external_id,
-        "url": clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
-        "details": clean_for_storage(dict(sent.details)),
-        "at": as_z(now),
-    }
-    Attempt.everywhere.filter(pk=attempt.pk).update(late_answer=attempt.late_answer)
-    log.error(
-        "late_answer",
-        publication=encode("pub", row.pk),
-        attempt=attempt.number,
-        status=row.status,
-        external_id=external_id,
-    )
-    if row.status in {PublicationStatus.SCHEDULED, PublicationStatus.FAILED} and item.deleted_at is None:
-        take_lease(row)
-        _record_late_success(attempt, row, now)
-    elif row.status not in PUBLICATIONS_IN_FLIGHT:
-        is_published = row.status == PublicationStatus.PUBLISHED
-        new_error = (
-            posted_twice_error(row.external_id, attempt) if is_published else posted_after_all_error(attempt)
-        )
-        Publication.everywhere.filter(pk=row.pk).update(
-            error=new_error, version=F("version") + 1, updated_at=now
-        )
-        row.refresh_from_db(fields=["error", "version", "updated_at"])
-        refresh_item(item, now=now)
-        notify_of_late_answer(row, item, now)
-    # If it is being sent again just now, its outcome is reported together with this answer.
-
-
-def take_lease(row: Publication) -> None:
-    """Take the lease from whoever holds it. The caller has locked the row."""
-    row.lease_token += 1
-    Publication.everywhere.filter(pk=row.pk).update(lease_token=row.lease_token)
-
-
-def _record_late_success(attempt: Attempt, row: Publication, now: datetime) -> None:
+def record_late_success(attempt: Attempt, row: Publication, now: datetime) -> None:
     """Record that the publication was published by the call whose answer came late."""
     late_answer = answer_of(attempt)
     row.revision = attempt.revision
@@ -318,3 +241,80 @@ def _pause_outlet(row: Publication, until: datetime) -> None:
     """Pause the account for as long as the platform wants; the longest time that it ever named holds."""
     outlets = Outlet.everywhere.filter(pk=row.outlet_id).exclude(rests_until__gte=until)
     outlets.update(rests_until=until, version=F("version") + 1)
+
+
+# --- What is stored of an answer -------------------------------------------------------------------------------------
+
+
+def serialize_failure(
+    error: PluginError, *, is_retried: bool, connection: OutletConnection | None = None
+) -> dict[str, Any]:
+    """Return a failure as its publication and its event store it: what happened, whose fault, what to do."""
+
+    def redact(text: str) -> str:
+        return str(clean_for_storage(connection.redact(text) if connection else text))[:MESSAGE_CHARACTERS]
+
+    return {
+        "code": error.code,
+        "class": error.error_class,
+        "message": redact(error.message),
+        "action": redact(error.action),
+        "retryable": is_retried,
+        "platform_status": error.platform_status,
+        "platform_message": redact(error.platform_message) or None,
+    }
+
+
+def clean_for_storage(value: Any) -> Any:
+    """Return a platform's answer without what no database stores: lone surrogates and NUL."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    if isinstance(value, dict):
+        return {clean_for_storage(name): clean_for_storage(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_for_storage(member) for member in value]
+    return value
+
+
+def late_answer_of(row: Publication) -> Attempt | None:
+    """Return the newest attempt that its platform answered after it had been given up, or None."""
+    rows = Attempt.everywhere.filter(publication=row, late_answer__isnull=False)
+    attempt: Attempt | None = rows.order_by("-number").first()
+    return attempt
+
+
+def answer_of(attempt: Attempt) -> dict[str, Any]:
+    """Return the late answer of an attempt; empty if there is none."""
+    answer: dict[str, Any] = attempt.late_answer or {}
+    return answer
+
+
+def posted_twice_error(external_id: str, attempt: Attempt) -> dict[str, Any]:
+    """Return the stored error of a post that may be public twice."""
+    late_id = answer_of(attempt)["external_id"]
+    message = (
+        f"It may have been published twice, as {external_id or 'a post whose number isn’t known'} and as "
+        f"{late_id}: the platform took call {attempt.number} after it had been given up and the post sent "
+        "again."
+    )
+    action = f"Check both on the platform, and delete one{_parenthesized_url(attempt)}."
+    return serialize_failure(OutcomeUnknown(message, code="posted_twice", action=action), is_retried=False)
+
+
+def posted_after_all_error(attempt: Attempt) -> dict[str, Any]:
+    """Return the stored error of a post that is public although its call had been given up."""
+    late_id = answer_of(attempt)["external_id"]
+    message = (
+        f"It was published after all, as {late_id}: the platform took call {attempt.number} after it had "
+        "been given up."
+    )
+    action = f"Delete it on the platform, or leave it{_parenthesized_url(attempt)}."
+    return serialize_failure(
+        OutcomeUnknown(message, code="posted_after_all", action=action), is_retried=False
+    )
+
+
+def _parenthesized_url(attempt: Attempt) -> str:
+    """Return the late answer's address in parentheses with a space before it; empty without one."""
+    url = answer_of(attempt)["url"]
+    return f" ({url})" if url else ""

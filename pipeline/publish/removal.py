@@ -20,9 +20,9 @@ from pipeline.outlets.outlet_client import connect, platform_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Sent
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
-from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.item_status_and_events import lock_item, refresh_item
 from pipeline.publish.payload import key_of
-from pipeline.publish.platform_responses import serialize_failure
+from pipeline.publish.record_outcome import serialize_failure
 from pipeline.publish.timing.postpone import overtaken_error, write_scheduled
 
 if TYPE_CHECKING:

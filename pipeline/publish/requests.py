@@ -20,7 +20,7 @@ from pipeline.models import (
     PublicationStatus,
     WorkspaceDefaults,
 )
-from pipeline.publish.item_status import lock_groups, lock_item, refresh_item, update_item
+from pipeline.publish.item_status_and_events import lock_groups, lock_item, refresh_item, update_item
 from pipeline.publish.timing.postpone import next_wake_at
 from pipeline.publish.timing.reschedule import NO_CLOCK, columns_of
 from pipeline.publish.validation import (

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 
 from config.core import states, work_queue
@@ -17,35 +18,30 @@ from config.core.crash_points import crash_point
 from config.core.database.insert import insert
 from config.core.database.prepared_queries import Prepared
 from config.core.datetimes import as_z
+from config.core.http_client import Client, Response, TimedOut
+from config.core.settings_checks import LONGEST_CALL_SECONDS
 from pipeline import limits
-from pipeline.models import Attempt, AttemptStatus, Outlet, Publication, PublicationStatus, PublicationStep
+from pipeline.models import Attempt, Outlet, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.check_account import BeingRenewed
 from pipeline.outlets.outlet_client import OutletConnection, connect
 from pipeline.outlets.renewal import fresh_credentials
-from pipeline.platforms.base import Pending, Platform, Sent
+from pipeline.platforms import http_calls
+from pipeline.platforms.base import Pending, Platform
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
-from pipeline.publish.blockers import IS_ON_HOLD, find_blockers
-from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.blockers import IS_ON_HOLD, find_blockers, is_too_late
+from pipeline.publish.item_status_and_events import lock_item, refresh_item
+from pipeline.publish.late_answers import record_despite_lost_lease
 from pipeline.publish.manual_publish import request_manual_post
 from pipeline.publish.payload import keep_short_links, key_of, post_for, receipt_of
-from pipeline.publish.publish_http_client import LONGEST, OneCall
-from pipeline.publish.record_outcome import (
-    LEASE,
-    keep_late_answer,
-    record_failure,
-    record_success,
-    record_unknown,
-    take_lease,
-)
-from pipeline.publish.timing import reschedule
+from pipeline.publish.record_outcome import LEASE, record_failure, record_success, record_unknown
 from pipeline.publish.timing.postpone import overtaken_error, postpone
 from pipeline.publish.timing.rate_caps import is_paced, wait_of
+from pipeline.publish.timing.reschedule import move_to_next_slot
 from pipeline.publish.validation import why_closed
-from pipeline.states import PUBLICATIONS_IN_FLIGHT
 from pipeline.switches import kill_switch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pipeline.platforms.payload_types import Adapted
     from pipeline.publish.timing.rate_caps import RateWait
@@ -54,6 +50,8 @@ log = structlog.get_logger(__name__)
 
 OUR_FAULT: Final = "An internal error interrupted the call. The platform is asked."
 
+LONGEST_CALL: Final = timedelta(seconds=min(LONGEST_CALL_SECONDS, settings.LEASE_SECONDS * 5 / 6))
+"""The longest call, from the start of its attempt with uploads and all requests; shorter than the lease."""
 MADE_FOR: Final = "made_for"
 """Key of the step state for the mark of what was prepared; platforms don't see it."""
 PENDING_SINCE: Final = "pending_since"
@@ -79,8 +77,8 @@ def send(row: Publication, now: datetime) -> None:
         postpone(row, planned_at, now)
         return
     is_held = next(find_blockers(row, now, may_be_on_hold=row.is_on_hold), None) is not None
-    if not is_held and reschedule.has_to_move(row, now):
-        if reschedule.move_to_next_slot(row, now):
+    if not is_held and row.late_policy == "next_slot" and is_too_late(row, now):
+        if move_to_next_slot(row, now):
             return
         is_held = True
     if is_held:
@@ -278,7 +276,7 @@ def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
             # The deadline of the call counts from here, however long this waited for the lock.
             started_at=utc_now(),
         )
-        attempt.ends = monotonic() + LONGEST.total_seconds()
+        attempt.ends = monotonic() + LONGEST_CALL.total_seconds()
         insert([attempt])
         if row.outlet.clicks_since is not None:
             keep_short_links(row)
@@ -339,28 +337,38 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
         try:
             record_success(row, sent, utc_now(), attempt=attempt)
         except states.Overtaken:
-            _record_despite_lost_lease(row, sent, attempt)
+            record_despite_lost_lease(row, sent, attempt)
             raise
 
 
-def _record_despite_lost_lease(row: Publication, sent: Sent, attempt: Attempt) -> None:
-    """Record a success whose lease was lost while the platform took the post.
+class OneCall(Client):
+    """Passes requests on to `client`, none after the deadline and none for longer than what is left until it.
 
-    The platform's own answer is better evidence than any look-up.
+    From the second request on, `is_ours` is asked too: a call of several steps ends where another task has
+    taken over.
     """
-    with transaction.atomic():
-        item = lock_item(row.item)
-        locked_row: Publication = (
-            Publication.everywhere.select_for_update(of=("self",))
-            .select_related("item", "outlet", "workspace")
-            .get(pk=row.pk)
-        )
-        stored_attempt = Attempt.everywhere.get(pk=attempt.pk)
-        if locked_row.status in PUBLICATIONS_IN_FLIGHT and stored_attempt.status in {
-            AttemptStatus.STARTED,
-            AttemptStatus.UNKNOWN,
-        }:
-            take_lease(locked_row)
-            record_success(locked_row, sent, utc_now(), attempt=stored_attempt)
-        else:
-            keep_late_answer(locked_row, item, stored_attempt, sent, utc_now())
+
+    def __init__(
+        self, client: Client, *, started_at: datetime, ends: float, is_ours: Callable[[], bool]
+    ) -> None:
+        """`ends` is the deadline by `monotonic()`, which stands still while the machine is suspended."""
+        super().__init__(client.policy)
+        self._client = client
+        # By the wall clock too, which goes on while the machine is suspended.
+        self._ends_at = started_at + LONGEST_CALL
+        self._ends = ends
+        self._is_ours = is_ours
+        self._has_asked = False
+
+    def request(self, method: str, url: str, **options: Any) -> Response:
+        """Send the request. Raises `TimedOut` past the deadline, or where another worker has taken over."""
+        seconds_left = min(self._ends - monotonic(), (self._ends_at - utc_now()).total_seconds())
+        if seconds_left <= 0:
+            message = f"The {LONGEST_CALL.total_seconds():g} seconds of the whole call were over."
+            raise TimedOut(message)
+        if self._has_asked and not self._is_ours():
+            message = "Another worker has taken the publication over."
+            raise TimedOut(message)
+        self._has_asked = True
+        options["timeout"] = min(options.get("timeout", http_calls.TIMEOUT_SECONDS), seconds_left)
+        return self._client.request(method, url, **options)

@@ -20,7 +20,6 @@ from pipeline.outlets.renewal import fresh_credentials
 from pipeline.platforms.base import Sent
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused
 from pipeline.publish.blockers import IS_ON_HOLD
-from pipeline.publish.manual_publish import is_handed_over
 from pipeline.publish.payload import key_of, post_for
 from pipeline.publish.reconciliation import look_up, schedule_next_lookup
 from pipeline.publish.record_outcome import LEASE, record_failure, record_unknown
@@ -141,7 +140,7 @@ def advance_publication(publication: Publication) -> None:
 
 def _run_step(row: Publication, now: datetime) -> None:
     """Run the step of a publication; one without a step is put to sleep."""
-    if is_handed_over(row):
+    if row.is_handed_over:
         row.sleep_until(None)
         return
     if row.status == PublicationStatus.PUBLISHING:
@@ -159,7 +158,7 @@ def give_up(publication: Publication) -> None:
     """Record the final outcome of a publication whose tasks kept crashing, where a person sees it."""
     row = _reload_keeping_lease(publication)
     now = utc_now()
-    if row.status == PublicationStatus.PUBLISHING and not is_handed_over(row):
+    if row.status == PublicationStatus.PUBLISHING and not row.is_handed_over:
         record_unknown(row, OutcomeUnknown(INTERRUPTED_MESSAGE), now)
         return
     step = _step_of(row)

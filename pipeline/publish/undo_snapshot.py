@@ -13,7 +13,7 @@ from config.core.errors import Conflict
 from config.core.ids import decode, encode
 from config.core.middleware import request_id
 from pipeline.models import GeneratedItem, Publication, PublicationStatus, PublishQueue
-from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.item_status_and_events import lock_item, refresh_item
 from pipeline.publish.timing.postpone import next_wake_at
 
 if TYPE_CHECKING:

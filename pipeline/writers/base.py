@@ -1,6 +1,6 @@
 """Defines the interface of writers, which find the facts of a source and write drafts from them.
 
-Also holds the records of what their calls to a model cost.
+Also holds the records of what their calls to a model cost, and removes orders to a machine before a writer sees a source.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from pipeline.plugins import NeedsReconnect, PluginError, Refused, TryLater
-from pipeline.text.prompt_injection import MAX_CHARACTERS_READ
+from pipeline.text.prompt_injection import (
+    MAX_CHARACTERS_READ,
+    gives_instructions,
+    is_suspicious,
+    without_instructions,
+)
 from pipeline.text.prose.sentences import sentence_continues
-from pipeline.writers.strip_injections import screen_source, with_orders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
 
@@ -27,6 +31,10 @@ NO_HINTS: Final = (
     "Without AI the words are taken from the source as they stand, so that no hint can be followed. Leave the hint out, "
     "or give the workspace a key for a model."
 )
+
+_MAX_ORDERS: Final = 12
+_ORDER_CHARACTERS: Final = 600
+"""How many orders are stored with a brief, and how many characters of each."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,25 @@ def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer
     brief = with_orders(replace(answer.brief, facts=facts, whole=whole), orders, texts)
     dropped = answer.dropped + len(answer.brief.facts) - len(facts)
     return replace(answer, brief=brief, dropped=dropped)
+
+
+def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
+    """Return the source without orders to a machine, and the orders.
+
+    The rest of the text keeps its place. A title or an author that gives orders is emptied.
+    """
+    text, orders = without_instructions(source.text)
+    _, hidden = without_instructions(source.hidden)
+    title, author = ("" if gives_instructions(line) else line for line in (source.title, source.author))
+    lines = [line for line in (source.title, source.author) if line and line not in {title, author}]
+    return replace(source, title=title, author=author, text=text), (*lines, *orders, *hidden)
+
+
+def with_orders(brief: Brief, orders: Iterable[str], texts: Iterable[str]) -> Brief:
+    """Return the brief with the orders that were left out of `texts`, and whether a person has to look at it."""
+    stored_orders = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
+    is_suspect = brief.is_suspect or bool(stored_orders) or any(map(is_suspicious, texts))
+    return replace(brief, orders=stored_orders, is_suspect=is_suspect)
 
 
 class Writer(ABC):

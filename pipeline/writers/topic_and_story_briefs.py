@@ -12,7 +12,7 @@ from pipeline.text.prompt_injection import gives_instructions, without_instructi
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, is_clean
 from pipeline.writers.approved_line_drafts import shared_words
-from pipeline.writers.strip_injections import with_orders
+from pipeline.writers.base import with_orders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

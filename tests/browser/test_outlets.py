@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from config.core import task_runner
-from pipeline import publish
 from pipeline.models import OAuthApp, Outlet, Publication
 from pipeline.outlets import oauth_connect
+from pipeline.publish import steps as publish_steps
 from tests.browser.people import follow, go_to, log_in, look_over
 from tests.factories import OutletFactory
 from tests.pipeline.mailing.conftest import make_letter, subscribe
@@ -57,7 +57,7 @@ def test_from_a_log_in_to_its_end(open_window, newsroom, wall, phone):
     items = [make_items(newsroom, title=f"Tram {one}", url=f"https://n.example/{one}")[0] for one in "abc"]
     promise(items[0], outlet, publish_at=timezone.now() + timedelta(days=1))
     wall.failing = (422, "Too rude for {token}")
-    publish.advance_publication(claimed(promise(items[1], outlet)))
+    publish_steps.advance_publication(claimed(promise(items[1], outlet)))
     wall.failing = None
     wall.good = set()
     Outlet.everywhere.filter(pk=outlet.pk).update(wake_at=timezone.now())

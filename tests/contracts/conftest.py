@@ -17,7 +17,7 @@ from accounts.models import Plan
 from config.core import ids, task_runner
 from config.core.api.jsonio import dump
 from config.core.errors import QUOTA_FIELDS
-from pipeline import generate
+from pipeline.generate import run as generation_run
 from pipeline.models import Generation, InboundDelivery, WorkspaceDefaults
 from tests import caches
 from tests.contracts.routes import DELIVERY
@@ -266,7 +266,7 @@ class Newsroom:
         """A generated item that failed, and that may go well another time: its run broke again and again."""
         raw = self.push(engines=["Short Post", "Quote Graphic"], url="https://example.com/tram")
         run = Generation.everywhere.get(raw_item=ids.decode("raw", raw["id"]), engine="quote_graphic")
-        generate.give_up(claimed(run))
+        generation_run.give_up(claimed(run))
         task_runner.work_all_due("generate.run_item")
         return next(item for item in self.generated_of(raw) if item["status"] == "failed")
 

@@ -8,8 +8,8 @@ import pytest
 import time_machine
 
 from config.core import ids, task_runner
-from pipeline import publish
 from pipeline.models import Publication, SimulatedPost
+from pipeline.publish import steps as publish_steps
 from tests import claims
 
 AWAY = pytest.mark.parametrize("minutes", [-10, 10])
@@ -31,7 +31,7 @@ def test_a_worker_whose_clock_is_wrong_publishes_on_time_and_once(alice, minutes
         assert [row.item_id for row in rows] == [ids.decode("gen", item["id"])]
         # By the lease of the first, nobody takes it meanwhile.
         assert claims.begun(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60)) == []
-        publish.advance_publication(rows[0])
+        publish_steps.advance_publication(rows[0])
         assert claims.begun(Publication, limit=5, per_workspace=5, lease=timedelta(seconds=60)) == []
     shown = [alice.api.read(f"/generated/{one['id']}")["status"] for one in (item, soon)]
     assert shown == ["published", "scheduled"]

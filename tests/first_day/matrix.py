@@ -15,8 +15,8 @@ from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, FilmMaterial, StillImage
 from pipeline.render.video.storyboard import Word
 from pipeline.text.plain_text import seen_text
+from pipeline.writers.base import screen_source
 from pipeline.writers.extractive import PLUGIN as WRITER
-from pipeline.writers.strip_injections import screen_source
 from pipeline.writers.topic_and_story_briefs import SourcePart, combine
 from tests.first_day.texts import Text, texts
 

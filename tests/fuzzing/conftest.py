@@ -23,7 +23,7 @@ from accounts.access import authentication, ratelimit, tokens
 from config.core import task_runner
 from config.core.api.jsonio import dump
 from config.core.ids import decode
-from pipeline import generate
+from pipeline.generate import run as generation_run
 from pipeline.models import Generation, WorkspaceDefaults
 from tests.pipeline.steps import claimed
 
@@ -184,7 +184,7 @@ def _break_and_spare(call: Callable[..., Any], push: Callable[..., str]) -> None
     """Runs that broke again and again, which may be tried once more; and personas that no source speaks as."""
     for _ in range(3):
         broken = decode("raw", push())
-        generate.give_up(claimed(Generation.everywhere.get(raw_item=broken)))
+        generation_run.give_up(claimed(Generation.everywhere.get(raw_item=broken)))
     for name in ("Spare", "Another"):
         call("POST", "/personas", {"name": name}, expect=201)
 

@@ -15,8 +15,10 @@ from config.admin_site import views as config_admin
 from config.core.ids import encode
 from config.operations import failures as dead_rows_act
 from config.operations import queue_stats
-from pipeline import generate, publish
+from pipeline import publish
+from pipeline.generate import run as generation_run
 from pipeline.models import GeneratedItem, Generation, Publication, RawItem, Source
+from pipeline.publish import steps as publish_steps
 from tests.factories import TokenFactory, UserFactory
 from tests.pipeline.steps import claimed, make_items, make_stage, push_raw, reread
 from tests.webhooks.factories import make_delivery, make_endpoint
@@ -37,7 +39,7 @@ def dead_publication(workspace, word):
     item = make_items(workspace)[0]
     outlet = make_stage(workspace, word)
     row = publish.request(item, publish.PublishWish(outlets=[encode("out", outlet.pk)]), by="alice")[1][0]
-    publish.advance_publication(claimed(row))
+    publish_steps.advance_publication(claimed(row))
     return reread(row)
 
 
@@ -153,7 +155,7 @@ def test_a_failed_generated_item_is_made_again(browser, workspace):
     assert requeue(browser, "generated_items", name) == ["1 row requeued."]
     again = reread(item)
     assert (again.status, again.error, again.generation_id == run.pk) == ("queued", None, False)
-    generate.run_generation(claimed(again.generation))
+    generation_run.run_generation(claimed(again.generation))
     assert reread(item).status == "ready"
     assert notes() == [("operator@example.test", name, {"kind": "generated_items"})]
 

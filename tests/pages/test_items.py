@@ -27,7 +27,7 @@ from pipeline.models import (
 )
 from pipeline.platforms.base import Sent
 from pipeline.publish import workspace_hold
-from pipeline.publish.record_outcome import keep_late_answer
+from pipeline.publish.late_answers import keep_late_answer
 from tests.factories import TokenFactory
 from tests.pages.answers import at, text_of
 from tests.pipeline.steps import TEXT, make_items, make_stage, promise, push_raw, reread, send

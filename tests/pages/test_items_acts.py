@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication
-from pipeline.publish.item_status import refresh_item
+from pipeline.publish.item_status_and_events import refresh_item
 from pipeline.review import decisions, variants
 from tests.pipeline.steps import MINUTE, make_items, make_stage, promise, reread, send
 

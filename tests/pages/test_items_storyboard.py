@@ -6,6 +6,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
 
+from pipeline.generate import run as generation_run
 from pipeline.models import Publication
 from pipeline.render.video import storyboard_edits
 from pipeline.review import decisions, storyboards
@@ -86,7 +87,6 @@ def test_nothing_changed_is_said_so(editor, item):
 
 
 def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
-    from pipeline import generate
 
     sent = typed(editor, item, text_1_1="Forty boats carry nine million people a year.")
     title = next(
@@ -98,7 +98,7 @@ def test_whoever_was_overtaken_keeps_what_they_typed(editor, item):
         storyboards.stored_storyboard(item).board, title, "Boats go electric"
     )
     storyboards.edit(item, board, by="vera", now=NOON)
-    generate.run_generation(claimed(reread(item).generation))
+    generation_run.run_generation(claimed(reread(item).generation))
     answer = editor.post(at(item), sent)
     form = answer.context["form"]
     assert (answer.status_code, answer.context["overtaken"]) == (200, "Edited by someone else.")

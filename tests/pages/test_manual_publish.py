@@ -47,7 +47,7 @@ def handed(item, desk):
     )[1][0]
     task_runner.work_all_due("publish.send_publication")
     row.refresh_from_db()
-    assert publish.is_handed_over(row)
+    assert row.is_handed_over
     return row
 
 
@@ -139,7 +139,7 @@ def test_an_address_that_is_none_is_asked_for_again(as_person, bob, handed):
     answer = as_person(bob).post(at(handed), {"outcome": "posted", "url": "javascript:alert(1)"})
 
     assert (answer.status_code, list(answer.context["form"].errors)) == (200, ["url"])
-    assert publish.is_handed_over(Publication.everywhere.get(pk=handed.pk))
+    assert Publication.everywhere.get(pk=handed.pk).is_handed_over
 
 
 def test_only_what_is_posted_by_hand_has_a_package(as_person, alice, item, newsroom, handed):

@@ -11,10 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from config.core.ids import encode
-from pipeline import outlets, plugins, publish
+from pipeline import outlets, plugins
 from pipeline.models import Outlet, Publication, WorkspaceDefaults
 from pipeline.pages.platform_mark import mark_of_platform
 from pipeline.platforms.base import Platform
+from pipeline.publish import steps as publish_steps
 from pipeline.schedule import queues
 from tests.factories import OutletFactory
 from tests.pages.answers import at, errors, said, text_of
@@ -264,7 +265,7 @@ def test_one_outlet_tells_what_waits_and_what_failed(owner, newsroom, outlet, wa
     promise(second, outlet, publish_at=timezone.now() + timedelta(days=1))
     wall.failing = (422, "{token}: too rude")
     publication = promise(first, outlet)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert reread(publication).status == "failed"
     answer = owner.get(at(newsroom, "outlet_page", out=outlet.pk))
     assert [one["title"] for one in answer.context["waiting"]] == [second.title or second.excerpt]

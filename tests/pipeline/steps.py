@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from accounts.models import CreditBalance
 from config.core.ids import encode
-from pipeline import generate, publish
-from pipeline.generate import brief, lifecycle, rendering, run, save
+from pipeline import publish
+from pipeline.generate import lifecycle, rendering, run, save, shared_brief
 from pipeline.generate.topics import topic_run
 from pipeline.ingest import raw_content, store_raw_item
 from pipeline.models import (
@@ -23,6 +23,7 @@ from pipeline.models import (
     SimulatedPost,
     WorkspaceDefaults,
 )
+from pipeline.publish import steps as publish_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +63,7 @@ def claimed(row: DueModel) -> Any:
 
 def pass_points_of_generate(patch: pytest.MonkeyPatch, passed: Callable[[str], None]) -> None:
     """`passed` is told the name of each crash point that a generation comes by."""
-    for module in (brief, lifecycle, rendering, run, topic_run, save):
+    for module in (shared_brief, lifecycle, rendering, run, topic_run, save):
         patch.setattr(module, "crash_point", passed)
 
 
@@ -97,7 +98,7 @@ def push_raw(
 
 def run_generations(raw: RawItem) -> None:
     for generation in Generation.everywhere.filter(raw_item=raw, wake_at__isnull=False).order_by("id"):
-        generate.run_generation(claimed(generation))
+        run.run_generation(claimed(generation))
 
 
 def make_items(workspace: Workspace, **changes: Any) -> list[GeneratedItem]:
@@ -137,7 +138,7 @@ def promise(item: GeneratedItem, *outlets: Outlet, **wish: Any) -> Publication:
 
 def send(publication: Publication) -> Publication:
     """One look of a hand at the publication; the row as it is afterwards."""
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     return reread(publication)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
 from pipeline.writers.base import Usage
-from pipeline.writers.extractive import MAX_CHARACTERS, MAX_FACTS, PLUGIN, find_facts
+from pipeline.writers.extractive import PLUGIN
+from pipeline.writers.extractive.telling_sentences import MAX_CHARACTERS, MAX_FACTS, find_facts
 from tests.timing import least_of
 
 if TYPE_CHECKING:

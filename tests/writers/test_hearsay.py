@@ -7,7 +7,8 @@ import pytest
 from pipeline.engines.base import SourceText
 from pipeline.plugins import Refused
 from pipeline.text.prose.sentences import statements_in
-from pipeline.writers.extractive import brief_of, find_facts
+from pipeline.writers.extractive import brief_of
+from pipeline.writers.extractive.telling_sentences import find_facts
 from tests.first_day.matrix import ENGINES, PERSONAS, asked
 from tests.first_day.texts import Text
 

@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.engines.base import SourceText
 from pipeline.text.plain_text import seen_text
-from pipeline.writers.extractive import PLUGIN, find_facts
+from pipeline.writers.extractive import PLUGIN
+from pipeline.writers.extractive.telling_sentences import find_facts
 from tests.first_day.matrix import ENGINES, PERSONAS, outcome
 
 SAMPLES = sorted((Path(__file__).parent / "samples" / "interviews").iterdir())

@@ -16,9 +16,9 @@ from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.text.plain_text import read_body
 from pipeline.text.prompt_injection import find_instructions, find_obeyed, gives_instructions, is_suspicious
+from pipeline.writers.base import screen_source
 from pipeline.writers.claude import Claude
 from pipeline.writers.extractive import Extractive
-from pipeline.writers.strip_injections import screen_source
 from pipeline.writers.topic_and_story_briefs import Subject, brief_of
 from tests.engines.test_added import OTHER, TEXT
 from tests.engines.test_contract import SAMPLES

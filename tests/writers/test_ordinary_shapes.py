@@ -9,7 +9,8 @@ from pipeline.engines.blog_article import PLUGIN as BLOG
 from pipeline.engines.checks.newsletters import preheader_of
 from pipeline.text.plain_text import seen_text
 from pipeline.text.prose.verbatim_edits import clause_cuts, trim_conjunction
-from pipeline.writers.extractive import PLUGIN, find_facts
+from pipeline.writers.extractive import PLUGIN
+from pipeline.writers.extractive.telling_sentences import find_facts
 
 DECIDED = "The council agreed to pay 2,000 pounds towards the footbridge at Millrace.\n\nThe meeting closed at 20:45 in the hall."
 

@@ -14,7 +14,7 @@ from config.core.api.fields import NoFields
 from config.core.api.pagination import page_by
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from pipeline import payloads, publish, search
+from pipeline import payloads, search
 from pipeline.api import response_schemas, search_params
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.generated_items.answers import (
@@ -44,7 +44,8 @@ from pipeline.api.inputs.generated_items import (
 )
 from pipeline.generate import eligible_formats, retry_rules
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_using
-from pipeline.publish import PublishWish
+from pipeline.publish import requests as publish_requests
+from pipeline.publish.validation import PublishWish, dry_run
 from pipeline.review import decisions, explanation, regenerate
 
 if TYPE_CHECKING:
@@ -261,9 +262,9 @@ class GeneratedItemView(PipelineResource):
         now = utc_now()
         wish = self._wish(values, now)
         if values.get("dry_run"):
-            rehearsal = serialize_rehearsal(row, publish.dry_run(row, wish, now=now))
+            rehearsal = serialize_rehearsal(row, dry_run(row, wish, now=now))
             return Response({**rehearsal, "notes": notes_on(wish)})
-        item, _ = publish.request(row, wish, by=self.caller.actor, now=now)
+        item, _ = publish_requests.request(row, wish, by=self.caller.actor, now=now)
         body = serialize_whole(item)
         return Response({**body, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, body)})
 
@@ -277,7 +278,7 @@ class GeneratedItemView(PipelineResource):
         """Cancel what is scheduled."""
         row = self.find(self._rows(), "gen", id)
         self.refuse_input(request)
-        return self._answer(publish.cancel(row, now=utc_now()), 200)
+        return self._answer(publish_requests.cancel(row, now=utc_now()), 200)
 
     @extend_schema(
         operation_id="generated_explain",

@@ -14,7 +14,7 @@ from config.core import limits as core_limits
 from pipeline import limits
 from pipeline.ingest import raw_content
 from pipeline.ingest.collect import entry_log
-from pipeline.ingest.raw_item_identity import (
+from pipeline.ingest.raw_content import (
     are_published_close,
     dedup_key,
     have_same_title_words,
@@ -67,7 +67,7 @@ class KnownRawItem:
 
 @dataclass(frozen=True)
 class KnownEntries:
-    """The raw items that match a fetch's entries, by `dedup_key` and second key (`raw_item_identity`).
+    """The raw items that match a fetch's entries, by `dedup_key` and second key (`raw_content`).
 
     `by_log` has those of entries that the source's log met under another key: what was a duplicate once stays
     one, though by then several entries of the document have its address.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.utils.translation import gettext as _
 
 from config.core.ids import encode
-from pipeline import labels, publish
+from pipeline import labels
 from pipeline.generate import raw_item_outcomes, retry_rules
 from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
 from pipeline.outlets.outlet_client import platform_if_known
@@ -118,7 +118,7 @@ def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[Failu
 
 def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
-    is_by_hand = publish.is_handed_over(row)
+    is_by_hand = row.is_handed_over
     is_scheduled = row.status == PublicationStatus.SCHEDULED
     label = _("Post manually") if is_by_hand else _("Late") if is_scheduled else _("Publishing")
     return FailureRow(

@@ -103,7 +103,7 @@ def _item_obstacles(
     blocked = [(blocker, "") for blocker in explained.blockers]
     outlets_by_obstacle: dict[Obstacle, list[str]] = {}
     for row, blockers in explained.publications:
-        if publish.is_handed_over(row):
+        if row.is_handed_over:
             outlets_by_obstacle.setdefault(_manual_post_obstacle(place, row), []).append(row.outlet.name)
         else:
             blocked += [(blocker, row.outlet.name) for blocker in blockers]

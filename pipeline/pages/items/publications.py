@@ -111,7 +111,7 @@ def _build_sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     """Return a publication as its page shows it, with its calls and the actions that its status allows."""
     platform = platform_if_known(row.platform)
     tone, _icon, label = labels.PUBLICATIONS[row.status]
-    is_by_hand = publish.is_handed_over(row)
+    is_by_hand = row.is_handed_over
     if is_by_hand:
         tone, label = "warn", _("Post manually")
     error: Mapping[str, Any] = row.error or {}

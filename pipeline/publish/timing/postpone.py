@@ -10,8 +10,7 @@ from django.db.models import F
 from config.core import states
 from config.core.errors import Detail
 from pipeline import limits
-from pipeline.publish.events_and_notices import record_publication_event
-from pipeline.publish.item_status import lock_item
+from pipeline.publish.item_status_and_events import lock_item, record_publication_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from config.core.middleware import request_id
 from pipeline.models import Publication
-from pipeline.publish.blockers import is_too_late
-from pipeline.publish.events_and_notices import record_publication_event
-from pipeline.publish.item_status import lock_item, refresh_item
+from pipeline.publish.item_status_and_events import lock_item, record_publication_event, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.timing.postpone import is_overdue, next_wake_at, write_scheduled
 from pipeline.publish.timing.queue_slots import lock_outlets, next_free_slot, publish_queue_of
@@ -34,11 +32,6 @@ log = structlog.get_logger(__name__)
 
 ZONES_EVERY_SECONDS: Final = 600.0
 BATCH_SIZE: Final = 500
-
-
-def has_to_move(row: Publication, now: datetime) -> bool:
-    """Return whether the publication is too late and its late policy moves it to the next slot."""
-    return row.late_policy == "next_slot" and is_too_late(row, now)
 
 
 def move_to_next_slot(row: Publication, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from config.core import ids
 from pipeline import limits
-from pipeline.ingest.raw_item_identity import plain_title
+from pipeline.ingest.raw_content import plain_title
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,

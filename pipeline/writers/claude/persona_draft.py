@@ -15,7 +15,7 @@ from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import parse_answer
 from pipeline.writers.claude.conversation import Conversation, require_client
 from pipeline.writers.claude.quotes_in_source import Haystack
-from pipeline.writers.extractive import MAX_CHARACTERS
+from pipeline.writers.extractive.telling_sentences import MAX_CHARACTERS
 from pipeline.writers.persona_drafts import POSTS_SHOWN, DraftedPersona
 
 if TYPE_CHECKING:

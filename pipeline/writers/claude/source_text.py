@@ -11,7 +11,7 @@ from pipeline.text.html_text import strip_invisible
 from pipeline.text.links import without_links
 from pipeline.text.prose.boilerplate import sounds_like_boilerplate
 from pipeline.text.prose.verbatim_edits import collapse
-from pipeline.writers.extractive import MAX_CHARACTERS, find_facts
+from pipeline.writers.extractive.telling_sentences import MAX_CHARACTERS, find_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,304 +1,28 @@
-"""Writes without a model: finds a source's most telling sentences and repeats them verbatim."""
+"""Writes without a model: repeats a source's most telling sentences verbatim."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pipeline.engines.base import Brief, Fact
-from pipeline.engines.shared.offline_drafts import draft_without_model
+from pipeline.engines.base import EVIDENCE, OF_TOPIC, Brief
+from pipeline.engines.checks.persona_rules import check_persona, missing_in
 from pipeline.plugins import Refused
-from pipeline.text.article_metadata import find_headings
-from pipeline.text.language_detection import guess_language
-from pipeline.text.plain_text import RELEASE, bare_title
-from pipeline.text.prose.boilerplate import find_notes, is_boilerplate, skip_dateline, sounds_like_boilerplate
-from pipeline.text.prose.sentences import find_signature, statements_in
-from pipeline.text.prose.verbatim_edits import (
-    collapse,
-    is_clean,
-    is_question,
-    is_wholly_quoted,
-    leans_back,
-    word_set,
-)
-from pipeline.text.weighted_length import LIMIT, weighted_length
-from pipeline.writers.approved_line_drafts import approved_drafts
+from pipeline.text.prose.verbatim_edits import is_question
+from pipeline.writers.approved_line_drafts import REPETITION, approved_drafts
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
-from pipeline.writers.extractive.topic_posts import topic_drafts, topic_sentences
+from pipeline.writers.extractive.telling_sentences import find_facts, find_heading_facts, whole_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pipeline.engines.base import Draft, Engine, PersonaCard, SourceText
+    from pipeline.engines.base import Draft, Engine, Fact, PersonaCard, SourceText
     from pipeline.writers.base import Judge
 
-MAX_CHARACTERS = 60_000
-"""How much of a source is read; the same limit holds for a model."""
-MAX_FACTS = 24
-MAX_HEADINGS = 40
-_DIVERSITY_POOL = 160
-"""Diversity is weighed among this many best sentences, since its cost rises with pool times facts."""
 FROM_SOURCE = "extractive-1"
 APPROVED_LINES = "approved-lines-1"
 """The model name of drafts that are approved lines of the persona, word for word."""
-_MIN_WORDS = 4
-_MIN_WHOLE_WORDS = 3
-_MIN_CHARACTERS_CJK = 8
-_MAX_SENTENCE = 1_000
-"""What is longer is no sentence but a table, a key or an address."""
-_FULL_LENGTH_WORDS = 12
-"""Sentences of fewer words say less than the weight of their words suggests."""
-_RELEVANCE = 0.6
-_MIN_PLAIN_WORDS = 2
-""""4.2.0 – 2027-02-03" says nothing."""
-_COLUMNS = " | "
-"""Separates what stands side by side on a page, or below a letter."""
-_MAX_ADDED_WORDS = 4
-"""What a site adds to its titles, such as "| Brackwater Gazette"."""
-
-_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_FIGURE = re.compile(r"\d")
-# A label with hardly a word after it, as in minutes: "Carried".
-_LABEL_ALONE = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s?:\s(?:\S+\s?){1,3}$")
-# How a press release labels itself.
-_RELEASE = re.compile(rf"\W*{RELEASE}(?![^\W_])", re.IGNORECASE)
-# Where a line or a paragraph breaks off after an abbreviation.
-_CUT_SHORT = re.compile(
-    r"\s(?:c|ca|approx|(?:of|for|at|to|about|costs?) est|max|incl|excl|inkl|zzgl|vgl|cf|vs|e\.g|i\.e|z\.\s?B|np|dyr|eng|[Dd]r|Mrs?|Ms|[Pp]rof|डॉ)\.$"
-)
-_COLON_END = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
-_OPEN_END = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
-_BROKEN_OFF = re.compile(r"(?:\u2026|\.\.\.)[\])]?$")
-_SPEAKER = re.compile(r"^[^\W\d_][^\n:.!?]{0,40}:\s", re.MULTILINE)
-_MARKS = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d "
-_QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
-_STOP_WORDS = word_set(
-    "a an and are as at be been but by can could did do does for from had has have he her him his how i "
-    "if in into is it its just like may more most my no not of on one or our out over she so some than "
-    "that the their them then there these they this to too up us was we were what when which who will "
-    "with would you your about after also all any because before between both each even here him only "
-    "other own same such through under very der die das und ist ein eine den dem des im mit auf für von "
-    "zu nicht sich le la les un une et est des du en que pour dans sur pas el los las y es por con una "
-    "del al se"
-)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A sentence of the source with its place, its unit vector of term weights and its score."""
-
-    order: int
-    start: int
-    end: int
-    quote: str
-    weights: Mapping[str, float]
-    score: float
-
-
-def _terms(quote: str) -> list[str]:
-    """Return the words without frequent ones; for scripts without spaces, pairs of characters."""
-    words = [word for word in _WORD.findall(quote.lower()) if word not in _STOP_WORDS]
-    terms: list[str] = []
-    for word in words:
-        if len(word) > 1 and _CJK.search(word):
-            terms.extend(word[position : position + 2] for position in range(len(word) - 1))
-        else:
-            terms.append(word)
-    return terms
-
-
-def _says_something(quote: str) -> bool:
-    """Return whether the sentence has enough words, and is no label, table row or cut-off text."""
-    if len(quote) > _MAX_SENTENCE or not is_clean(quote) or _CUT_SHORT.search(quote):
-        return False
-    if _CJK.search(quote):
-        return len(quote) >= _MIN_CHARACTERS_CJK
-    if _COLUMNS in quote or _LABEL_ALONE.match(quote):
-        return False
-    words = _WORD.findall(quote)
-    return len(words) >= _MIN_WORDS and sum(not _FIGURE.search(word) for word in words) >= _MIN_PLAIN_WORDS
-
-
-def _unit(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the vector scaled to length 1."""
-    length = math.sqrt(sum(weight * weight for weight in weights.values()))
-    return {term: weight / length for term, weight in weights.items()} if length else {}
-
-
-def _cosine(first: Mapping[str, float], second: Mapping[str, float]) -> float:
-    """Return the cosine similarity of two unit vectors."""
-    if len(first) > len(second):
-        first, second = second, first
-    return sum(weight * second[term] for term, weight in first.items() if term in second)
-
-
-def _score(quote: str, order: int, count: int, similarity: float, words: int, *, language: str) -> float:
-    """Return how telling a sentence is: its similarity to the whole text, adjusted by its form."""
-    score = similarity * min(1.0, words / _FULL_LENGTH_WORDS)
-    # The lead of a report says most; the bonus fades over the first fifth.
-    score += 0.25 * max(0.0, 1.0 - order / max(3.0, count / 5))
-    if _FIGURE.search(quote):
-        score += 0.08
-    if _QUOTED.search(quote):
-        score += 0.06
-    if leans_back(quote, language) or is_wholly_quoted(quote):
-        score -= 0.2
-    # A question would be repeated without its answer.
-    if sounds_like_boilerplate(quote) or is_question(quote):
-        score -= 0.3
-    return score
-
-
-def _drop_fragments(candidates: Sequence[_Candidate], title: str) -> list[_Candidate]:
-    """Return the candidates without the title, announcements ("as follows:") and open lines.
-
-    An open line has no end mark where most sentences have one: a heading, a byline, a menu. Transcripts of
-    speech and Thai have no such marks, so all lines stay there.
-    """
-    known = _words(title)
-    lines = [
-        each for each in candidates if _COLON_END.search(each.quote) is None and _words(each.quote) != known
-    ]
-    ended = [each for each in lines if _OPEN_END.search(each.quote) is None or find_signature(each.quote)]
-    return ended if 2 * len(ended) >= len(lines) else lines
-
-
-def _words(sentence: str) -> str:
-    """Return the sentence's words in lower case, without marks."""
-    return " ".join(_WORD.findall(sentence.casefold())) or collapse(sentence)
-
-
-def _after_title(text: str, title: str) -> int:
-    """Return where the text goes on after a first line that repeats its title; 0 without such a line."""
-    indent = len(text) - len(text.lstrip())
-    line = text[indent:].partition("\n")[0]
-    known, line_words = _WORD.findall(title.casefold()), _WORD.findall(bare_title(line).casefold())
-    is_title = (
-        bool(known) and line_words[: len(known)] == known and len(line_words) <= len(known) + _MAX_ADDED_WORDS
-    )
-    return indent + len(line) if is_title and (line_words == known or _OPEN_END.search(line.rstrip())) else 0
-
-
-def _find_candidates(text: str, title: str) -> list[_Candidate]:
-    """Return the sentences that may be facts, with how near each is to what the text is about."""
-    spans: dict[str, tuple[int, int]] = {}
-    text_start = _after_title(text, title)
-    set_apart_spans = find_notes(text)
-    for first, last in statements_in(text[text_start:]):
-        start, end = skip_dateline(text, text_start + first, text_start + last), text_start + last
-        if any(apart_start <= start < apart_end for apart_start, apart_end in set_apart_spans):
-            continue
-        quote = text[start:end]
-        key = collapse(quote).casefold()
-        # What is said twice, as teasers and captions are, counts at its first place.
-        if key not in spans and _says_something(quote) and not is_boilerplate(quote):
-            spans[key] = (start, end)
-    counts = [Counter(_terms(key)) for key in spans]
-    total = len(counts)
-    document_frequency = Counter(term for terms in counts for term in terms)
-    title_terms = set(_terms(title))
-    vectors = [
-        _unit(
-            {
-                term: count * (1.0 + math.log(total / document_frequency[term]))
-                for term, count in terms.items()
-            }
-        )
-        for terms in counts
-    ]
-    sums: dict[str, float] = {}
-    for vector in vectors:
-        for term, weight in vector.items():
-            sums[term] = sums.get(term, 0.0) + weight
-    # What the title names is what the source is about.
-    centroid = _unit({term: weight * (1.5 if term in title_terms else 1.0) for term, weight in sums.items()})
-    language = guess_language(text)
-    candidates: list[_Candidate] = []
-    for order, ((start, end), vector, terms) in enumerate(zip(spans.values(), vectors, counts, strict=True)):
-        quote = text[start:end]
-        score = _score(quote, order, total, _cosine(vector, centroid), terms.total(), language=language)
-        candidates.append(_Candidate(order, start, end, quote, vector, score))
-    # Fragments are dropped only now: they still tell what the text is about.
-    return _drop_fragments(candidates, title)
-
-
-def _select_diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
-    """Return the best sentences, each weighed against those chosen (maximal marginal relevance)."""
-    pool = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.order))[:_DIVERSITY_POOL]
-    nearest = [0.0] * len(pool)
-    chosen: list[_Candidate] = []
-    remaining = list(range(len(pool)))
-    while remaining and len(chosen) < limit:
-        best = max(
-            remaining,
-            key=lambda index: _RELEVANCE * pool[index].score - (1 - _RELEVANCE) * nearest[index],
-        )
-        remaining.remove(best)
-        chosen.append(pool[best])
-        for index in remaining:
-            nearest[index] = max(nearest[index], _cosine(pool[index].weights, pool[best].weights))
-    return [each for each in chosen if not any(_contains(other.quote, each.quote) for other in chosen)]
-
-
-def _contains(longer: str, quote: str) -> bool:
-    """Return whether the longer text holds the other, as "“A. B.”" and "B." by itself, a pull quote."""
-    return len(longer) > len(quote) and collapse(quote).strip(_MARKS) in collapse(longer)
-
-
-def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[Fact, ...]:
-    """Return the most telling sentences, best first, no two alike; `quote` is exactly `text[start:end]`."""
-    chosen = _select_diverse(_find_candidates(text[:MAX_CHARACTERS], title), limit)
-    return tuple(
-        Fact(
-            id=f"f{number}",
-            text=collapse(candidate.quote),
-            quote=candidate.quote,
-            start=candidate.start,
-            end=candidate.end,
-            score=round(candidate.score, 4),
-        )
-        for number, candidate in enumerate(chosen, start=1)
-    )
-
-
-def _find_heading_facts(source: SourceText) -> tuple[Fact, ...]:
-    """Return the source's headings as facts, in its order."""
-    text = source.text[:MAX_CHARACTERS]
-    headings = find_headings(text, title=source.title)
-    spans = [(start, end) for start, end in headings if not _RELEASE.match(text, start, end)][:MAX_HEADINGS]
-    return tuple(
-        Fact(f"h{number}", collapse(text[start:end]), text[start:end], start, end, kind="heading")
-        for number, (start, end) in enumerate(spans, start=1)
-    )
-
-
-def _whole_text(text: str, title: str) -> Fact | None:
-    """Return a text that is short enough for a post, without its title; None if it isn't fit for one."""
-    start = _after_title(text, title)
-    quote = text[start:].strip()
-    if not quote or weighted_length(quote) > LIMIT or not is_clean(collapse(quote)):
-        return None
-    statements = [quote[first:last] for first, last in statements_in(quote)]
-    words = [word for word in _WORD.findall(quote) if not _FIGURE.search(word)]
-    is_short = len(words) < _MIN_WHOLE_WORDS and len(_CJK.findall(quote)) < _MIN_CHARACTERS_CJK
-    if is_short or find_notes(quote) or any(map(_is_noise, statements)) or _words(quote) == _words(title):
-        return None
-    # Refused: a byline or a heading beside sentences, a text that its source breaks off, an interview.
-    ended = [_OPEN_END.search(paragraph) is None for paragraph in map(str.rstrip, quote.split("\n\n"))]
-    if (any(ended) and not all(ended)) or _BROKEN_OFF.search(quote) or len(_SPEAKER.findall(quote)) > 1:
-        return None
-    quote_start = start + len(text[start:]) - len(text[start:].lstrip())
-    return Fact("whole", collapse(quote), quote, quote_start, quote_start + len(quote), kind="whole")
-
-
-def _is_noise(part: str) -> bool:
-    """Return whether the text is a label, a table row, an announcement or boilerplate."""
-    is_label = _COLUMNS in part or _LABEL_ALONE.match(part) or _COLON_END.search(part)
-    return bool(is_label) or is_boilerplate(part) or sounds_like_boilerplate(part)
+_MAX_DRAFTS_TRIED = 24
+"""Drafts of one topic that are tried to find one that wasn't said recently."""
 
 
 def _build_brief(source: SourceText) -> Brief:
@@ -309,9 +33,9 @@ def _build_brief(source: SourceText) -> Brief:
         url=source.url,
         facts=facts,
         summary=facts[0].text if facts else "",
-        headings=_find_heading_facts(source),
+        headings=find_heading_facts(source),
         characters=len(source.text),
-        whole=_whole_text(source.text, source.title),
+        whole=whole_text(source.text, source.title),
     )
 
 
@@ -363,6 +87,68 @@ class Extractive(Writer):
         return DraftAnswer(drafts, self._usage())
 
 
+def draft_without_model(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
+) -> tuple[Draft, ...]:
+    """Return the engine's drafts without a model.
+
+    A question makes readers expect its answer, so questions are used only if the persona wants one, or if
+    there are fewer drafts without. Raises `Refused` as the engine does; if only the persona's rules stand in
+    the way, the message names them.
+    """
+    preferred_brief = brief if _wants_questions(engine, persona) else _without_questions(brief)
+    preferred_drafts: tuple[Draft, ...] = ()
+    if preferred_brief.facts and preferred_brief != brief:
+        with suppress(Refused):
+            preferred_drafts = engine.offline(preferred_brief, persona, variants=variants, seed=seed)
+        if len(preferred_drafts) == variants:
+            return preferred_drafts
+    try:
+        drafts = engine.offline(brief, persona, variants=variants, seed=seed)
+    except Refused as refused:
+        if preferred_drafts:
+            return preferred_drafts
+        rule = blocking_rule(engine, brief, persona, variants=1, seed=seed)
+        if rule is None:
+            raise
+        message = f"The source's sentences don't keep the persona's rules as a {engine.name}: {rule}"
+        raise Refused(message, code=refused.code) from refused
+    return drafts if len(drafts) > len(preferred_drafts) else preferred_drafts
+
+
+def _wants_questions(engine: Engine, persona: PersonaCard) -> bool:
+    return engine.takes_stretches or any(
+        structure.get("kind") == "ends_with_question" for structure in persona.required_structures
+    )
+
+
+def _without_questions(brief: Brief) -> Brief:
+    return replace(brief, facts=tuple(fact for fact in brief.facts if not is_question(fact.text)))
+
+
+def blocking_rule(
+    engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
+) -> str | None:
+    """Return which of the persona's rules leaves fewer than `variants` drafts; None if it is none of them."""
+    if not persona.banned_words and not persona.required_structures:
+        return None
+    unrestricted = replace(persona, banned_words=(), required_structures=())
+    try:
+        drafts = engine.offline(brief, unrestricted, variants=variants, seed=seed)
+    except Refused:
+        return None
+    if len(drafts) < variants:
+        return None
+    for draft in drafts:
+        faults = [check.message for check in check_persona(draft, persona) if check.outcome == "failed"]
+        if faults := faults or list(missing_in(draft.body, persona)):
+            return " ".join(faults)
+    return None
+
+
+# --- Of a topic ------------------------------------------------------------------------------------------------------
+
+
 def lane_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
 ) -> tuple[tuple[Draft, ...], bool]:
@@ -371,7 +157,7 @@ def lane_drafts(
     Approved lines come first, because a person chose their words; then sentences of the topic's notes and
     evidence. Raises `Refused` if nothing may be said.
     """
-    own_sentences = topic_sentences(brief) if engine.least_lines else ()
+    own_sentences = _topic_sentences(brief) if engine.least_lines else ()
     lines: tuple[Draft, ...] = ()
     try:
         lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
@@ -381,20 +167,85 @@ def lane_drafts(
     if len(lines) == variants or not own_sentences:
         return lines, True
     try:
-        topic_posts = topic_drafts(
+        topic_posts = _topic_drafts(
             engine,
             brief,
             persona,
             variants=variants - len(lines),
             seed=seed,
             judge=judge,
-            rank=lambda text, title: [fact.quote for fact in find_facts(text, title=title)],
         )
     except Refused:
         if not lines:
             raise
         return lines, True
     return (*lines, *topic_posts), False
+
+
+def _topic_sentences(brief: Brief) -> tuple[Fact, ...]:
+    """Return what the topic's notes and evidence say, in their order, without sentences that only repeat its
+    title.
+    """
+    title = brief.lane.topic.strip() if brief.lane is not None else ""
+    return tuple(fact for fact in brief.facts if fact.kind in {OF_TOPIC, EVIDENCE} and fact.quote != title)
+
+
+def _topic_drafts(
+    engine: Engine,
+    brief: Brief,
+    persona: PersonaCard,
+    *,
+    variants: int,
+    seed: str,
+    judge: Judge | None,
+) -> tuple[Draft, ...]:
+    """Return at most `variants` drafts whose every claim is a sentence of the topic's notes or evidence.
+
+    Drafts that `judge` fails are skipped; if all that are left only repeat earlier items, one of them is
+    returned, so that the caller can change the topic. Raises `Refused` if the topic says too little for the
+    engine.
+    """
+    facts = _ranked_sentences(brief)
+    length = sum(len(fact.quote) for fact in facts)
+    topic_brief = replace(brief, facts=facts, characters=length)
+    drafts = draft_without_model(engine, topic_brief, persona, variants=_MAX_DRAFTS_TRIED, seed=seed)
+    accepted: list[Draft] = []
+    repeated: list[Draft] = []
+    faults: list[str] = []
+    # A draft without claims is the topic's title, which says nothing about it.
+    for draft in (candidate for candidate in drafts if candidate.claims):
+        failed = [] if judge is None else [check for check in judge(draft) if check.outcome == "failed"]
+        if not failed:
+            accepted.append(draft)
+        elif all(check.code == REPETITION for check in failed):
+            repeated.append(draft)
+        else:
+            faults += [check.message for check in failed]
+        if len(accepted) == variants:
+            break
+    if accepted or repeated:
+        return tuple(accepted or repeated[:1])
+    fault = f" {faults[0]}" if faults else ""
+    message = (
+        f"The notes and evidence of the topic have no sentence that could stand as a {engine.name}.{fault} Add whole "
+        "sentences to them."
+    )
+    raise Refused(message, code="nothing_to_say")
+
+
+def _ranked_sentences(brief: Brief) -> tuple[Fact, ...]:
+    """Return the topic's most telling sentences, best first."""
+    facts = _topic_sentences(brief)
+    rank_by_quote: dict[str, int] = {}
+    for ranked in find_facts("\n\n".join(fact.quote for fact in facts), title=brief.title):
+        rank_by_quote.setdefault(ranked.quote, len(rank_by_quote))
+    # A sentence that isn't among the most telling ones repeats another, or says little.
+    return tuple(
+        sorted(
+            (fact for fact in facts if fact.quote in rank_by_quote),
+            key=lambda fact: rank_by_quote[fact.quote],
+        )
+    )
 
 
 PLUGIN = Extractive()

@@ -16,7 +16,7 @@ from django.utils import timezone
 from config.core import work_queue
 from config.core.errors import Invalid
 from config.core.ids import encode
-from pipeline import generate
+from pipeline.generate import run as generation_run
 from pipeline.ingest import generation_plan, raw_content
 from pipeline.media import files, make_film, source_media, uploads
 from pipeline.models import Asset, GeneratedItem, Generation, RawBody, RawItem, Upload, WorkspaceDefaults
@@ -253,7 +253,7 @@ def test_misheard_word_is_corrected_and_filmed_again(workspace, film, unfilmed):
     row = decisions.edit(item, {"body": body, "title": "A quiet harbour"}, by="x", now=item.updated_at)
     assert row.status == "generating"
     for generation in Generation.everywhere.filter(wake_at__isnull=False):
-        generate.run_generation(claimed(generation))
+        generation_run.run_generation(claimed(generation))
     again = GeneratedItem.everywhere.get(pk=item.pk)
     assert (again.status, again.error) == ("ready", None)
     board = board_of(again)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from config.core.errors import Invalid
-from pipeline import generate
+from pipeline.generate import run as generation_run
 from pipeline.media import source_media
 from pipeline.models import Asset, GeneratedItem, Generation, Upload
 from pipeline.render.audio.loudness import measure_file
@@ -126,7 +126,7 @@ def test_other_order_of_pictures_is_filmed_again(workspace, film, unfilmed):
     row = decisions.edit(item, {"content": content}, by="x", now=item.updated_at)
     assert row.status == "generating"
     for generation in Generation.everywhere.filter(wake_at__isnull=False):
-        generate.run_generation(claimed(generation))
+        generation_run.run_generation(claimed(generation))
     again = GeneratedItem.everywhere.get(pk=item.pk)
     assert (again.status, again.error) == ("ready", None)
     assert board_of(again).scenes[0].visual.asset == clips[1]["upload"]

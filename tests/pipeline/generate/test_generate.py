@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from accounts.models import CreditBalance
 from config.core.ids import encode, uuid7
-from pipeline import generate, limits
+from pipeline import limits
 from pipeline.engines.base import Check
 from pipeline.engines.short_post import ShortPost
 from pipeline.generate import retry_rules
+from pipeline.generate import run as generation_run
 from pipeline.generate.lifecycle import start_run
 from pipeline.generate.persona_cards import persona_content
 from pipeline.ingest import erase_raw_item
@@ -316,14 +317,14 @@ def test_writer_that_refuses_ends_the_run(workspace, monkeypatch, stage, error):
 
 def test_give_up_before_anything_began(workspace):
     raw = push_raw(workspace).raw_item
-    generate.give_up(claimed(the_generation()))
+    generation_run.give_up(claimed(the_generation()))
     assert ([item.error["code"] for item in items_of(raw)], reread(raw).status) == (["gave_up"], "failed")
     assert balance(workspace) == (10, 0, 0)
 
 
 def test_run_without_a_raw_item_fails(workspace, defaults):
     generation = Generation.everywhere.create(workspace=workspace, engine="short_post")
-    generate.run_generation(claimed(generation))
+    generation_run.run_generation(claimed(generation))
     assert (reread(generation).status, reread(generation).error["code"]) == ("failed", "no_source")
 
 
@@ -349,7 +350,7 @@ def test_killed_hand_never_pays_for_an_answer_twice(workspace, asked, monkeypatc
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(the_generation()))
+            generation_run.run_generation(claimed(the_generation()))
     run_generations(raw)
     assert asked == expected
     assert (items_of(raw)[0].status, facts(workspace), balance(workspace)) == (
@@ -370,7 +371,7 @@ def test_hand_that_lost_its_lease_writes_nothing(workspace, monkeypatch, stage):
 
     with monkeypatch.context() as patch:
         patch.setattr(Extractive, stage, slow)
-        generate.run_generation(claimed(the_generation()))
+        generation_run.run_generation(claimed(the_generation()))
     assert (the_generation().status, the_generation().stage, items_of(raw)[0].status) == (
         "running",
         stage,
@@ -390,7 +391,7 @@ def test_hand_that_lost_its_lease_before_writing_leaves_the_words_to_the_other(w
 
     with monkeypatch.context() as patch:
         patch.setattr(ShortPost, "check", slow)
-        generate.run_generation(claimed(the_generation()))
+        generation_run.run_generation(claimed(the_generation()))
     assert (items_of(raw)[0].status, Revision.everywhere.count(), facts(workspace)) == (
         "generating",
         0,
@@ -399,7 +400,7 @@ def test_hand_that_lost_its_lease_before_writing_leaves_the_words_to_the_other(w
     late = the_generation()
     late.lease_token -= 1
     monkeypatch.setattr(Extractive, "brief", failing_with(Refused("No.")))
-    generate.give_up(late)
+    generation_run.give_up(late)
     assert (items_of(raw)[0].status, balance(workspace)) == ("generating", (9, 1, 0))
 
 
@@ -447,9 +448,9 @@ def second_run(raw, workspace):
 def test_raw_item_is_processed_when_its_last_run_ends(workspace):
     raw = push_raw(workspace).raw_item
     first, second = second_run(raw, workspace)
-    generate.run_generation(claimed(first))
+    generation_run.run_generation(claimed(first))
     assert reread(raw).status == "processing"
-    generate.give_up(claimed(second))
+    generation_run.give_up(claimed(second))
     assert (reread(raw).status, reread(raw).reason) == ("processed", None)
     assert "raw.failed" not in facts(workspace)
 
@@ -457,9 +458,9 @@ def test_raw_item_is_processed_when_its_last_run_ends(workspace):
 def test_raw_item_fails_when_nothing_came_of_any_run(workspace):
     raw = push_raw(workspace).raw_item
     first, second = second_run(raw, workspace)
-    generate.give_up(claimed(second))
+    generation_run.give_up(claimed(second))
     assert reread(raw).status == "queued"
-    generate.give_up(claimed(first))
+    generation_run.give_up(claimed(first))
     assert (reread(raw).status, facts(workspace).count("raw.failed")) == ("failed", 1)
 
 
@@ -470,13 +471,16 @@ def test_two_runs_that_end_together_finish_the_raw_item_once(workspace, together
         first, second = second_run(raw, workspace)
         hands = claimed(first), claimed(second)
         if number % 2:
-            assert together(*[lambda hand=hand: generate.run_generation(hand) for hand in hands]) == [
+            assert together(*[lambda hand=hand: generation_run.run_generation(hand) for hand in hands]) == [
                 None,
                 None,
             ]
             assert reread(raw).status == "processed"
         else:
-            assert together(*[lambda hand=hand: generate.give_up(hand) for hand in hands]) == [None, None]
+            assert together(*[lambda hand=hand: generation_run.give_up(hand) for hand in hands]) == [
+                None,
+                None,
+            ]
             assert reread(raw).status == "failed"
     assert facts(workspace).count("raw.failed") == 2
 
@@ -587,7 +591,7 @@ def test_regenerate_makes_a_further_and_different_variant(workspace, asked):
 
 def test_retry_of_a_failed_item_makes_that_item(workspace):
     raw = push_raw(workspace).raw_item
-    generate.give_up(claimed(the_generation()))
+    generation_run.give_up(claimed(the_generation()))
     (item,) = items_of(raw)
     regenerate.retry(item, workspace=workspace, now=NOON)
     assert state(item, "status", "error", "checks") == {"status": "queued", "error": None, "checks": []}

@@ -13,7 +13,8 @@ from accounts.ledger import reports
 from accounts.models import Workspace
 from config.core import work_queue
 from config.core.errors import Conflict
-from pipeline import generate, limits
+from pipeline import limits
+from pipeline.generate import run as generation_run
 from pipeline.generate.model import client, metered_client
 from pipeline.models import Generation, ModelCall, Outlet, Publication, Source
 from pipeline.review import decisions, regenerate
@@ -57,7 +58,7 @@ def the_run():
 
 def work():
     run = the_run()
-    generate.run_generation(claimed(run))
+    generation_run.run_generation(claimed(run))
     return reread(run)
 
 
@@ -262,12 +263,12 @@ def test_hand_that_lost_its_lease_makes_no_call(workspace, model_server):
     push_raw(workspace)
     late = claimed(the_run())
     claimed(the_run())
-    generate.run_generation(late)
+    generation_run.run_generation(late)
     assert model_server.requests == []
     mine = claimed(the_run())
     mine.status = "running"
     Generation.everywhere.filter(pk=mine.pk).update(status="running", lease_token=mine.lease_token + 1)
-    generate.run_generation(mine)
+    generation_run.run_generation(mine)
     assert model_server.requests == []
 
 
@@ -551,6 +552,6 @@ def test_a_run_is_worked_in_the_queue_that_its_step_needs(
     passed = []
     while (run := the_run()).wake_at is not None:
         passed.append(run.queue)
-        generate.run_generation(claimed(run), queue=run.queue)
+        generation_run.run_generation(claimed(run), queue=run.queue)
     assert passed == queues
     assert items_of(raw)[0].status == "ready"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config.core.errors import Conflict
-from pipeline import generate
+from pipeline.generate import run as generation_run
 from pipeline.models import Asset, GeneratedItem, Generation, SimulatedPost, WorkspaceDefaults
 from pipeline.pages.public_feed import _load_entries
 from pipeline.review import decisions
@@ -112,7 +112,7 @@ def test_new_title_of_an_article_is_drawn_again(workspace):
     decisions.edit(article, {"title": "A better title"}, by="alice", now=NOON)
 
     assert reread(article).status == "generating"
-    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(article).generation_id)))
+    generation_run.run_generation(claimed(Generation.everywhere.get(pk=reread(article).generation_id)))
     again = reread(article)
     assert (again.status, again.content["json_ld"]["headline"]) == ("ready", "A better title")
     assert heroes_of(article) == [("hero", 1200, 630, f"A better title – {article.workspace.name}")]

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from accounts.models import Workspace
-from pipeline import generate
 from pipeline.generate import retry_rules
+from pipeline.generate import run as generation_run
 from pipeline.ingest import raw_content
 from pipeline.models import Generation, ModelCall, Source
 from tests.pipeline.generate.test_generate_with_model import found, written
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("anthropic_sdk")
 
 def work(raw):
     run = Generation.everywhere.select_related("workspace").get(raw_item=raw)
-    generate.run_generation(claimed(run))
+    generation_run.run_generation(claimed(run))
     return reread(run)
 
 

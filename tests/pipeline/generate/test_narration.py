@@ -11,9 +11,10 @@ import pytest
 from django.utils import timezone
 
 from config.core.errors import Invalid
-from pipeline import generate, limits
+from pipeline import limits
 from pipeline.engines.base import PersonaCard
 from pipeline.engines.persona_short import PLUGIN, PersonaShort
+from pipeline.generate import run as generation_run
 from pipeline.generate.checkpoint import draft_of
 from pipeline.media import make_film, text_to_speech
 from pipeline.models import Asset, Generation
@@ -185,7 +186,7 @@ def test_a_changed_storyboard_is_filmed_with_the_voice_that_was_kept(workspace, 
     changed = storyboard_edits.replace_text(board, text, "Ferries go electric")
 
     storyboards.edit(item, changed, by="vera", now=timezone.now())
-    generate.run_generation(claimed(reread(item).generation))
+    generation_run.run_generation(claimed(reread(item).generation))
 
     again = reread(item)
     assert (again.status, again.error, len(heard), len(filmed)) == ("ready", None, 1, 2)
@@ -234,7 +235,7 @@ def test_a_changed_storyboard_of_a_silent_film_still_says_that_it_is_silent(work
     )
 
     storyboards.edit(item, changed, by="vera", now=timezone.now())
-    generate.run_generation(claimed(reread(item).generation))
+    generation_run.run_generation(claimed(reread(item).generation))
 
     again = reread(item)
     assert (again.status, len(filmed)) == ("ready", 2)
@@ -330,7 +331,7 @@ def test_an_edit_is_spoken_anew_and_served_in_place_of_the_former(workspace, fil
     assert words != item.body
 
     decisions.edit(item, {"body": words}, by="alice", now=timezone.now())
-    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generation_run.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
 
     again = reread(item)
     assert (again.status, again.body, len(heard)) == ("ready", words, 2)

@@ -19,9 +19,10 @@ from accounts.ledger import reports
 from accounts.models import CreditBalance, LedgerEntry
 from config.core.crash_points import POINTS
 from config.core.errors import AppError
-from pipeline import generate, plugins
+from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.generate import brief, checkpoint
+from pipeline.generate import checkpoint, shared_brief
+from pipeline.generate import run as generation_run
 from pipeline.generate.checkpoint import EARLIER
 from pipeline.ingest import erase_raw_item, replan
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
@@ -175,7 +176,7 @@ class Making(RuleBasedStateMachine):
     def hand_gives_up(self, pick):
         run = self.one_of(Generation, pick, wake_at__isnull=False)
         if run is not None:
-            generate.give_up(claimed(run))
+            generation_run.give_up(claimed(run))
 
     def leases_run_out(self, pick=None):
         SharedBrief.everywhere.update(asked_until=timezone.now() - timedelta(days=400))
@@ -191,7 +192,7 @@ class Making(RuleBasedStateMachine):
 
         with pytest.MonkeyPatch.context() as patch, suppress(Killed):
             pass_points_of_generate(patch, die)
-            generate.run_generation(claimed(run))
+            generation_run.run_generation(claimed(run))
         asked = {step_of(request) for request in self.server.requests[before:]}
         assert asked <= may, f"{asked - may} was stored and is paid for again"
 
@@ -207,7 +208,7 @@ class Making(RuleBasedStateMachine):
         # One that waits begins with the newest content.
         version = raw.content_version if run.status == "queued" else run.raw_version
         source = checkpoint.source_text(Generation(raw_item=raw, raw_version=version, engine=run.engine))
-        key = brief._key(plugins.get("writers", "claude", Writer), source)
+        key = shared_brief._key(plugins.get("writers", "claude", Writer), source)
         is_stored = SharedBrief.everywhere.filter(raw_item=raw, key=key, content__isnull=False).exists()
         return {"draft"} if is_stored else {"brief", "draft"}
 

@@ -14,8 +14,8 @@ from accounts.ledger import reports
 from accounts.models import LedgerEntry
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline import generate
 from pipeline.engines.persona_tweet import PersonaTweet
+from pipeline.generate import run as generation_run
 from pipeline.ingest import erase_raw_item
 from pipeline.media import draw_pictures, uploads
 from pipeline.models import Asset, Event, GeneratedItem, Generation, Persona, PersonaVersion, Revision
@@ -62,7 +62,7 @@ def give_brand(workspace, **brand):
 
 
 def run_all(item):
-    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generation_run.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
     return reread(item)
 
 
@@ -215,7 +215,7 @@ def test_killed_hand_leaves_nothing_served_and_the_next_one_everything_once(
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(Generation.everywhere.get()))
+            generation_run.run_generation(claimed(Generation.everywhere.get()))
     assert Asset.everywhere.count() == 0
     monkeypatch.setattr(Extractive, "draft", None)
     run_generations(raw)
@@ -233,7 +233,7 @@ def test_hand_that_is_killed_while_it_writes_leaves_no_whole_file(workspace, own
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", die)
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(Generation.everywhere.get()))
+            generation_run.run_generation(claimed(Generation.everywhere.get()))
     assert on_disk(own_media) == []
 
 
@@ -247,7 +247,7 @@ def test_hand_that_lost_its_lease_while_it_drew_adds_no_rows(workspace, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(draw_pictures, "draw_pictures", slow)
-        generate.run_generation(claimed(Generation.everywhere.get()))
+        generation_run.run_generation(claimed(Generation.everywhere.get()))
     assert (items_of(raw)[0].status, Asset.everywhere.count()) == ("generating", 0)
     run_generations(raw)
     assert (items_of(raw)[0].status, Asset.everywhere.count()) == ("ready", 2)
@@ -391,7 +391,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_words_and_costs_nothing(workspac
     item = make_card(workspace)
     entries = LedgerEntry.everywhere.filter(workspace=workspace).count()
     decisions.edit(item, {"body": "Other words stand on the card."}, by="usr", now=NOON)
-    generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generation_run.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
     failed = reread(item)
     assert failed.status == "failed"
 
@@ -408,7 +408,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch
     alt_texts = {files_of(item)[1].pk: "Said by hand."}
     decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
     if how == "given_up":
-        generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+        generation_run.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
     else:
         error = {"code": "odd", "message": "No.", "stage": "render"}
         with monkeypatch.context() as patch:
@@ -426,7 +426,7 @@ def test_retry_of_a_redraw_that_broke_keeps_the_alt_texts(workspace, monkeypatch
 def test_item_that_is_erased_as_its_drawing_is_retried_stays_erased(workspace, monkeypatch):
     item = make_card(workspace)
     edit(item, body="The tram comes.")
-    generate.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generation_run.give_up(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
     locked = regenerate.lock_with_workspace
 
     def late(item):
@@ -445,7 +445,7 @@ def test_what_a_broken_redraw_keeps_goes_with_the_item(workspace):
     alt_texts = {files_of(item)[1].pk: "Said by hand."}
     decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
     run = Generation.everywhere.get(pk=reread(item).generation_id)
-    generate.give_up(claimed(run))
+    generation_run.give_up(claimed(run))
     assert reread(run).answers != {}
     decisions.erase(reread(item), now=NOON)
     assert reread(run).answers == {}
@@ -473,7 +473,7 @@ def test_what_a_redraw_keeps_goes_with_an_item_that_is_erased_before_it_is_given
     decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
     run = Generation.everywhere.get(pk=reread(item).generation_id)
     decisions.erase(reread(item), now=NOON)
-    generate.give_up(claimed(run))
+    generation_run.give_up(claimed(run))
     assert (reread(run).status, reread(run).answers) == ("failed", {})
 
 
@@ -482,7 +482,7 @@ def test_what_a_broken_redraw_keeps_goes_on_with_its_retry(workspace):
     alt_texts = {files_of(item)[1].pk: "Said by hand."}
     decisions.edit(item, {"body": "The tram comes.", "alt_texts": alt_texts}, by="usr", now=NOON)
     first = Generation.everywhere.get(pk=reread(item).generation_id)
-    generate.give_up(claimed(first))
+    generation_run.give_up(claimed(first))
     regenerate.retry(reread(item), workspace=workspace, now=NOON)
     second = Generation.everywhere.get(pk=reread(item).generation_id)
     assert (reread(first).answers, second.answers["redraw"]["alt_texts"]) == ({}, {NAMES[1]: "Said by hand."})
@@ -592,7 +592,7 @@ def test_carousel_killed_between_its_files_is_drawn_again_only(workspace, own_me
     with monkeypatch.context() as patch:
         patch.setattr(draw_pictures.files, "write", die)
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(Generation.everywhere.get()))
+            generation_run.run_generation(claimed(Generation.everywhere.get()))
     assert (Asset.everywhere.count(), on_disk(own_media)) == (0, sorted(written))
     monkeypatch.setattr(Extractive, "draft", None)
     run_generations(raw)

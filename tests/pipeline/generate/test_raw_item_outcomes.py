@@ -14,6 +14,7 @@ from pipeline import generate, payloads, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
 from pipeline.generate import eligible_formats, raw_item_outcomes, retry_rules
+from pipeline.generate import run as generation_run
 from pipeline.generate.eligible_formats import Acceptance
 from pipeline.ingest import erase_raw_item, raw_content, replan, store_raw_item
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
@@ -168,13 +169,12 @@ def test_sentences_that_were_left_out_for_their_orders_are_named(workspace):
 
 
 def test_with_a_model_only_the_engines_rules_hold(workspace, settings):
-    engines = [eligible_formats.engine_named("Short Post")]
     bare = SourceText("", "ok")
     persona = Persona.everywhere.get(workspace=workspace).pk
-    without = Acceptance(workspace).plan(engines, 1, bare, persona_id=persona)
+    without = Acceptance(workspace).plan(["Short Post"], 1, bare, persona_id=persona)
     settings.ANTHROPIC_API_KEY = "key-of-the-operator"
-    with_model = Acceptance(workspace).plan(engines, 1, bare, persona_id=persona)
-    assert [without.engines, with_model.engines] == [(), tuple(engines)]
+    with_model = Acceptance(workspace).plan(["Short Post"], 1, bare, persona_id=persona)
+    assert [without.engines, with_model.engines] == [(), (eligible_formats.engine_named("Short Post"),)]
 
 
 def test_engine_that_breaks_over_a_text_keeps_no_push_out(workspace, monkeypatch):
@@ -226,7 +226,7 @@ def test_killed_run_leaves_one_outcome_each(workspace, monkeypatch, point):
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(Generation.everywhere.get()))
+            generation_run.run_generation(claimed(Generation.everywhere.get()))
         seen.append(counts(raw))
     run_generations(raw)
     assert seen[0] in ({"pending": 2, "skipped": 2}, {"made": 2, "skipped": 2})
@@ -253,9 +253,9 @@ def test_killed_push_leaves_all_outcomes_or_nothing(workspace, monkeypatch, poin
 def test_failed_run_says_why_and_whether_another_try_helps(workspace):
     raw = push_raw(workspace, engines=["Short Post", "Thread"]).raw_item
     thread, post = (Generation.everywhere.get(engine=kind) for kind in ("thread", "short_post"))
-    generate.give_up(claimed(thread))
+    generation_run.give_up(claimed(thread))
     assert (counts(raw), of(raw, "Thread")["retryable"]) == ({"failed": 1, "pending": 1}, True)
-    generate.run_generation(claimed(post))
+    generation_run.run_generation(claimed(post))
     assert (counts(raw), reread(raw).status) == ({"failed": 1, "made": 1}, "processed")
     failed = GeneratedItem.everywhere.get(raw_item=raw, status="failed")
     regenerate.retry(failed, workspace=workspace, now=NOON)
@@ -267,7 +267,7 @@ def test_failed_run_says_why_and_whether_another_try_helps(workspace):
 def test_retried_raw_item_has_the_outcomes_of_its_last_plan(workspace):
     raw = push_raw(workspace, external_id="1", engines=["Short Post", "Thread"]).raw_item
     for run in Generation.everywhere.all():
-        generate.give_up(claimed(run))
+        generation_run.give_up(claimed(run))
     assert (counts(raw), reread(raw).status) == ({"failed": 2}, "failed")
     push_raw(workspace, external_id="1", body=SHORT)
     replan.retry(reread(raw), workspace=workspace, now=NOON)

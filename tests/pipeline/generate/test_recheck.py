@@ -8,6 +8,7 @@ from accounts.ledger import credits
 from accounts.models import AuditEntry
 from config.core.ids import encode
 from pipeline import generate, publish
+from pipeline.generate import run as generation_run
 from pipeline.generate.autopilot import PREFIX
 from pipeline.media import draw_pictures
 from pipeline.models import GeneratedItem, RawBody, Revision
@@ -91,7 +92,7 @@ def drawn(item):
     """The item with its pictures or its film made again, where that is under way."""
     row = reread(item)
     if row.status == "generating":
-        generate.run_generation(claimed(row.generation))
+        generation_run.run_generation(claimed(row.generation))
         row = reread(row)
     assert (row.status, row.error) == ("ready", None)
     return row
@@ -188,7 +189,7 @@ def test_what_was_made_again_by_the_service_is_judged_by_its_run(make, workspace
     item = make("Short Post")
     decisions.edit(item, {"title": "Vote was 41 to 2"}, by="vera", now=NOON)
     variant = regenerate.regenerate(reread(item), workspace=workspace, now=NOON)
-    generate.run_generation(claimed(variant.generation))
+    generation_run.run_generation(claimed(variant.generation))
     variant = reread(variant)
     if variant.status == "ready":
         assert (variant.checks_revision, of_words(variant)) == (1, made_again(variant))
@@ -344,7 +345,7 @@ def test_a_film_that_breaks_when_it_is_made_again_keeps_the_checks_of_its_words(
                 "error": {"code": "bad_film", "message": "It broke."},
             },
         )
-        generate.run_generation(claimed(row.generation))
+        generation_run.run_generation(claimed(row.generation))
     row = reread(row)
     assert (row.status, of_words(row)) == ("failed", checks)
     again = regenerate.retry(row, workspace=row.workspace, now=NOON)

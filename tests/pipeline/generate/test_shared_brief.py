@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.db.models import Sum
 
-from pipeline import generate
-from pipeline.generate import brief
+from pipeline.generate import run as generation_run
+from pipeline.generate import shared_brief
 from pipeline.generate.model import client
 from pipeline.ingest import erase_raw_item
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
@@ -41,7 +41,7 @@ def runs(raw):
 
 
 def work(run):
-    generate.run_generation(claimed(run))
+    generation_run.run_generation(claimed(run))
     return reread(run)
 
 
@@ -62,7 +62,7 @@ def killed_at(point, run, monkeypatch):
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die_at(point))
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(run))
+            generation_run.run_generation(claimed(run))
 
 
 def cost_of_items(raw):
@@ -106,8 +106,8 @@ def test_run_that_comes_while_another_asks_waits_without_a_call_and_is_woken(
         # Before its draft, so that what is seen is the brief's doing.
         pass_points_of_generate(patch, die_at("generate.briefed"))
         with pytest.raises(SystemExit):
-            generate.run_generation(claimed(first))
-    assert seen == [(NOON + brief.AWAIT, "brief_awaited", 0, 0)]
+            generation_run.run_generation(claimed(first))
+    assert seen == [(NOON + shared_brief.AWAIT, "brief_awaited", 0, 0)]
     assert reread(second).wake_at == NOON
     assert work(second).status == "done"
     assert asked(model_server) == ["brief", "draft"]
@@ -128,7 +128,10 @@ def test_two_hands_at_the_same_moment_pay_once(workspace, model_server, together
 
     monkeypatch.setattr(client.AccountClient, "_send", slowly)
     hands = [claimed(run) for run in runs(raw)]
-    assert together(*[lambda hand=hand: generate.run_generation(hand) for hand in hands]) == [None, None]
+    assert together(*[lambda hand=hand: generation_run.run_generation(hand) for hand in hands]) == [
+        None,
+        None,
+    ]
     for run in runs(raw):
         if run.status != "done":
             work(run)
@@ -183,7 +186,7 @@ def test_answer_of_a_hand_that_lost_its_run_is_kept_all_the_same(raw, model_serv
 
     with monkeypatch.context() as patch:
         patch.setattr(client.AccountClient, "_send", overtaken)
-        generate.run_generation(claimed(first))
+        generation_run.run_generation(claimed(first))
     assert (reread(first).stage, reread(first).answers) == ("brief", {})
     assert work(second).status == "done"
     assert work(first).status == "done"
@@ -267,7 +270,7 @@ def test_revised_content_is_read_anew(raw, workspace, model_server):
     first, second = runs(raw)
     fresh = claimed(first)
     model_server.script = [found(), written()]
-    generate.run_generation(fresh)
+    generation_run.run_generation(fresh)
     push_raw(workspace, body=OTHER_TEXT, engines=BOTH)
     model_server.script = [found(), written()]
     work(second)
@@ -293,7 +296,7 @@ def test_content_that_is_erased_while_it_is_read_does_not_come_back(raw, model_s
         return send(self, ask, started)
 
     monkeypatch.setattr(client.AccountClient, "_send", erased)
-    generate.run_generation(claimed(first))
+    generation_run.run_generation(claimed(first))
     work(second)
     kept = str(list(SharedBrief.everywhere.values())) + str(
         list(Generation.everywhere.filter(status__in=["done", "failed"]).values())

@@ -14,9 +14,10 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from config.core import dispatcher, task_runner, work_leases
-from pipeline import generate, limits
+from pipeline import limits
 from pipeline.engines.template_short import TemplateShort
 from pipeline.generate import rendering, retry_rules
+from pipeline.generate import run as generation_run
 from pipeline.media import files, make_film
 from pipeline.models import Asset, Event, GeneratedItem, Generation
 from pipeline.pages.new import outcome
@@ -201,7 +202,7 @@ def test_a_hand_that_lost_its_lease_stops_the_film_and_writes_nothing(workspace,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(film_process, "render", overtaken)
-        generate.run_generation(late)
+        generation_run.run_generation(late)
 
     item = items_of(raw)[0]
     assert (item.status, files_of(item), balance(workspace)) == ("generating", [], (5, 5))
@@ -302,7 +303,7 @@ def film_of(clock):
         clock.shift(1)
         raw = push_raw(workspace, **{**GIVEN, **changes}).raw_item
         run = Generation.everywhere.get(raw_item=raw)
-        generate.run_generation(claimed(run), queue=run.queue)
+        generation_run.run_generation(claimed(run), queue=run.queue)
         run = reread(run)
         assert (run.status, run.stage, run.queue, run.attempts) == ("running", "render", "render", 0)
         return run
@@ -376,7 +377,7 @@ def test_a_run_that_is_killed_between_two_queues_goes_on(workspace, filmed, monk
     while (run := Generation.everywhere.get(raw_item=raw)).wake_at is not None:
         passed.append(run.queue)
         with suppress(Killed):
-            generate.run_generation(claimed(run), queue=run.queue)
+            generation_run.run_generation(claimed(run), queue=run.queue)
     assert passed == queues
     assert (items_of(raw)[0].status, len(written)) == ("ready", 1)
 
@@ -505,7 +506,7 @@ def test_an_edit_is_filmed_again_and_costs_nothing(workspace, filmed):
 
     decisions.edit(item, {"body": words}, by="alice", now=timezone.now())
     assert reread(item).status == "generating"
-    generate.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
+    generation_run.run_generation(claimed(Generation.everywhere.get(pk=reread(item).generation_id)))
 
     again = reread(item)
     assert (again.status, again.body) == ("ready", words)

@@ -12,7 +12,8 @@ from accounts.ledger import credits
 from accounts.models import CreditBalance, LedgerEntry, Notice
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline import generate, publish
+from pipeline import publish
+from pipeline.generate import run as generation_run
 from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
 from pipeline.models import Event, GeneratedItem, Generation, RawBody, RawItem
 from tests.pipeline import steps
@@ -463,7 +464,7 @@ def test_unlimited_workspace_never_waits(workspace):
 
 def test_retry_makes_a_failed_one_again(workspace, monkeypatch):
     raw = push_raw(workspace).raw_item
-    generate.give_up(claimed(Generation.everywhere.get()))
+    generation_run.give_up(claimed(Generation.everywhere.get()))
     assert (reread(raw).status, balance(workspace)) == ("failed", {"available": 10, "reserved": 0, "used": 0})
     replan.retry(raw, workspace=workspace, now=NOON)
     assert (reread(raw).status, reread(raw).reason) == ("queued", None)

@@ -26,6 +26,7 @@ from pipeline.models import MailDelivery, Mailing, MailQueue, Publication, Subsc
 from pipeline.platforms.base import Account
 from pipeline.platforms.email_newsletter import message as email_message
 from pipeline.platforms.email_newsletter import session as email_session
+from pipeline.publish import steps as publish_steps
 from pipeline.review import decisions
 from tests.pipeline.mailing import mail_server
 from tests.pipeline.mailing.conftest import make_letter, subscribe, with_login
@@ -89,7 +90,7 @@ def test_a_killed_commit_is_found_by_itself(newsletter_item, letter, server):
     held = publish.steps._reload_keeping_lease(claimed(row))
     publish.send._arm(held, NOON, publish.send.post_for(held, publish.send.connect(held.outlet)))
     assert reread(row).status == "publishing"
-    publish.advance_publication(claimed(row))
+    publish_steps.advance_publication(claimed(row))
     assert reread(row).status == "published"
     assert Mailing.everywhere.count() == 1
 
@@ -98,7 +99,7 @@ def test_what_a_person_says_was_sent_is_not_mailed(newsletter_item, letter, serv
     subscribe(letter, "ann")
     row = promise(newsletter_item, letter)
     assert publish.mark_unsent_unknown(now=NOON) == 1
-    publish.advance_publication(claimed(row))
+    publish_steps.advance_publication(claimed(row))
     assert reread(row).status == "unknown"
     publish.settle_publication(reread(row), was_sent=True, by="operator", now=NOON)
     assert reread(row).status == "published"

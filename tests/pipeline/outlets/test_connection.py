@@ -7,10 +7,11 @@ import pytest
 from accounts.models import AuditEntry
 from config.core.errors import AppError, Conflict, Invalid
 from config.core.ids import encode
-from pipeline import outlets, publish
+from pipeline import outlets
 from pipeline.models import Outlet, Publication
 from pipeline.outlets.check_account import CannotAsk
 from pipeline.publish import disconnect_outlet
+from pipeline.publish import steps as publish_steps
 from tests.pipeline.outlets.conftest import SECRETS
 from tests.pipeline.steps import NOON, claimed, make_items, promise, reread
 
@@ -125,7 +126,7 @@ def test_connect_at_once_makes_one(workspace, connect, together):
 def test_reconnect_takes_new_secrets_and_wakes_what_waits(workspace, outlet, wall, ready):
     publication = promise(ready, outlet)
     wall.good = {"token-9"}
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(outlet).status, reread(publication).status) == ("needs_reconnect", "scheduled")
     Publication.everywhere.filter(pk=publication.pk).update(wake_at=NOON + timedelta(hours=2))
     later = outlets.reconnect(outlet, config={}, credentials={"token": "token-9"}, **BY)
@@ -133,7 +134,7 @@ def test_reconnect_takes_new_secrets_and_wakes_what_waits(workspace, outlet, wal
     assert later.credentials.open_object() == {"token": "token-9"}
     assert later.config["server"] == wall.url
     assert reread(publication).wake_at == NOON
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert reread(publication).status == "published"
 
 
@@ -268,11 +269,11 @@ def test_disconnect_waits_for_what_is_under_way(workspace, outlet, ready):
 def test_disconnect_leaves_an_open_outcome_unasked(outlet, ready, wall, httpserver):
     publication = promise(ready, outlet)
     wall.failing = (500, "perhaps")
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert reread(publication).status == "unknown"
     disconnect_outlet.disconnect_outlet(outlet, **BY)
     asked = len(httpserver.log)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(publication).lookups) == ("unknown", 1)
     assert len(httpserver.log) == asked
 

@@ -28,10 +28,11 @@ from analytics.models import Measuring
 from config.core import task_runner
 from config.core.errors import AppError
 from config.core.ids import encode
-from pipeline import outlets, publish
+from pipeline import outlets
 from pipeline.models import Outlet, Publication
 from pipeline.outlets.outlet_client import OutletConnection, connect, platform_of
 from pipeline.platforms.base import Account
+from pipeline.publish import steps as publish_steps
 from tests.factories import UserFactory
 from tests.pages.test_roles import workspace_pages
 from tests.pipeline.steps import NOON, claimed, make_items, promise, reread
@@ -108,7 +109,7 @@ def failed(workspace, outlet, wall, caplog, clock):
         Outlet.everywhere.filter(pk=outlet.pk).update(status="ok", last_error=None, rests_until=None)
         publication = promise(item, outlet)
         wall.failing = (status, words)
-        publish.advance_publication(claimed(publication))
+        publish_steps.advance_publication(claimed(publication))
         row = reread(publication)
         assert row.error["code"]
         Outlet.everywhere.filter(pk=outlet.pk).update(status="ok", last_error=None)
@@ -235,7 +236,7 @@ def test_no_export_and_no_doctor_holds_it(workspace, failed, capsys):
 
 def test_a_number_s_failure_is_told_without_it(workspace, outlet, wall, platform, monkeypatch):
     publication = promise(make_items(workspace)[0], outlet)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     task_runner.work_all_due("analytics.count_events")
 
     def metrics(self, account, sent, *, http, now):

@@ -237,13 +237,13 @@ class Pipeline(RuleBasedStateMachine):
         with pytest.MonkeyPatch.context() as patch, suppress(Killed):
             for module in (publish_steps, sending, reconciliation):
                 patch.setattr(module, "crash_point", die)
-            publish.advance_publication(steps.claimed(due))
+            publish_steps.advance_publication(steps.claimed(due))
 
     @rule()
     def hand_gives_up(self):
         due = Publication.everywhere.filter(item__in=self.items, wake_at__lte=timezone.now()).first()
         if due is not None:
-            publish.give_up(steps.claimed(due))
+            publish_steps.give_up(steps.claimed(due))
 
     @invariant()
     def items_say_what_their_publications_came_to(self):

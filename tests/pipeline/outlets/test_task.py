@@ -7,10 +7,11 @@ from django.db import connection as database
 
 from accounts.models import Notice
 from config.core import task_runner
-from pipeline import outlets, publish
+from pipeline import outlets
 from pipeline.models import Outlet, Publication
 from pipeline.outlets import health, renewal
 from pipeline.plugins import NeedsReconnect
+from pipeline.publish import steps as publish_steps
 from tests.pipeline.outlets.conftest import SECRETS
 from tests.pipeline.steps import NOON, claimed, facts, promise, reread
 
@@ -106,7 +107,7 @@ def test_refused_is_told_once(workspace, outlet, wall, clock):
 def test_works_again_by_itself_and_wakes_what_waits(workspace, outlet, wall, ready):
     publication = promise(ready, outlet)
     wall.good = set()
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(outlet).status, reread(publication).status) == ("needs_reconnect", "scheduled")
     wall.good = {"token-1"}
     row = look(outlet)
@@ -292,7 +293,7 @@ def test_a_publication_renews_and_is_sent(outlet, wall, ready):
     ends(outlet, NOON + MINUTE)
     wall.good = set()
     publication = promise(ready, outlet)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert reread(publication).status == "published"
     assert wall.renewals == 1
 
@@ -301,7 +302,7 @@ def test_a_publication_waits_for_somebody_elses_renewal(outlet, wall, ready):
     ends(outlet, NOON + MINUTE)
     claimed(outlet)
     publication = promise(ready, outlet)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     row = reread(publication)
     # No try was used up, and nothing is told.
     assert (row.status, row.attempt_count, row.error) == ("scheduled", 0, None)
@@ -312,7 +313,7 @@ def test_a_refused_renewal_fails_the_publication_and_says_why(outlet, wall, read
     ends(outlet, NOON + MINUTE)
     wall.refresh = "another"
     publication = promise(ready, outlet)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     row = reread(publication)
     assert (row.status, row.error["code"], row.error["class"]) == ("scheduled", "refresh_refused", "account")
     assert reread(outlet).status == "needs_reconnect"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline import generate
 from pipeline import personas as brand
+from pipeline.generate import run as generation_run
 from pipeline.ingest import collect
 from pipeline.models import (
     BrandPick,
@@ -75,7 +75,7 @@ def write_all(source: Source) -> list[GeneratedItem]:
     """Every run of the source is worked; its items, oldest first."""
     runs = Generation.everywhere.filter(items__source=source, wake_at__isnull=False).distinct()
     for generation in runs.order_by("id"):
-        generate.run_generation(claimed(generation))
+        generation_run.run_generation(claimed(generation))
     return list(GeneratedItem.everywhere.filter(source=source).order_by("id"))
 
 

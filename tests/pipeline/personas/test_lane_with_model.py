@@ -8,7 +8,8 @@ import pytest
 
 from accounts.models import CreditBalance
 from config.core.ids import encode
-from pipeline import generate, limits
+from pipeline import limits
+from pipeline.generate import run as generation_run
 from pipeline.models import BrandPick, GeneratedItem, Generation, ModelCall, Topic
 from pipeline.personas import topics
 from pipeline.review import regenerate
@@ -252,8 +253,8 @@ def test_killed_run_never_pays_twice_and_ends_the_same(workspace, model_server, 
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(Killed):
-            generate.run_generation(claimed(run))
-    generate.run_generation(claimed(run))
+            generation_run.run_generation(claimed(run))
+    generation_run.run_generation(claimed(run))
     item = GeneratedItem.everywhere.latest("id")
     assert (item.status, item.body, reread(run).status) == ("ready", OTHER, "done")
     assert [decision for _, _, decision in picks_of(source)] == ["used", "too_near", "used"]
@@ -304,7 +305,7 @@ def test_topic_may_change_while_its_run_is_under_way(workspace, model_server, mo
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(Killed):
-            generate.run_generation(claimed(run))
+            generation_run.run_generation(claimed(run))
     topics.change(topic, {"notes": "Nothing of it."}, now=NOON)
     (item,) = write_all(source)
     assert (item.status, item.body) == ("ready", GOOD)

@@ -15,6 +15,7 @@ from pipeline import payloads, publish
 from pipeline.dashboard import counts, overview
 from pipeline.models import Attempt, GeneratedItem, Outlet, Publication, Revision, ShortLink
 from pipeline.publish import send as sending
+from pipeline.publish import steps as publish_steps
 from tests.pipeline.steps import (
     NOON,
     attempts,
@@ -64,7 +65,7 @@ def notices(workspace):
 
 def test_when_it_is_due_its_people_are_told_and_it_waits_for_them(item, handed, workspace):
     assert state(handed, *HANDED_OVER) == HANDED_OVER
-    assert publish.is_handed_over(handed)
+    assert handed.is_handed_over
     assert reread(item).status == "publishing"
     key = encode("pub", handed.pk)
     assert notices(workspace) == [
@@ -109,7 +110,7 @@ def test_before_it_is_due_nobody_is_told(item, desk, workspace):
     assert (row.status, row.wake_at, notices(workspace)) == ("scheduled", LATER, [])
 
 
-@pytest.mark.parametrize("act", [publish.advance_publication, publish.give_up])
+@pytest.mark.parametrize("act", [publish_steps.advance_publication, publish_steps.give_up])
 def test_no_hand_makes_a_doubt_of_it(handed, workspace, act):
     Publication.everywhere.filter(pk=handed.pk).update(wake_at=NOON)
 
@@ -228,7 +229,7 @@ def test_every_short_link_of_a_package_leads_somewhere(linked, desk, settings, c
     )
     Publication.everywhere.filter(pk=row.pk).update(due_at=NOON, next_attempt_at=NOON, wake_at=NOON)
     handed = send(reread(row))
-    assert publish.is_handed_over(handed)
+    assert handed.is_handed_over
     package = publish.package_of(reread(handed))
     codes = short_ones(settings, package)
     assert codes == short_ones(settings, replace(package, parts=())) != set()

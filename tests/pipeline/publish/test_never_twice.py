@@ -181,7 +181,7 @@ def play(world: World, number: int, trial: Trial, patch: pytest.MonkeyPatch) -> 
         if due_at is not None and due_at > timezone.now():
             world.clock.move_to(due_at)
         try:
-            publish.advance_publication(claimed(publication))
+            steps.advance_publication(claimed(publication))
         except Killed:
             # What was not committed is rolled back; the row waits for its lease to run out.
             assert not connection.needs_rollback

@@ -18,8 +18,8 @@ from pipeline.models import Outlet, Publication, SimulatedPost
 from pipeline.platforms.base import Absent, CannotTell, Found, Pending, Prepared, Ready, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
-from pipeline.publish import publish_http_client
 from pipeline.publish import send as sending
+from pipeline.publish import steps as publish_steps
 from pipeline.review import decisions
 from pipeline.workspace import defaults
 from tests.pipeline import steps
@@ -122,7 +122,7 @@ def test_retime_overtakes_the_hand_that_is_at_it(workspace, ready, stage, clock)
     hand = claimed(publication)
     again = promise(ready, stage, publish_at=LATER)
     assert again.pk == publication.pk
-    publish.advance_publication(hand)
+    publish_steps.advance_publication(hand)
     assert (calls(workspace), attempts(publication)) == ([], [])
     assert state(publication, "status", "due_at", "wake_at", "attempts") == {
         "status": "scheduled",
@@ -351,7 +351,7 @@ def test_cancel_takes_back_what_is_scheduled(workspace, ready, stage, feed):
         {"status": "cancelled", "wake_at": None, "next_attempt_at": None}
     ] * 2
     assert state(ready, "status", "publish_at") == {"status": "ready", "publish_at": None}
-    publish.advance_publication(hand)
+    publish_steps.advance_publication(hand)
     assert (calls(workspace), reread(one).status, reread(one).wake_at) == ([], "cancelled", None)
     with pytest.raises(Conflict) as refused:
         publish.cancel(ready, now=NOON)
@@ -526,7 +526,7 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
         [],
     )
     clock.move_to(look)
-    ends = NOON + publish_http_client.LONGEST
+    ends = NOON + sending.LONGEST_CALL
     assert state(send(publication), "status", "wake_at") == {"status": "unknown", "wake_at": ends}
     clock.move_to(ends)
     publication = send(publication)
@@ -554,7 +554,7 @@ def test_error_is_unknown_until_the_look_up_proves_that_it_is_not_there(workspac
 def test_look_up_says_what_is_public(workspace, ready, clock, monkeypatch, absent, code, message):
     publication = send(promise(ready, make_stage(workspace, "error")))
     monkeypatch.setattr(Simulated, "reconcile", lambda *_, **__: absent)
-    clock.move_to(NOON + publish_http_client.LONGEST)
+    clock.move_to(NOON + sending.LONGEST_CALL)
     publication = send(publication)
     told_of = {name: publication.error[name] for name in ("code", "message", "retryable")}
     assert (publication.status, told_of) == (
@@ -623,7 +623,7 @@ def test_unknown_outcomes_use_the_same_schedule(workspace, ready, clock):
     waits = []
     for _ in range(3):
         row = send(publication)
-        looked = timezone.now() + publish_http_client.LONGEST
+        looked = timezone.now() + sending.LONGEST_CALL
         clock.move_to(looked)
         row = send(publication)
         waits.append(row.next_attempt_at - looked)
@@ -749,7 +749,7 @@ def test_look_up_that_fails_is_made_again(workspace, ready, clock, monkeypatch, 
 def test_look_up_that_breaks_again_and_again_is_told_too(workspace, ready, clock):
     publication = send(promise(ready, make_stage(workspace, "error")))
     clock.shift(timedelta(hours=2))
-    publish.give_up(claimed(publication))
+    publish_steps.give_up(claimed(publication))
     assert failures(workspace) == [("outcome_unknown", False, None)]
     assert state(publication, "status", "attempts", "wake_at") == {
         "status": "unknown",
@@ -767,7 +767,7 @@ def test_reconcile_now_looks_at_once(workspace, ready, clock):
     assert state(publication, "wake_at", "attempts") == {"wake_at": clock_now(), "attempts": 0}
     # Both show it, in `next_attempt_at`.
     assert (reread(publication).version, reread(ready).version) == (before[0] + 1, before[1] + 1)
-    publish.advance_publication(hand)
+    publish_steps.advance_publication(hand)
     assert reread(publication).status == "unknown"
     assert send(publication).status == "published"
     stale = reread(publication)
@@ -792,7 +792,7 @@ def test_kill_between_the_call_and_its_record_is_reconciled(workspace, ready, cl
         patch.setattr(sending, "record_success", killed)
         patch.setattr(sending, "record_unknown", killed)
         with pytest.raises(SystemExit):
-            publish.advance_publication(claimed(publication))
+            publish_steps.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(ready).status) == ("publishing", "publishing")
     clock.shift(LEASE)
     row = send(publication)
@@ -814,7 +814,7 @@ def test_kill_before_the_call_is_sent_once(workspace, ready, clock, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(sending, "_commit", killed)
         with pytest.raises(SystemExit):
-            publish.advance_publication(claimed(publication))
+            publish_steps.advance_publication(claimed(publication))
     clock.shift(LEASE)
     row = send(publication)
     assert (row.status, attempts(publication), calls(workspace)) == ("scheduled", [(1, 1, "failed")], [])
@@ -830,11 +830,11 @@ def test_hand_that_lost_its_lease_during_the_call_writes_nothing(workspace, read
         sent = commit(self, *args, **kwargs)
         # Meanwhile another hand claims the row and finds the item on the platform.
         monkeypatch.setattr(Simulated, "commit", commit)
-        publish.advance_publication(claimed(publication))
+        publish_steps.advance_publication(claimed(publication))
         return sent
 
     monkeypatch.setattr(Simulated, "commit", slow)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(publication).status, attempts(publication)) == ("published", [(1, 1, "succeeded")])
     assert published_types(workspace) == ["published.success"]
     assert len(accepted(workspace)) == 1
@@ -851,7 +851,7 @@ def test_hand_that_lost_its_lease_keeps_the_platforms_word_that_it_is_there(
         return commit(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "commit", slow)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(publication).status, attempts(publication)) == ("published", [(1, 1, "succeeded")])
     assert published_types(workspace) == ["published.success"]
 
@@ -867,7 +867,7 @@ def test_hand_that_lost_its_lease_records_no_outcome(workspace, ready, monkeypat
         return commit(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "commit", slow)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(publication).status, reread(stage).status) == ("publishing", "ok")
     assert (attempts(publication), published_types(workspace)) == ([(1, 1, "started")], [])
 
@@ -882,7 +882,7 @@ def test_edit_between_claim_and_call_is_not_sent(workspace, ready, stage, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Simulated, "prepare", meanwhile)
-        publish.advance_publication(claimed(publication))
+        publish_steps.advance_publication(claimed(publication))
     assert (calls(workspace), reread(publication).status, reread(ready).held) == (
         [],
         "scheduled",
@@ -943,7 +943,7 @@ def test_preparing_that_fails_uses_the_schedule_without_an_attempt(workspace, re
 
 def test_hands_that_break_again_and_again_end_as_failed(workspace, ready, stage):
     publication = promise(ready, stage)
-    publish.give_up(claimed(publication))
+    publish_steps.give_up(claimed(publication))
     assert state(publication, "status", "wake_at", "attempt_count") == {
         "status": "failed",
         "wake_at": None,
@@ -955,8 +955,8 @@ def test_hands_that_break_again_and_again_end_as_failed(workspace, ready, stage)
 def test_give_up_after_an_interrupted_call_asks_the_platform(workspace, ready, stage, monkeypatch):
     publication = promise(ready, stage)
     monkeypatch.setattr(sending, "_commit", lambda *_: None)
-    publish.advance_publication(claimed(publication))
-    publish.give_up(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
+    publish_steps.give_up(claimed(publication))
     assert (reread(publication).status, reread(publication).attempts) == ("unknown", 0)
 
 
@@ -1000,7 +1000,7 @@ def test_hold_between_claim_and_call_stops_it(workspace, ready, stage, monkeypat
         return prepare(self, *args, **kwargs)
 
     monkeypatch.setattr(Simulated, "prepare", meanwhile)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert (reread(publication).status, calls(workspace), attempts(publication)) == ("scheduled", [], [])
 
 
@@ -1086,9 +1086,9 @@ def test_retry_refuses_everything_that_has_not_failed(workspace, ready, stage, m
     ask()
     with monkeypatch.context() as patch:
         patch.setattr(sending, "_commit", lambda *_: None)
-        publish.advance_publication(claimed(publication))
+        publish_steps.advance_publication(claimed(publication))
     ask()
-    publish.give_up(claimed(publication))
+    publish_steps.give_up(claimed(publication))
     ask()
     with monkeypatch.context() as patch:
         patch.setattr(Simulated, "reconcile", lambda *_, **__: Found(Sent("1")))
@@ -1227,7 +1227,7 @@ def test_hand_that_lost_its_lease_tells_of_no_lateness(workspace, ready, stage, 
     clock.shift(20 * MINUTE)
     hand = claimed(publication)
     claimed(publication)
-    publish.advance_publication(hand)
+    publish_steps.advance_publication(hand)
     assert (reread(publication).overdue_told_at, told(workspace, "published.overdue")) == (None, [])
 
 
@@ -1238,7 +1238,7 @@ def test_each_promise_that_is_missed_is_told(workspace, ready, stage, clock, mon
     clock.shift(15 * MINUTE)
     assert send(publication).overdue_told_at == clock_now()
     if anew == "retry":
-        publish.give_up(claimed(publication))
+        publish_steps.give_up(claimed(publication))
         publish.retry(publication, by="alice", now=clock_now())
     else:
         promise(ready, stage)
@@ -1300,7 +1300,9 @@ def test_two_publications_that_finish_together_see_each_other(workspace, togethe
     stages = [make_stage(workspace) for _ in range(4)]
     _, publications = publish.request(item, to(*stages), by="alice")
     hands = [claimed(one) for one in publications]
-    assert together(*[lambda hand=hand: publish.advance_publication(hand) for hand in hands]) == [None] * 4
+    assert (
+        together(*[lambda hand=hand: publish_steps.advance_publication(hand) for hand in hands]) == [None] * 4
+    )
     assert [reread(one).status for one in publications] == ["published"] * 4
     assert state(item, "status", "publish_at") == {"status": "published", "publish_at": None}
     assert facts(workspace).count("published.success") == 4
@@ -1311,7 +1313,9 @@ def test_two_that_find_the_credential_expired_together_both_record_it(workspace,
     stage = make_stage(workspace, "expired")
     items = make_items(workspace, variants=3)
     hands = [claimed(promise(item, stage, keep_siblings=True)) for item in items]
-    assert together(*[lambda hand=hand: publish.advance_publication(hand) for hand in hands]) == [None] * 3
+    assert (
+        together(*[lambda hand=hand: publish_steps.advance_publication(hand) for hand in hands]) == [None] * 3
+    )
     assert [reread(hand).status for hand in hands] == ["scheduled"] * 3
     assert facts(workspace).count("outlet.needs_reconnect") == 1
     assert facts(workspace).count("published.failed") == 3
@@ -1346,7 +1350,7 @@ def test_cancel_and_send_at_once_agree(workspace, together):
         publication = promise(item, make_stage(workspace))
         hand = claimed(publication)
         together(
-            lambda hand=hand: publish.advance_publication(hand),
+            lambda hand=hand: publish_steps.advance_publication(hand),
             lambda item=item: publish.cancel(item, now=NOON),
         )
         row = reread(publication)

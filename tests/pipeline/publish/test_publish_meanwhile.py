@@ -18,6 +18,7 @@ from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import OutcomeUnknown, Problem, Refused
 from pipeline.publish import send as sending
 from pipeline.publish import steps
+from pipeline.publish import steps as publish_steps
 from pipeline.review import decisions
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import NOON, calls, claimed, make_stage, promise, reread, send
@@ -98,7 +99,7 @@ def test_what_the_platform_said_outlives_a_lost_lease(ready, stage, monkeypatch,
     def commit(self, *_, **__):
         # A machine that was suspended, say: another hand has looked meanwhile.
         clock.shift(timedelta(seconds=61))
-        publish.advance_publication(claimed(publication))
+        publish_steps.advance_publication(claimed(publication))
         return Sent("a", url="https://platform.example/a")
 
     monkeypatch.setattr(Simulated, "commit", commit)

@@ -9,11 +9,12 @@ from django.db import connection
 from django.db.models import F
 
 from config.core.datetimes import as_z
-from pipeline import outlets, publish
+from pipeline import outlets
 from pipeline.models import Outlet, Publication
 from pipeline.platforms.base import Pace, Prepared
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import TryLater
+from pipeline.publish import steps as publish_steps
 from pipeline.publish.timing import rate_caps
 from tests.pipeline.steps import (
     MINUTE,
@@ -296,7 +297,7 @@ def test_of_two_hands_at_once_one_has_the_turn(workspace, together, monkeypatch,
     rows = [claimed(row) for row in promises(workspace, outlet, 2)]
     # Both have passed the first look: neither saw the other.
     Publication.everywhere.filter(outlet=outlet).update(step="commit", attempts=F("attempts"))
-    found = together(*(lambda row=row: publish.advance_publication(row) for row in rows))
+    found = together(*(lambda row=row: publish_steps.advance_publication(row) for row in rows))
     assert found == [None, None]
     assert sorted(reread(row).status for row in rows) == ["published", "scheduled"]
     assert len(accepted(workspace)) == 1

@@ -12,6 +12,7 @@ from pipeline.models import Publication, SimulatedPost
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from pipeline.publish import removal
+from pipeline.publish import steps as publish_steps
 from tests.pipeline.steps import MINUTE, NOON, claimed, make_items, promise, reread, send, state
 
 
@@ -141,7 +142,7 @@ def test_a_post_that_a_person_said_was_sent_is_not_called_removed(ready, stage):
     assert reread(row).step != "remove"
     # Where it had been asked for before that was refused, it stays published and says why.
     Publication.everywhere.filter(pk=row.pk).update(step="remove", wake_at=NOON)
-    publish.advance_publication(claimed(reread(row)))
+    publish_steps.advance_publication(claimed(reread(row)))
     kept = reread(row)
     assert (kept.status, kept.step, kept.error["code"]) == ("published", "done", "cannot_remove")
 
@@ -160,7 +161,7 @@ def test_asking_twice_asks_once(out):
 
 def test_hands_that_break_leave_it_published(out):
     publish.request_removal(out, now=NOON)
-    publish.give_up(claimed(out))
+    publish_steps.give_up(claimed(out))
     row = reread(out)
     assert (row.status, row.step, row.wake_at, row.error["code"]) == ("published", "done", None, "gave_up")
 
@@ -179,6 +180,6 @@ def test_a_kill_between_the_call_and_its_record_takes_it_back_again(out, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(removal, "crash_point", die)
         with pytest.raises(Killed):
-            publish.advance_publication(claimed(out))
+            publish_steps.advance_publication(claimed(out))
     assert (reread(out).status, reread(out).step) == ("published", "remove")
     assert send(out).status == "removed"

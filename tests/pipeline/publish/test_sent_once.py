@@ -20,9 +20,11 @@ from pipeline.models import Attempt, Outlet, Publication, PublishHold, RawItem
 from pipeline.platforms.base import Absent, Found, Prepared, Sent
 from pipeline.platforms.simulated import Simulated
 from pipeline.plugins import OutcomeUnknown, Problem, TryLater
-from pipeline.publish import publish_http_client, reconciliation
+from pipeline.publish import reconciliation
 from pipeline.publish import record_outcome as results
 from pipeline.publish import send as sending
+from pipeline.publish import steps as publish_steps
+from pipeline.publish.late_answers import record_despite_lost_lease
 from pipeline.review import decisions
 from tests import claims
 from tests.pipeline.steps import (
@@ -71,8 +73,8 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
     """By a real wait: the call takes longer than its lease, and another hand looks meanwhile."""
     for module in (results, sending, reconciliation):
         monkeypatch.setattr(module, "LEASE", timedelta(seconds=0.5))
-    for module in (publish_http_client, sending, reconciliation):
-        monkeypatch.setattr(module, "LONGEST", timedelta(seconds=4))
+    for module in (sending, reconciliation):
+        monkeypatch.setattr(module, "LONGEST_CALL", timedelta(seconds=4))
     monkeypatch.setattr(Simulated, "settles", timedelta(0))
     monkeypatch.setattr(limits, "PUBLISH_RETRIES", (timedelta(0),) * 4)
     # The server stores a post, and answers, after that long.
@@ -82,7 +84,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
 
     def call():
         try:
-            publish.advance_publication(row)
+            publish_steps.advance_publication(row)
         finally:
             connection.close()
 
@@ -95,7 +97,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_call_makes_one_post(workspace, rea
         time.sleep(0.02)
         for one in claims.begun(Publication, limit=5, per_workspace=5, lease=results.LEASE):
             looks += 1
-            publish.advance_publication(one)
+            publish_steps.advance_publication(one)
     hand.join()
     assert looks >= 1
     assert (len(accepted(workspace)), attempts(publication)) == (1, [(1, 1, "succeeded")])
@@ -241,7 +243,7 @@ def test_each_request_has_what_is_left_of_the_whole_calls_time(workspace, ready,
 
 
 def test_the_call_is_shorter_than_its_lease():
-    assert publish_http_client.LONGEST < results.LEASE
+    assert sending.LONGEST_CALL < results.LEASE
 
 
 def test_the_simulated_platform_keeps_its_caller_no_longer_than_it_waits(workspace, ready, settings):
@@ -251,8 +253,8 @@ def test_the_simulated_platform_keeps_its_caller_no_longer_than_it_waits(workspa
 
     began = time.monotonic()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sending, "LONGEST", timedelta(seconds=0.2))
-        publish.advance_publication(row)
+        patch.setattr(sending, "LONGEST_CALL", timedelta(seconds=0.2))
+        publish_steps.advance_publication(row)
     assert time.monotonic() - began < 20
     assert (reread(publication).status, calls(workspace)) == ("unknown", [])
 
@@ -282,9 +284,9 @@ def slow(monkeypatch, clock):
 def give_up(publication, clock):
     """Other hands find the lease at its end, and then the post absent when that counts."""
     clock.shift(LEASE)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     clock.move_to(COUNTS_AT)
-    publish.advance_publication(claimed(publication))
+    publish_steps.advance_publication(claimed(publication))
     assert reread(publication).status == "scheduled"
 
 
@@ -387,7 +389,7 @@ def test_a_late_answer_names_what_a_person_said_was_sent(workspace, ready, clock
 
     def settle():
         clock.shift(LEASE)
-        publish.advance_publication(claimed(publication))
+        publish_steps.advance_publication(claimed(publication))
         publish.settle_publication(reread(publication), was_sent=True, by="op", now=timezone.now())
 
     meanwhile.append(settle)
@@ -413,7 +415,7 @@ def test_a_late_answer_while_it_is_sent_again_waits_for_that_calls_outcome(
             hand = waiting[0]
 
             def again():
-                publish.advance_publication(hand)
+                publish_steps.advance_publication(hand)
 
             inner.append(first)
             again()
@@ -421,7 +423,7 @@ def test_a_late_answer_while_it_is_sent_again_waits_for_that_calls_outcome(
         # In the middle of the second call the first one is answered.
         row = reread(publication)
         row.lease_token -= 1
-        sending._record_despite_lost_lease(row, Sent("first", FIRST), inner[0])
+        record_despite_lost_lease(row, Sent("first", FIRST), inner[0])
         assert reread(publication).status == "publishing"
         if second == "refused":
             raise TryLater("Busy.")

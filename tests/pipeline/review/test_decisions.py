@@ -10,9 +10,10 @@ from accounts.ledger import credits
 from config.core import states
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
-from pipeline import generate, publish
+from pipeline import publish
 from pipeline.engines.base import ANGLES
 from pipeline.generate import retry_rules
+from pipeline.generate import run as generation_run
 from pipeline.generate.lifecycle import start_run
 from pipeline.ingest import erase_raw_item
 from pipeline.models import (
@@ -84,9 +85,9 @@ def make(workspace, feed):
         if status == "generating":
             start_run(claimed(generation))
         elif status == "failed":
-            generate.give_up(claimed(generation))
+            generation_run.give_up(claimed(generation))
         elif status != "queued":
-            generate.run_generation(claimed(generation))
+            generation_run.run_generation(claimed(generation))
             bring_on(workspace, steps.items_of(raw)[0], status)
         return steps.items_of(raw)[0]
 

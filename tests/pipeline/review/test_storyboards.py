@@ -9,7 +9,9 @@ import pytest
 
 from config.core.errors import Conflict, Invalid
 from config.core.states import Overtaken
-from pipeline import generate, limits
+from pipeline import limits
+from pipeline.generate import derived_words
+from pipeline.generate import run as generation_run
 from pipeline.media import files
 from pipeline.models import Asset, Generation, ModelCall, Revision
 from pipeline.render.video import film_process, storyboard_edits, storyboard_rearrange
@@ -54,7 +56,7 @@ def edit(item, board, **given):
 
 
 def film(item):
-    generate.run_generation(claimed(reread(item).generation))
+    generation_run.run_generation(claimed(reread(item).generation))
     return reread(item)
 
 
@@ -71,7 +73,7 @@ def test_other_words_are_filmed_and_are_the_body(workspace, item, filmed):
     changed = edit(item, written(board_of(item), f"point {place}", words))
     assert (changed.status, changed.revision, changed.body.splitlines()[place]) == ("generating", 2, words)
     assert changed.content["script"] == changed.body
-    assert {"excerpt": changed.excerpt} == generate.derived_words(changed.body, changed.body_format)
+    assert {"excerpt": changed.excerpt} == derived_words(changed.body, changed.body_format)
     assert changed.excerpt != item.excerpt
     again = film(item)
     assert (again.status, again.error, balance(workspace)) == ("ready", None, money)
@@ -270,7 +272,7 @@ def test_a_killed_renderer_films_again_and_nothing_else(workspace, item, filmed,
     with monkeypatch.context() as patch:
         pass_points_of_generate(patch, die)
         with pytest.raises(Killed):
-            generate.run_generation(claimed(reread(item).generation))
+            generation_run.run_generation(claimed(reread(item).generation))
     again = film(item)
     assert (again.status, again.revision, balance(workspace)) == ("ready", 2, money)
     # What was filmed already is not filmed once more.

@@ -10,6 +10,7 @@ from accounts.models import AuditEntry
 from config.core.errors import Invalid
 from pipeline import publish
 from pipeline.models import Generation, Publication, Switch
+from pipeline.publish import steps as publish_steps
 from pipeline.switches import kill_switch
 from tests.pipeline.steps import MINUTE, NOON, claimed, push_raw, reread
 
@@ -35,14 +36,14 @@ def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, woken):
     assert [(one.code, one.message) for one in publish.find_blockers(row, NOON)] == [
         ("publishing_stopped", "The operator has paused publishing: The platform asked.")
     ]
-    publish.advance_publication(claimed(promised))
+    publish_steps.advance_publication(claimed(promised))
     held = reread(promised)
     assert (held.status, held.attempt_count, held.attempts) == ("scheduled", 0, 0)
     assert held.wake_at == NOON + publish.HELD_WAIT
     woken.clear()
     assert kill_switch.resume(switch, actor="op") is True
     assert reread(promised).wake_at == NOON
-    publish.advance_publication(claimed(promised))
+    publish_steps.advance_publication(claimed(promised))
     assert reread(promised).status == "published"
     assert kill_switch.resume(switch, actor="op") is False
 
@@ -61,13 +62,13 @@ def test_a_stopped_publication_waits_and_goes_on_when_resumed(promised, woken):
 def test_only_what_was_named_is_stopped(promised, workspace, charlies, platform, whose, is_stopped):
     owner = {"nobody's": None, "workspace": workspace, "charlies": charlies}[whose]
     kill_switch.stop("publishing", platform=platform, workspace=owner, reason="Trial", actor="op")
-    publish.advance_publication(claimed(promised))
+    publish_steps.advance_publication(claimed(promised))
     assert reread(promised).status == ("scheduled" if is_stopped else "published")
 
 
 def test_model_calls_do_not_stop_publishing(promised):
     kill_switch.stop("model_calls", reason="The money cap", actor="op")
-    publish.advance_publication(claimed(promised))
+    publish_steps.advance_publication(claimed(promised))
     assert reread(promised).status == "published"
 
 
@@ -76,7 +77,7 @@ def test_a_second_stop_still_holds(promised, workspace):
     kill_switch.stop("publishing", workspace=workspace, reason="This one", actor="op")
     assert kill_switch.stopped("publishing", platform="feed", workspace_id=workspace.pk) == first
     kill_switch.resume(first, actor="op")
-    publish.advance_publication(claimed(promised))
+    publish_steps.advance_publication(claimed(promised))
     assert reread(promised).status == "scheduled"
 
 

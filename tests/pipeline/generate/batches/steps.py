@@ -6,7 +6,8 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from pipeline import generate, limits
+from pipeline import limits
+from pipeline.generate import run as generation_run
 from pipeline.generate.model import batches
 from pipeline.models import Generation, ModelBatch, ModelCall
 from tests.pipeline.generate.test_generate_with_model import COST
@@ -31,7 +32,7 @@ def work_runs():
     """Every run whose time has come, once."""
     for run in runs():
         if run.status in {"queued", "running"} and run.wake_at <= timezone.now():
-            generate.run_generation(claimed(run))
+            generation_run.run_generation(claimed(run))
 
 
 def work_batches(clock, *, after=None):

@@ -16,6 +16,7 @@ from config.core.errors import Conflict, Invalid, NotFound
 from config.core.ids import encode
 from pipeline import generate
 from pipeline.generate import multi_source
+from pipeline.generate import run as generation_run
 from pipeline.holds.source_changes import restore, withdraw
 from pipeline.ingest import erase_raw_item, raw_content
 from pipeline.models import (
@@ -127,7 +128,7 @@ def digest_of(issue):
 
 
 def make_digest(issue):
-    generate.run_generation(claimed(issue.generation))
+    generation_run.run_generation(claimed(issue.generation))
     return digest_of(issue)
 
 
@@ -600,7 +601,7 @@ def test_item_that_is_erased_before_the_words_are_kept_is_left_out(issue, monkey
     with monkeypatch.context() as patch:
         patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
-            generate.run_generation(claimed(issue.generation))
+            generation_run.run_generation(claimed(issue.generation))
     item = make_digest(issue)
     assert (item.status, item.held) == ("ready", "")
     assert item.raw_items == [one.raw_item_id.hex for one in left]
@@ -617,7 +618,7 @@ def test_item_that_is_erased_once_words_quote_it_ends_the_run(rich, issue, monke
     with monkeypatch.context() as patch:
         patch.setattr(generate.run, "crash_point", die)
         with pytest.raises(Killed):
-            generate.run_generation(claimed(issue.generation))
+            generation_run.run_generation(claimed(issue.generation))
     erase_raw_item.erase(multi_source.inputs_of(issue.generation)[0].raw_item, now=NOON)
     item = make_digest(issue)
     assert (item.status, item.error["code"]) == ("failed", "source_deleted")
@@ -700,7 +701,7 @@ def test_further_variant_is_of_the_same_items(rich, issue):
     item = make_digest(issue)
     variant = regenerate.regenerate(item, workspace=rich, now=NOON)
     assert variant.raw_items == item.raw_items
-    generate.run_generation(claimed(variant.generation))
+    generation_run.run_generation(claimed(variant.generation))
     variant = reread(variant)
     assert (variant.status, variant.variant_index) == ("ready", 1)
     assert variant.body != item.body
@@ -775,9 +776,9 @@ def test_killed_hand_pays_for_no_answer_twice(rich, model_server, issue, monkeyp
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(generate.brief, "crash_point", die)
+        patch.setattr(generate.shared_brief, "crash_point", die)
         with pytest.raises(Killed):
-            generate.run_generation(claimed(issue.generation))
+            generation_run.run_generation(claimed(issue.generation))
     assert len(model_server.requests) == 3
     make_digest(issue)
     # Two of three answers were kept; the third was on its way.

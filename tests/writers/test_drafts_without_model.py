@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pipeline.engines.base import PersonaCard
-from pipeline.engines.shared.offline_drafts import draft_without_model
 from pipeline.engines.short_post import PLUGIN as SHORT_POST
 from pipeline.engines.thread import PLUGIN as THREAD
+from pipeline.writers.extractive import draft_without_model
 from tests.engines.test_persona_rules import brief, persona
 
 QUESTION = "Who pays for the ferry that leaves at four in the morning?"

@@ -1,6 +1,4 @@
-"""Obtains the brief of a raw item: the first run that needs it asks the model, and all other runs share the
-answer.
-"""
+"""Shares a model's brief of a raw item: the first run that needs it asks, and all other runs get the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +15,6 @@ from django.db.models import Q
 from config.core import dispatcher, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
-from pipeline.generate.checkpoint import as_json, brief_from, source_text, try_to_store_answer
 from pipeline.generate.model import batches
 from pipeline.generate.model import client as model_client
 from pipeline.generate.model.metered_client import LostLease
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from pipeline.engines.base import SourceText
-    from pipeline.generate.checkpoint import Run, RunMaterial
     from pipeline.plugins import NeedsReconnect
     from pipeline.writers.base import Writer
 
@@ -42,35 +38,7 @@ AWAIT: Final = timedelta(seconds=2)
 """How often a run checks whether the other run has its answer; the answer itself wakes it at once."""
 
 
-def find_material(run: Run) -> RunMaterial:
-    """Find or ask for the brief and store it with the run.
-
-    Raises `TryLater` while another run is asking for it.
-    """
-    generation = run.generation
-    assert generation.raw_item_id is not None  # noqa: S101  for the types; it is a run of a raw item
-    source = source_text(generation)
-
-    def store_brief(brief: Any, usage: Mapping[str, Any]) -> bool:
-        return try_to_store_answer(generation, run.then, brief=brief, brief_usage=usage)
-
-    find_brief(
-        generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=store_brief
-    )
-    return _material(run, source)
-
-
-def read_material(run: Run) -> RunMaterial:
-    """Return the run's material from its stored brief."""
-    return _material(run, source_text(run.generation))
-
-
-def _material(run: Run, source: SourceText) -> RunMaterial:
-    brief = run.engine.told(brief_from(run.generation.answers["brief"]), source)
-    return run.resting_on(brief, source)
-
-
-def find_brief(
+def share_brief(
     generation: Generation,
     writer: Writer,
     source: SourceText,
@@ -79,29 +47,18 @@ def find_brief(
     raw_item_id: UUID,
     keep: Callable[[Any, Mapping[str, Any]], bool],
 ) -> None:
-    """Pass the brief of one raw item and its usage to `keep`, in the transaction in which it is stored for
-    all runs.
-
-    `keep` returns False if the lease is lost; `LostLease` is raised then. Raises `TryLater` while another run
-    is asking for it.
-    """
-    if writer.offline:
-        # It costs nothing and gives the same answer each time, so there is nothing to share.
+    """Ask the model for the brief, or pass on the answer that another run of the raw item got; see `find_brief`."""
+    shared = _claim_or_read(generation, writer, source, raw_item_id)
+    if shared.content is None:
+        crash_point("generate.asking")
         answer = writer.brief(source, client=client)
-        is_stored = keep(asdict(answer.brief), asdict(answer.usage))
-    else:
-        shared = _claim_or_read(generation, writer, source, raw_item_id)
-        if shared.content is None:
-            crash_point("generate.asking")
-            answer = writer.brief(source, client=client)
-            crash_point("generate.answered")
-            _store_shared_brief(shared, answer, keep)
-            return
-        usage = Usage(**(shared.usage or {}))
-        # The run that asked has paid for it: each call's cost belongs to one item.
-        free_usage = replace(usage, input_tokens=0, output_tokens=0, cost_micro_usd=0)
-        is_stored = keep(shared.content, asdict(free_usage))
-    if not is_stored:
+        crash_point("generate.answered")
+        _store_shared_brief(shared, answer, keep)
+        return
+    usage = Usage(**(shared.usage or {}))
+    # The run that asked has paid for it: each call's cost belongs to one item.
+    free_usage = replace(usage, input_tokens=0, output_tokens=0, cost_micro_usd=0)
+    if not keep(shared.content, asdict(free_usage)):
         raise LostLease
 
 
@@ -210,7 +167,8 @@ def _store_shared_brief(
     """Store the brief for all runs and with this one in one transaction: no kill can lose an answer that was
     paid for.
     """
-    brief, usage = as_json(asdict(answer.brief)), asdict(answer.usage)
+    # As it is read back from JSON, with tuples as lists.
+    brief, usage = json.loads(json.dumps(asdict(answer.brief))), asdict(answer.usage)
     with transaction.atomic():
         # The raw item's lock: content that was erased meanwhile must not come back as quotes in a brief.
         raw = RawItem.everywhere.select_for_update().get(pk=shared.raw_item_id)
