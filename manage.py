@@ -24,9 +24,9 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except DatabaseError as error:
-        from config.operations import migration_errors  # noqa: PLC0415
+        from config.operations import unmigrated_database  # noqa: PLC0415
 
-        reason = migration_errors.explain_error(connection, error)
+        reason = unmigrated_database.explain_error(connection, error)
         if reason is None:
             raise
         sys.exit(reason)

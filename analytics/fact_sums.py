@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
     from django.db.models.sql.compiler import SQLCompiler
 
-    from analytics.periods import Buckets
+    from analytics.calendar_periods import Buckets
 
 COLUMNS: Final = ("outlet_id", "content_type", "source_id", "engine_output", "persona_id")
 """The dimensions of facts, beside their time."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from analytics.aggregate import Fold
-    from analytics.periods import Buckets
+    from analytics.calendar_periods import Buckets
     from analytics.queries import Question, RowKey
 
 NAMES: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}

@@ -21,6 +21,7 @@ from django.db.models.functions import Cast
 from accounts.models import Workspace
 from analytics import fact_sums, first_party_counts, rollup
 from analytics.aggregate import Figures, Fold
+from analytics.calendar_periods import Buckets, buckets_of
 from analytics.models import (
     DAY,
     QUARTER,
@@ -30,7 +31,6 @@ from analytics.models import (
     Outcome,
     OutcomeRollup,
 )
-from analytics.periods import Buckets, buckets_of
 from analytics.rollup_coverage import Spans, spans_of
 from pipeline.models import HitCount, HitKind, Outlet
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from analytics.periods import Period
+    from analytics.calendar_periods import Period
 
 DIMENSIONS: Final = ("outlet", "content_type", "date", "source", "engine_output", "persona")
 DEFAULT_DIMENSIONS: Final = ("outlet", "content_type", "date")

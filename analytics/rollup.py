@@ -15,6 +15,7 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import Value
 
+from analytics.calendar_periods import DateBuckets
 from analytics.fact_sums import (
     COLUMNS,
     Slice,
@@ -35,7 +36,6 @@ from analytics.models import (
     OutcomeRollup,
     RollupDay,
 )
-from analytics.periods import DateBuckets
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits

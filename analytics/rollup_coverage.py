@@ -11,7 +11,7 @@ from analytics.models import DAY, QUARTER
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-    from analytics.periods import Buckets, Period
+    from analytics.calendar_periods import Buckets, Period
 
 _DAY = timedelta(days=1)
 

@@ -19,9 +19,9 @@ from config.demo import views as demo_views
 from config.operations import health
 from config.operations import metrics as metrics_page
 from pipeline.inbound.views import inbound, returned_mail
-from pipeline.pages.media import media
 from pipeline.pages.newsletters import public as newsletters
 from pipeline.pages.public_feed import feed, feed_page
+from pipeline.pages.serve_media import media
 from pipeline.pages.short_links import short_link
 from pipeline.pages.websub import hub_calls
 

@@ -24,7 +24,7 @@ from pipeline.models import (
     SubscriberStatus,
 )
 from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

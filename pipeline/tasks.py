@@ -35,7 +35,7 @@ from pipeline.publish import steps as publish_steps
 from pipeline.publish.timing import reschedule
 from pipeline.review import rewrite_run
 from pipeline.schedule import recurring, series
-from pipeline.workspace import digest_count
+from pipeline.workspace import daily_digest
 
 _LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
 
@@ -201,7 +201,7 @@ jobs.register(
     jobs.RowJob(
         name="mail.send_digest",
         model=NoticeDigest,
-        work=digest_count.send_digest,
+        work=daily_digest.send_digest,
         give_up=notices.give_up_digest,
         lease=_LEASE,
         per_workspace=1,

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from pipeline import plugins
 from pipeline.engines.base import Draft, Engine, PersonaCard
 from pipeline.render.draw_layout import render_layout
-from pipeline.render.picture_plan import AvailableMedia
+from pipeline.render.picture_types import AvailableMedia
 from pipeline.render.video.film import to_jpeg
 from pipeline.render.video.frame_composer import Composer
 from pipeline.render.video.ycbcr import new_planes, to_rgb

@@ -35,7 +35,7 @@ SOURCES_BY_PACKAGE = {
     "generate": "pipeline/generate/*.py",
     "review": """pipeline/review/decisions.py pipeline/review/regenerate.py pipeline/review/bulk_review.py pipeline/review/undo.py
         pipeline/review/variants.py pipeline/review/rerender.py""",
-    "tokens": "accounts/access/tokens.py accounts/access/authentication.py accounts/access/ratelimit.py",
+    "tokens": "accounts/access/tokens.py accounts/access/authentication.py accounts/access/workspace_rate_limit.py",
 }
 # The tests of each package, below tests/.
 TESTS_BY_PACKAGE = {

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 
-from accounts.access import ratelimit
+from accounts.access import workspace_rate_limit
 from accounts.access.authentication import Caller, Unauthenticated
 from config.core.datetimes import as_z
 from config.core.errors import AppError, Detail
@@ -51,9 +51,9 @@ class RateLimited(AppError):
 
     code = "rate_limited"
 
-    def __init__(self, decision: ratelimit.Decision) -> None:
+    def __init__(self, decision: workspace_rate_limit.Decision) -> None:
         message = (
-            f"This workspace may send {ratelimit.CAPACITY} requests at once and one a second after that; "
+            f"This workspace may send {workspace_rate_limit.CAPACITY} requests at once and one a second after that; "
             f"wait {decision.retry_after} s."
         )
         super().__init__(Detail(None, self.code, message), headers={"Retry-After": str(decision.retry_after)})
@@ -98,7 +98,9 @@ class RateAllows(BasePermission):
         del view
         workspace = caller(request).workspace
         decision = (
-            ratelimit.unlimited_decision() if workspace.is_unlimited else ratelimit.take_request(workspace.pk)
+            workspace_rate_limit.unlimited_decision()
+            if workspace.is_unlimited
+            else workspace_rate_limit.take_request(workspace.pk)
         )
         # On Django's own request, so that every layer above sees it too.
         request._request.rate_decision = decision  # type: ignore[attr-defined]  # noqa: SLF001
@@ -138,4 +140,4 @@ def caller(request: Request) -> Caller:
 def rate_headers(request: Request) -> dict[str, str]:
     """Return the headers of the decision that `RateAllows` took; empty if it wasn't reached."""
     decision = getattr(request._request, "rate_decision", None)  # noqa: SLF001
-    return {} if decision is None else ratelimit.headers_of(decision)
+    return {} if decision is None else workspace_rate_limit.headers_of(decision)

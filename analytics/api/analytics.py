@@ -13,9 +13,9 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from accounts.api.base import WorkspaceResource, openapi_parameters, openapi_responses
 from analytics import limits, queries
 from analytics.api.csv_renderer import CsvRenderer
-from analytics.api.documents import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
+from analytics.api.response_schemas import CSV_EXAMPLE, EXAMPLE, AnalyticsSerializer
+from analytics.calendar_periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.models import Attribution
-from analytics.periods import INTERVALS, Period, local_midnight, zone_names
 from analytics.queries import DEFAULT_DIMENSIONS, DIMENSIONS
 from analytics.serialize import figures, serialize_row
 from config.core.api.etags import respond_with_tag, weak_tag

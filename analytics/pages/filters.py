@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy
 from accounts import timezones
 from analytics import limits
 from analytics.aggregate import METRICS
+from analytics.calendar_periods import Period, local_midnight
 from analytics.models import Attribution
-from analytics.periods import Period, local_midnight
 from analytics.queries import Question
 from config.core.ids import decode, encode
 from pipeline.models import Bucket, Outlet

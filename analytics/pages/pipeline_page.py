@@ -18,8 +18,8 @@ from django.utils.translation import gettext_lazy as _
 from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from analytics import queries
+from analytics.calendar_periods import Period
 from analytics.pages.stages import flow
-from analytics.periods import Period
 from analytics.reports.number_format import format_seconds
 from analytics.reports.punctuality_and_top_posts import punctuality
 from config.core.clock import utc_now

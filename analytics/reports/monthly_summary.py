@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import queries
-from analytics.periods import Period, local_midnight
+from analytics.calendar_periods import Period, local_midnight
 from analytics.reports.number_format import format_seconds, number
 from analytics.reports.punctuality_and_top_posts import MAX_ROWS_READ, Performance, performance
 from pipeline.models import Bucket

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from analytics import first_party_counts, queries
 from analytics.aggregate import COUNTED, METRICS, Figures, Fold
-from analytics.periods import Period, labels_of
+from analytics.calendar_periods import Period, labels_of
 from pipeline import labels
 from pipeline.models import Source
 from pipeline.outlets.outlet_client import platform_if_known

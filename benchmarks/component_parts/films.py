@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.table import Row
-from pipeline.render.picture_plan import DrawnText, Panel
+from pipeline.render.picture_types import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.encode import FINAL, encode

@@ -21,7 +21,7 @@ from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.draw_layout import JPEG_QUALITY, render_layout
-from pipeline.render.picture_plan import AvailableMedia, Layout
+from pipeline.render.picture_types import AvailableMedia, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from config.core.ids import PREFIXES, decode, encode, name_of_table
 from config.core.work_queue import DueModel
 from config.operations import doctor, queue_stats
 from pipeline import labels
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.generate.topics import lane_eligibility
 from pipeline.ingest.collect import kind_of
@@ -116,7 +116,7 @@ def _error_lines(row: Any) -> Iterator[str]:
     for field, word in _ERROR_LABELS.items():
         text = getattr(row, field, None)
         if isinstance(row, GeneratedItem) and field == "error":
-            text = retry_rules.current_error(row.workspace, row) or text
+            text = recoverable_failures.current_error(row.workspace, row) or text
         if isinstance(text, dict):
             text = " ".join(str(text[key]) for key in ("message", "action") if text.get(key))
         if text:

@@ -17,7 +17,7 @@ from accounts import audit
 from accounts.models import User, Workspace
 from config.core import jobs, work_queue
 from config.core.crash_points import crash_point
-from config.operations import backup_archive, db_dump, doctor, migration_errors, unfinished_restore
+from config.operations import backup_archive, db_dump, doctor, unfinished_restore, unmigrated_database
 from pipeline import mailing, publish
 from pipeline.media import media_root_id
 from pipeline.models import MediaFolder, Source, Upload
@@ -155,7 +155,9 @@ def _refuse_unless_usable(description: backup_archive.BackupDescription) -> None
     migrations = [
         (app, name) for app, _, name in (migration.partition(".") for migration in description.migrations)
     ]
-    known = set(MigrationLoader(None).disk_migrations).union(*migration_errors.replaced_migrations().values())
+    known = set(MigrationLoader(None).disk_migrations).union(
+        *unmigrated_database.replaced_migrations().values()
+    )
     newer = [f"{app}.{name}" for app, name in migrations if (app, name) not in known]
     if newer:
         message = (
@@ -163,7 +165,7 @@ def _refuse_unless_usable(description: backup_archive.BackupDescription) -> None
             "Install that version first. Nothing was changed."
         )
         raise backup_archive.UnusableBackup(message)
-    reason = migration_errors.why_not(migrations)
+    reason = unmigrated_database.why_not(migrations)
     if reason:
         message = f"The backup can't be used. {reason}"
         raise backup_archive.UnusableBackup(message)

@@ -1,5 +1,5 @@
 """The pipeline in the operators' admin."""
 
-from pipeline.admin import content, models_and_switches
+from pipeline.admin import content, runtime
 
-__all__ = ["content", "models_and_switches"]
+__all__ = ["content", "runtime"]

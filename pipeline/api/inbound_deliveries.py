@@ -31,8 +31,8 @@ from pipeline import limits
 from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
 from pipeline.api.response_schemas import ObjectField, listing
-from pipeline.ingest.inbound_deliveries import replay as trying
 from pipeline.ingest.inbound_deliveries import secrets
+from pipeline.ingest.inbound_deliveries import try_and_replay as trying
 from pipeline.models import InboundDelivery, InboundDeliveryStatus, Source
 from pipeline.sources.webhook import DEFAULTS, MAPPING
 

@@ -28,11 +28,11 @@ from config.core.clock import utc_now
 from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits, payloads, search
-from pipeline.api import response_schemas, search_params
+from pipeline.api import response_schemas, search_pages
 from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
-from pipeline.generate import eligible_formats, raw_item_outcomes
-from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
+from pipeline.generate import generation_plan, raw_item_outcomes
+from pipeline.ingest import erase_raw_item, plan_and_estimate, raw_content, replan, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import (
     GeneratedItem,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
-    "q": search_params.words(),
+    "q": search_pages.words(),
     "source": public_id("src"),
     "status": choices(*RawItemStatus.values),
     "external_id": plain_text(limits.EXTERNAL_ID_CHARACTERS),
@@ -108,7 +108,7 @@ class RawItemView(PipelineResource):
             rows = rows.filter(created_at__lt=query["created_before"])
         if "q" in query:
             caller = self.caller
-            item_page = search_params.page_found(
+            item_page = search_pages.page_found(
                 request,
                 query,
                 rows,
@@ -116,7 +116,7 @@ class RawItemView(PipelineResource):
                 find=lambda among: search.find_raw_items(
                     caller.workspace.pk, query["q"], test=caller.test, among=among
                 ),
-                read=search_params.read_values(payloads.RAW_ITEM_FIELDS),
+                read=search_pages.read_values(payloads.RAW_ITEM_FIELDS),
             )
         else:
             item_page = page(request, rows.values(*payloads.RAW_ITEM_FIELDS), query)
@@ -216,7 +216,7 @@ class RawItemView(PipelineResource):
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
         self.read_body(request, NoFields)
-        price = sum(eligible_formats.engine_named(name).credits for name in row.engines) * row.variants
+        price = sum(generation_plan.engine_named(name).credits for name in row.engines) * row.variants
         with self.quota_before_conflict(price):
             queued = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
         return Response(raw_item_outcomes.serialize_raw_item(queued), status=202)
@@ -252,11 +252,11 @@ class EstimateView(PipelineResource):
         defaults = self.defaults()
         source, content = _source_and_content(self, values, defaults)
         now = utc_now()
-        estimate = generation_plan.estimate
+        estimate = plan_and_estimate.estimate
         if not any(values.get(name) for name in ("title", "body", "url", "media")):
             # A source alone: estimate one item with text.
             content = replace(content, title=_SAMPLE_SENTENCE, body=_SAMPLE_BODY)
-            estimate = generation_plan.estimate_any
+            estimate = plan_and_estimate.estimate_any
         plan = estimate(self.caller.workspace, source, content, defaults=defaults, now=now)
         usage = reports.usage(self.caller.workspace, now)
         return Response(

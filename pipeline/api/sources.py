@@ -19,7 +19,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
 from pipeline import payloads, search
-from pipeline.api import response_schemas, search_params
+from pipeline.api import response_schemas, search_pages
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, as_settings, path_id
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 FILTERS = {
     **PAGING,
-    "q": search_params.words("name and address"),
+    "q": search_pages.words("name and address"),
     "type": choice(*SOURCE_TYPES),
     "status": choices(*SourceStatus.values),
 }
@@ -131,13 +131,13 @@ class SourceView(PipelineResource):
         if "status" in query:
             rows = rows.filter(status__in=query["status"])
         if "q" in query:
-            source_page = search_params.page_found(
+            source_page = search_pages.page_found(
                 request,
                 query,
                 rows,
                 is_narrowed=True,
                 find=lambda among: search.find_sources(rows if among is None else among, query["q"]),
-                read=search_params.read_values(payloads.SOURCE_FIELDS),
+                read=search_pages.read_values(payloads.SOURCE_FIELDS),
             )
         else:
             source_page = page(request, rows.values(*payloads.SOURCE_FIELDS), query)

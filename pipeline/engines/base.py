@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pipeline.plugins import Refused
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.supported_scripts import unshown_text
-from pipeline.text import content_buckets
+from pipeline.text import bucket_traits
 from pipeline.text.links import spellings_of
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pipeline.render.audio.narration import NarrationScript
-    from pipeline.render.picture_plan import AvailableMedia, Layout
+    from pipeline.render.picture_types import AvailableMedia, Layout
     from pipeline.render.video.material import FilmMaterial, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 
-Bucket = content_buckets.BucketName
-BUCKETS = content_buckets.BUCKETS
+Bucket = bucket_traits.BucketName
+BUCKETS = bucket_traits.BUCKETS
 ANGLES = ("number", "contrast", "question", "story", "how-to", "myth", "warning")
 
 
@@ -302,7 +302,7 @@ class Engine(ABC):
 
     def unshown(self, source: SourceText) -> str | None:
         """Return why the fonts can't draw any of the words, and the remedy; None if it can be drawn."""
-        if not content_buckets.TRAITS[self.bucket].is_drawn:
+        if not bucket_traits.TRAITS[self.bucket].is_drawn:
             return None
         unshown = unshown_text(source.text)
         return unshown.sentence if unshown is not None else None
@@ -356,7 +356,7 @@ class Engine(ABC):
         For an engine that draws its words, what the fonts can't draw is left out.
         """
         del source
-        return drawable_brief(brief) if content_buckets.TRAITS[self.bucket].is_drawn else brief
+        return drawable_brief(brief) if bucket_traits.TRAITS[self.bucket].is_drawn else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
         """Return whether two variants would show the same, whatever their words: only one of them is kept."""

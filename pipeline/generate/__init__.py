@@ -3,11 +3,11 @@
 Every stored answer is kept until the run is over.
 """
 
-from pipeline.generate.checkpoint import cost_so_far, draft_of
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.recheck import material_of, recheck
 from pipeline.generate.rendering import queue_of_rendering
 from pipeline.generate.run import writer_for
+from pipeline.generate.run_state import cost_so_far, draft_of
 from pipeline.generate.save import derived_words
 from pipeline.generate.topics.topic_run import copy_pick
 

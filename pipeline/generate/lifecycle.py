@@ -12,10 +12,10 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.prepared_queries import Prepared
 from pipeline import events, payloads, publish
-from pipeline.generate import raw_item_outcomes, retry_rules
-from pipeline.generate.checkpoint import EARLIER
+from pipeline.generate import raw_item_outcomes, recoverable_failures
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import has_key
+from pipeline.generate.run_state import EARLIER
 from pipeline.generate.topics.topic_run import conclude_pick
 from pipeline.media import draw_pictures
 from pipeline.models import (
@@ -146,7 +146,7 @@ def erase_words(runs: GenerationQuerySet) -> None:
     ended = runs.ended()
     ended.update(answers={})
     for key, error in ended.filter(error__isnull=False).values_list("pk", "error"):
-        Generation.everywhere.filter(pk=key).update(error=retry_rules.without_words(error))
+        Generation.everywhere.filter(pk=key).update(error=recoverable_failures.without_words(error))
 
 
 def drop_said_unless_wanted(generation: Generation, items: Sequence[GeneratedItem]) -> None:
@@ -181,7 +181,7 @@ def fail_item(
     error = _error_of(generation, code, message, stage)
     if item.revision:
         # Its words stand and were drawn before: a person who edited them must be able to try again.
-        error |= {"retryable": True, "action": retry_rules.TRY_AGAIN}
+        error |= {"retryable": True, "action": recoverable_failures.TRY_AGAIN}
     check_fields: dict[str, Any] = (
         {} if checks is None else {"checks": list(checks), "checks_revision": item.revision}
     )
@@ -200,7 +200,7 @@ def _provisional_title(item: GeneratedItem) -> str:
 
 def _error_of(generation: Generation, code: str, message: str, stage: str = "") -> dict[str, Any]:
     has_model = has_key(generation)
-    return retry_rules.error_of(code, message, stage or generation.stage, has_model=has_model)
+    return recoverable_failures.error_of(code, message, stage or generation.stage, has_model=has_model)
 
 
 def fail_run(generation: Generation, code: str, message: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from config.core import ids
-from pipeline.generate.checkpoint import brief_from, find_brief, store_answer, text_of, try_to_store_answer
+from pipeline.generate.run_state import brief_from, find_brief, store_answer, text_of, try_to_store_answer
 from pipeline.generate.shared_brief import refuse_brief
 from pipeline.models import GenerationInput, GenerationStage, RawItem
 from pipeline.plugins import Refused
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Brief, Claim
-    from pipeline.generate.checkpoint import Run, RunMaterial
+    from pipeline.generate.run_state import Run, RunMaterial
     from pipeline.models import Generation
     from pipeline.writers.base import Writer
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from config.core.ids import encode
 from pipeline import payloads
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.states import ITEMS_IN_MAKING
 
@@ -50,7 +50,7 @@ def read_outcomes(
     item_rows = GeneratedItem.objects.of(workspace).filter(raw_item__in=[row["id"] for row in rows])
     items = list(item_rows.order_by("id").values(*_FIELDS)) if rows else []
     failed = {item["id"]: item["error"] for item in items if item["status"] == GeneratedItemStatus.FAILED}
-    errors = retry_rules.current_errors(workspace, failed)
+    errors = recoverable_failures.current_errors(workspace, failed)
     items_by_raw_item: dict[UUID, list[Mapping[str, Any]]] = {}
     for item in items:
         item["error"] = errors.get(item["id"], item["error"])
@@ -86,7 +86,9 @@ def current_reasons(workspace: Workspace, raws: Sequence[RawItem]) -> dict[UUID,
     Nothing is queried unless one of them says that no try helps.
     """
     final_rows = [
-        {name: getattr(raw, name) for name in _RAW_FIELDS} for raw in raws if retry_rules.is_final(raw.reason)
+        {name: getattr(raw, name) for name in _RAW_FIELDS}
+        for raw in raws
+        if recoverable_failures.is_final(raw.reason)
     ]
     outcomes = read_outcomes(workspace, final_rows)
     return {
@@ -99,10 +101,10 @@ def current_reason(
     reason: Mapping[str, Any] | None, outcomes: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
     """Return why a raw item failed, as it holds now: it can be tried again if one of its items can."""
-    if retry_rules.is_final(reason) and any(
+    if recoverable_failures.is_final(reason) and any(
         outcome["outcome"] == FAILED and outcome["retryable"] for outcome in outcomes
     ):
-        return {**(reason or {}), "retryable": True, "action": retry_rules.TRY_AGAIN}
+        return {**(reason or {}), "retryable": True, "action": recoverable_failures.TRY_AGAIN}
     return reason
 
 
@@ -168,7 +170,7 @@ def _outcome_of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> 
         is_retryable = reason is not None and row["deleted_at"] is None
         return _outcome(SKIPPED, reason=reason or _UNKNOWN, retryable=is_retryable)
     if item["status"] == GeneratedItemStatus.FAILED:
-        is_final = retry_rules.is_final(item["error"]) or item["deleted_at"] is not None
+        is_final = recoverable_failures.is_final(item["error"]) or item["deleted_at"] is not None
         return _outcome(FAILED, reason=item["error"] or {}, retryable=not is_final, item=item)
     if item["revision"] or item["status"] not in ITEMS_IN_MAKING:
         return _outcome(MADE, item=item)

@@ -17,12 +17,12 @@ from pipeline.engines.checks.grounded import find_new_sentences, find_unsupporte
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import multi_source, shared_brief
-from pipeline.generate.checkpoint import RunMaterial, brief_from, draft_of, text_of
 from pipeline.generate.checks import place_of, run_checks, run_checks_with_visuals
-from pipeline.generate.eligible_formats import engine_named
+from pipeline.generate.generation_plan import engine_named
 from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.repetition import OwnWords
+from pipeline.generate.run_state import RunMaterial, brief_from, draft_of, text_of
 from pipeline.generate.topics.select import subject_of
 from pipeline.grounding import find_in_draft
 from pipeline.media import draw_pictures, source_media

@@ -19,9 +19,9 @@ from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
-from pipeline.generate.checkpoint import draft_from, draft_of, store_answer
 from pipeline.generate.lifecycle import REDRAW, drop_said_unless_wanted, end_run, fail_item, items_of
 from pipeline.generate.model.metered_client import LostLease
+from pipeline.generate.run_state import draft_from, draft_of, store_answer
 from pipeline.media import draw_pictures, make_film, text_to_speech
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationQueue
 from pipeline.plugins import TryLater
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Draft, Engine, PersonaCard
-    from pipeline.generate.checkpoint import Run
+    from pipeline.generate.run_state import Run
     from pipeline.media.text_to_speech import VoicedScript
     from pipeline.render.video.material import Shot, VideoSpan
     from pipeline.render.video.storyboard import Storyboard

@@ -14,8 +14,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
-from pipeline.generate import checkpoint, multi_source, shared_brief
-from pipeline.generate.checkpoint import WAITS, Run, RunMaterial, as_json, store_answer
+from pipeline.generate import multi_source, run_state, shared_brief
 from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted_variants
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for, has_key, uses_own_key
@@ -24,6 +23,7 @@ from pipeline.generate.model.spending_caps import WAITING_CODES
 from pipeline.generate.persona_cards import persona_card
 from pipeline.generate.rendering import draw_variants, queue_of_rendering, redraw, write_redrawn
 from pipeline.generate.repetition import OwnWords
+from pipeline.generate.run_state import WAITS, Run, RunMaterial, as_json, store_answer
 from pipeline.generate.save import save_run
 from pipeline.generate.topics import topic_run
 from pipeline.models import Generation, GenerationQueue, GenerationStage
@@ -49,7 +49,7 @@ class MaterialSource:
     read: Callable[[Run], RunMaterial]
 
 
-RAW_ITEM: Final = MaterialSource(checkpoint.find_material, checkpoint.read_material)
+RAW_ITEM: Final = MaterialSource(run_state.find_material, run_state.read_material)
 RAW_ITEMS: Final = MaterialSource(multi_source.find_material, multi_source.read_material)
 TOPIC: Final = MaterialSource(topic_run.find_material, topic_run.read_material)
 

@@ -16,9 +16,8 @@ from pipeline import plugins
 from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.generate import multi_source
 from pipeline.generate.autopilot import gates_of, publish_automatically
-from pipeline.generate.checkpoint import EARLIER, as_json, draft_from
 from pipeline.generate.checks import run_checks_with_visuals
-from pipeline.generate.eligible_formats import NO_MORE_SENTENCES
+from pipeline.generate.generation_plan import NO_MORE_SENTENCES
 from pipeline.generate.lifecycle import (
     end_run,
     fail_item,
@@ -28,6 +27,7 @@ from pipeline.generate.lifecycle import (
     record_item_event,
     settle_credits,
 )
+from pipeline.generate.run_state import EARLIER, as_json, draft_from
 from pipeline.generate.topics.topic_run import conclude_pick
 from pipeline.holds.source_changes import hold_reason_of
 from pipeline.media import draw_pictures
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.generate.checkpoint import Run
+    from pipeline.generate.run_state import Run
 
 EXCERPT_CHARACTERS: Final = 300
 

@@ -17,6 +17,7 @@ from pipeline.grounding.number_lexicon import (
     UnitMeaning,
     units,
 )
+from pipeline.grounding.numbers_not_amounts import SpecialNumbers
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.quantity_patterns import (
     ABBREVIATION_CONTINUES,
@@ -44,7 +45,6 @@ from pipeline.grounding.quantity_patterns import (
     WORD_AFTER,
     WORD_AFTER_FULL_STOP,
 )
-from pipeline.grounding.special_numbers import SpecialNumbers
 
 
 class QuantityReader(SpecialNumbers):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from pipeline.generate import lifecycle, retry_rules
+from pipeline.generate import lifecycle, recoverable_failures
 from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
 from pipeline.holds.source_changes import hold_derived_items
@@ -57,7 +57,7 @@ def erase(raw_item: RawItem, *, now: datetime) -> None:
             media=[],
             metadata={},
             # A failure's reason may quote the content; the reason of a skip is our own text.
-            reason=retry_rules.without_words(row.reason)
+            reason=recoverable_failures.without_words(row.reason)
             if row.status == RawItemStatus.FAILED
             else row.reason,
             deleted_at=now,
@@ -79,5 +79,5 @@ def _erase_from_unmade_items(row: RawItem) -> None:
     unmade.exclude(title="").update(title="")
     for pk, error in unmade.filter(error__isnull=False).values_list("pk", "error"):
         GeneratedItem.everywhere.filter(pk=pk).update(
-            error=retry_rules.without_words(error), checks=[], checks_revision=None
+            error=recoverable_failures.without_words(error), checks=[], checks_revision=None
         )

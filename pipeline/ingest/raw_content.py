@@ -13,7 +13,7 @@ from config.core.ids import uuid7
 from config.core.middleware import request_id
 from pipeline import limits
 from pipeline.engines.base import SourceText
-from pipeline.generate.eligible_formats import engine_named
+from pipeline.generate.generation_plan import engine_named
 from pipeline.media import source_media
 from pipeline.models import (
     RawBody,

@@ -12,9 +12,9 @@ from config.core import states
 from config.core.clock import utc_now
 from config.core.errors import Conflict
 from pipeline import events
-from pipeline.generate import raw_item_outcomes, retry_rules
-from pipeline.generate.eligible_formats import NOTHING_TO_MAKE, GenerationPlan
-from pipeline.ingest.generation_plan import plan_for
+from pipeline.generate import raw_item_outcomes, recoverable_failures
+from pipeline.generate.generation_plan import NOTHING_TO_MAKE, GenerationPlan
+from pipeline.ingest.plan_and_estimate import plan_for
 from pipeline.ingest.raw_content import body_of
 from pipeline.ingest.start_runs import (
     ToMake,
@@ -52,7 +52,7 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
             message = "Everything that could be made from it was made; regenerate a generated item instead."
             raise Conflict.because(code="nothing_to_retry", message=message)
         if row.status == RawItemStatus.FAILED:
-            retry_rules.refuse_final(raw_item_outcomes.current_reasons(workspace, [row])[row.pk])
+            recoverable_failures.refuse_final(raw_item_outcomes.current_reasons(workspace, [row])[row.pk])
         # This goes before the reservation, because the balance of credits is locked last.
         SourceEntry.everywhere.filter(raw_item=row, source=row.source_id).exclude(
             decision=SourceEntryDecision.NEW

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accounts.models import Workspace
-    from pipeline.generate.eligible_formats import GenerationPlan
+    from pipeline.generate.generation_plan import GenerationPlan
     from pipeline.models import Event, Source
 
 

@@ -13,7 +13,7 @@ from config.core.crash_points import crash_point
 from config.core.database.insert import insert, insert_or_ignore
 from pipeline import events
 from pipeline.generate import raw_item_outcomes
-from pipeline.generate.eligible_formats import NOTHING_TO_MAKE, Acceptance, GenerationPlan
+from pipeline.generate.generation_plan import NOTHING_TO_MAKE, Acceptance, GenerationPlan
 from pipeline.holds.source_changes import hold_derived_items
 from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
 from pipeline.ingest.raw_content import (

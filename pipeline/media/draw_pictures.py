@@ -19,7 +19,7 @@ from pipeline.media import files, source_media, uploads
 from pipeline.models import Asset, Upload
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
-from pipeline.render.picture_plan import AvailableMedia
+from pipeline.render.picture_types import AvailableMedia
 from pipeline.render.untrusted_images import UnusablePicture
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pipeline.engines.base import Check
 from pipeline.media import draw_pictures, files, source_media, text_to_speech
 from pipeline.plugins import Refused
 from pipeline.render.captions import to_srt, to_text, to_vtt
-from pipeline.render.picture_plan import AvailableMedia, Portrait
+from pipeline.render.picture_types import AvailableMedia, Portrait
 from pipeline.render.video import film_process, shot_process, storyboard_json
 
 if TYPE_CHECKING:

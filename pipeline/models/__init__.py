@@ -38,7 +38,7 @@ from pipeline.models.mailing import (
     SubscriberOrigin,
     SubscriberStatus,
 )
-from pipeline.models.media_folder import MediaFolder
+from pipeline.models.media_sweep_state import MediaFolder
 from pipeline.models.model_call import (
     BatchedCall,
     BatchedCallOutcome,

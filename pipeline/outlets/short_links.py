@@ -17,7 +17,7 @@ from django.utils.crypto import salted_hmac
 from config.core import ids
 from pipeline.models import ShortLink
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 from pipeline.text.links import ascii_url, find_links
 
 if TYPE_CHECKING:

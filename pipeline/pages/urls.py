@@ -5,7 +5,7 @@ from django.urls import path, register_converter
 from accounts.pages.page_routes import page_path, register_ids
 from pipeline.pages import defaults, home, manual_publish, search, usage
 from pipeline.pages.calendar import fill_week as calendar_fill_week
-from pipeline.pages.calendar import free_slot as calendar_slot
+from pipeline.pages.calendar import items_for_slot as calendar_slot
 from pipeline.pages.calendar import move as calendar_move
 from pipeline.pages.calendar import page as calendar_page
 from pipeline.pages.calendar import schedule_item as calendar_schedule_item

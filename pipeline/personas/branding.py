@@ -20,7 +20,7 @@ from pipeline.media import draw_pictures, uploads
 from pipeline.personas import crud
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
-from pipeline.render.picture_plan import AvailableMedia
+from pipeline.render.picture_types import AvailableMedia
 from pipeline.render.untrusted_images import UnusablePicture, square_png
 from pipeline.text.plain_text import seen_text
 from pipeline.writers.base import Writer

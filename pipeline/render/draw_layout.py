@@ -10,13 +10,13 @@ from PIL import Image, ImageCms, ImageDraw, ImageFilter
 
 from pipeline.render.colour import BLACK, WHITE, mix, rgb
 from pipeline.render.pdf import bind_pdf
-from pipeline.render.picture_plan import Disc, Panel, Photo, Portrait, Wash
+from pipeline.render.picture_types import Disc, Panel, Photo, Portrait, Wash
 from pipeline.render.rendered_asset import RenderedAsset, make_asset
 from pipeline.render.typography.text_layout import draw_block
 from pipeline.render.untrusted_images import open_cover, open_square
 
 if TYPE_CHECKING:
-    from pipeline.render.picture_plan import DrawnText, Layout, PicturePlan
+    from pipeline.render.picture_types import DrawnText, Layout, PicturePlan
 
 JPEG_QUALITY: Final = 92
 _NO_SUBSAMPLING: Final = 0

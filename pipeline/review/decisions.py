@@ -11,7 +11,7 @@ from config.core import states
 from config.core.datetimes import as_z
 from config.core.errors import Conflict, Detail, Invalid
 from pipeline import generate, mailing, publish
-from pipeline.generate import eligible_formats, lifecycle, retry_rules
+from pipeline.generate import generation_plan, lifecycle, recoverable_failures
 from pipeline.holds.source_changes import PUBLISHED_STATUSES
 from pipeline.ingest import collect
 from pipeline.media import draw_pictures, media_root_id
@@ -184,14 +184,14 @@ def edit(
 def is_drawn(row: GeneratedItem) -> bool:
     """Return whether the item has pictures or a video that show its text."""
     return (
-        bool(eligible_formats.engine_named(row.engine_output).sizes)
+        bool(generation_plan.engine_named(row.engine_output).sizes)
         and Asset.everywhere.filter(item=row, revoked_at=None).exists()
     )
 
 
 def _changes_drawing(row: GeneratedItem, values: Mapping[str, Any]) -> bool:
     """Return whether the item would be drawn differently with these values."""
-    engine = eligible_formats.engine_named(row.engine_output)
+    engine = generation_plan.engine_named(row.engine_output)
     return engine.drawn(_draft_with(row, values)) != engine.drawn(generate.draft_of(row))
 
 
@@ -210,7 +210,7 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
         state, first_step = why_promised(row)
         message = f"Its words are drawn in an image that {state}. {first_step}, then edit it."
         raise Conflict(Detail(_field_drawn(row, values), "drawn_words", message, {"status": row.status}))
-    engine = eligible_formats.engine_named(row.engine_output)
+    engine = generation_plan.engine_named(row.engine_output)
     draft = _draft_with(row, values)
     persona = generate.persona_card(row.persona_id, row.persona_version)
     try:
@@ -283,7 +283,7 @@ def erase(item: GeneratedItem, *, now: datetime) -> None:
             **no_words(),
             # Who rejected it and when stays, as does a failure's code; a person's text, or quoted content, is erased.
             rejection=None if row.rejection is None else {**row.rejection, "message": ""},
-            error=retry_rules.without_words(row.error),
+            error=recoverable_failures.without_words(row.error),
             deleted_at=now,
         )
         transaction.on_commit(partial(_erase_files, row.pk), robust=True)

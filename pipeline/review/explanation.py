@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from config.core.datetimes import read_moment
 from config.core.ids import encode
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.models import GeneratedItemStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.publish.blockers import Blocker, ClearingCall, find_blockers, is_too_late, too_late_blocker
@@ -58,7 +58,7 @@ def explain(item: GeneratedItem, *, now: datetime) -> Explained:
 def _unscheduled_blockers(item: GeneratedItem) -> Iterator[Blocker]:
     """Yield the blockers of an item that nobody has scheduled."""
     path = f"/generated/{encode('gen', item.pk)}"
-    is_final = retry_rules.is_final(retry_rules.current_error(item.workspace, item))
+    is_final = recoverable_failures.is_final(recoverable_failures.current_error(item.workspace, item))
     calls = {
         "status": ClearingCall("POST", f"{path}/restore")
         if item.status == GeneratedItemStatus.REJECTED

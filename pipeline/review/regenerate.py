@@ -14,11 +14,11 @@ from config.core.errors import Conflict, Detail
 from config.core.middleware import request_id
 from pipeline import generate, plugins
 from pipeline.engines.base import ANGLES, Engine
-from pipeline.generate import eligible_formats, retry_rules
+from pipeline.generate import generation_plan, recoverable_failures
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.generate.model.keys import generation_queue_for
 from pipeline.generate.new_item import new_item
-from pipeline.ingest import generation_plan
+from pipeline.ingest import plan_and_estimate
 from pipeline.models import (
     GeneratedItem,
     GeneratedItemStatus,
@@ -59,7 +59,7 @@ def retry(
         states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         states.refuse_unless_allowed(row, "queued")
-        retry_rules.refuse_final(retry_rules.current_error(workspace, row))
+        recoverable_failures.refuse_final(recoverable_failures.current_error(workspace, row))
         generation = _create_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
         # A series finds its digest, and what earlier digests contain, by the run.
         SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
@@ -117,7 +117,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
             message = f"A group has {len(ANGLES)} variants at most; edit one of them."
             raise Conflict.because(code="no_more_variants", message=message)
         if raw is not None:
-            generation_plan.refuse_unmakeable(raw, row, workspace, index=index)
+            plan_and_estimate.refuse_unmakeable(raw, row, workspace, index=index)
         generation = _create_run(row, raw, workspace, now)
         _refuse_hint(hint, generation)
         variant = _create_variant(row, generation, now, hint=hint, group=row.variant_group, index=index)
@@ -155,7 +155,7 @@ def _create_variant(
     """Create the item of a new run, with what it takes over from the old one."""
     variant = new_item(
         generation,
-        eligible_formats.engine_named(row.engine_output),
+        generation_plan.engine_named(row.engine_output),
         index=index,
         variant_group=group,
         source_id=row.source_id,
@@ -197,7 +197,7 @@ def _create_run(
     answers: Mapping[str, Any] | None = None,
 ) -> Generation:
     """Create the run that makes the item again. Raises `Conflict` if its topic was deleted."""
-    engine = eligible_formats.engine_named(row.engine_output)
+    engine = generation_plan.engine_named(row.engine_output)
     generation: Generation = Generation.everywhere.create(
         workspace=workspace,
         test=row.test,

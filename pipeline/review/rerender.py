@@ -11,7 +11,7 @@ from config.core import dispatcher, states
 from config.core.errors import Conflict
 from config.core.middleware import request_id
 from pipeline import generate, publish
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.generate.lifecycle import REDRAW
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, GenerationStage, Revision
 
@@ -99,7 +99,7 @@ def draw_again(
 
     With a `board`, a storyboard as JSON, the video is rendered from that; else its engine lays it out again.
     """
-    engine = eligible_formats.engine_named(row.engine_output)
+    engine = generation_plan.engine_named(row.engine_output)
     drawing_input = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})
     run: Generation = Generation.everywhere.create(
         workspace_id=row.workspace_id,

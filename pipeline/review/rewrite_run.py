@@ -22,10 +22,10 @@ from pipeline import generate, limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.engines.checks.grounded import words_of
 from pipeline.generate import multi_source
-from pipeline.generate.checkpoint import as_json, draft_from, store_answer
 from pipeline.generate.lifecycle import REWRITE, settle_credits
 from pipeline.generate.model.metered_client import LostLease, open_client
 from pipeline.generate.model.spending_caps import WAITING_CODES
+from pipeline.generate.run_state import as_json, draft_from, store_answer
 from pipeline.labels import of_item
 from pipeline.models import GeneratedItem, Generation, GenerationStage, GenerationStatus
 from pipeline.plugins import NeedsReconnect, Refused, TryLater
@@ -37,7 +37,7 @@ from pipeline.writers.base import Usage
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Draft
-    from pipeline.generate.checkpoint import RunMaterial
+    from pipeline.generate.run_state import RunMaterial
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from config.core import dispatcher, states, work_queue
 from config.core.errors import Conflict, Invalid
 from config.core.middleware import request_id
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.generate.lifecycle import REWRITE, settle_credits
 from pipeline.generate.model.keys import workspace_has_key
 from pipeline.models import (
@@ -63,7 +63,7 @@ class RewriteStanding:
 
 def why_not_rewritten(item: GeneratedItem) -> str:
     """Return what is missing for a rewrite, or what to do instead; empty where the item can be rewritten."""
-    engine = eligible_formats.engine_named(item.engine_output)
+    engine = generation_plan.engine_named(item.engine_output)
     if engine.bucket == "video":
         return _("A film isn't rewritten in place. Edit its scenes, or create a variant.")
     if engine.draft_schema() is None:
@@ -100,7 +100,7 @@ def request(
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         _refuse_if_not_rewritable(row)
-        engine = eligible_formats.engine_named(row.engine_output)
+        engine = generation_plan.engine_named(row.engine_output)
         run: Generation = Generation.everywhere.create(
             workspace=workspace,
             test=row.test,

@@ -16,7 +16,7 @@ from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.plugins import Unavailability
 from pipeline.render.typography.supported_scripts import unshown_scripts
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 from pipeline.voices.base import Voice
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from config.core.errors import Detail, Invalid
 from pipeline.limits import BODY_CHARACTERS
 from pipeline.text import article_metadata, newsletter_sections
-from pipeline.text.content_buckets import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
+from pipeline.text.bucket_traits import NUMBER, OBJECT, TEXT, TEXTS, TRAITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

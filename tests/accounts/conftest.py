@@ -8,7 +8,7 @@ import uuid
 import pytest
 from django.test import Client
 
-from accounts.access import authentication, ratelimit, recent_requests
+from accounts.access import authentication, recent_requests, workspace_rate_limit
 from tests.factories import TokenFactory, WorkspaceFactory
 
 REDIS_URL = os.environ.get("REDIS_URL") or "redis://127.0.0.1:6379/5"
@@ -21,7 +21,7 @@ def _ground(settings):
     settings.REDIS_URL = ""
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
     settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
-    ratelimit._redis_skipped_until["at"] = 0.0
+    workspace_rate_limit._redis_skipped_until["at"] = 0.0
     authentication._cache_skipped_until["at"] = 0.0
 
 
@@ -30,9 +30,9 @@ def redis_url(monkeypatch):
     """Redis, asked with patience: that it is left alone when it is slow has tests of its own."""
     from redis import Redis, RedisError
 
-    for asked in (ratelimit, recent_requests):
+    for asked in (workspace_rate_limit, recent_requests):
         monkeypatch.setattr(asked, "REDIS_TIMEOUT_SECONDS", 30)
-    ratelimit._script.cache_clear()
+    workspace_rate_limit._script.cache_clear()
     recent_requests._client.cache_clear()
 
     try:
@@ -43,7 +43,7 @@ def redis_url(monkeypatch):
             raise
         pytest.skip(f"No Redis answers at {REDIS_URL}: {error}")
     yield REDIS_URL
-    ratelimit._script.cache_clear()
+    workspace_rate_limit._script.cache_clear()
     recent_requests._client.cache_clear()
 
 

@@ -8,7 +8,7 @@ from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from accounts import workspaces
-from accounts.access import permissions, ratelimit
+from accounts.access import permissions, workspace_rate_limit
 from accounts.access.authentication import Unauthenticated
 from accounts.models import RateBucket, Workspace
 from tests.factories import TokenFactory, WorkspaceFactory
@@ -53,7 +53,7 @@ def test_delisting_takes_effect_on_the_next_request(workspace, api):
 
 
 def test_answers_carry_the_rate(api, monkeypatch):
-    monkeypatch.setattr(ratelimit.time, "time", lambda: 1_790_000_000.0)
+    monkeypatch.setattr(workspace_rate_limit.time, "time", lambda: 1_790_000_000.0)
     api.get("/v1/things")
     response = api.get("/v1/things")
     assert {name: response[name] for name in RATE_HEADERS} == {
@@ -71,7 +71,7 @@ def exhaust(workspace):
 
     RateBucket.everywhere.update_or_create(
         workspace=workspace,
-        defaults={"arrival_micros": time.time_ns() // 1000 + ratelimit.WINDOW + 1_500_000},
+        defaults={"arrival_micros": time.time_ns() // 1000 + workspace_rate_limit.WINDOW + 1_500_000},
     )
 
 

@@ -110,10 +110,12 @@ def test_every_answer_to_a_known_key_is_recorded_with_its_id(store, workspace, c
 
 def test_a_refusal_for_its_rate_and_one_for_its_workspace_are_recorded(workspace, token, monkeypatch):
     from accounts import workspaces
-    from accounts.access import ratelimit
+    from accounts.access import workspace_rate_limit
 
     monkeypatch.setattr(
-        ratelimit, "take_request", lambda workspace_id: ratelimit.Decision(False, 120, 0, 60, retry_after=1)
+        workspace_rate_limit,
+        "take_request",
+        lambda workspace_id: workspace_rate_limit.Decision(False, 120, 0, 60, retry_after=1),
     )
     assert get(token).status_code == 429
     workspaces.delist(workspace, "operator@example.test")

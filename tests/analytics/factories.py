@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from accounts.models import Plan, Workspace
 from analytics import publication_outcomes, queries
+from analytics.calendar_periods import Period
 from analytics.models import Measurement, Measuring, Outcome
-from analytics.periods import Period
 from pipeline.models import Event, Outlet, Persona, Publication, Source
 from pipeline.platforms.base import METRICS
 from tests.factories import OutletFactory, PersonaFactory, PublicationFactory, SourceFactory

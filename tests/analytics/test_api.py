@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts.access import tokens
 from analytics.aggregate import METRICS, NULLABLE
-from analytics.api.documents import CSV_EXAMPLE, EXAMPLE
+from analytics.api.response_schemas import CSV_EXAMPLE, EXAMPLE
 from config.api_docs.views import build_openapi
 from config.core.ids import encode, uuid7
 from pipeline.models import Outlet

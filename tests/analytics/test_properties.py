@@ -13,8 +13,8 @@ from hypothesis.extra.django import TestCase
 
 from analytics import queries, rollup
 from analytics.aggregate import METRICS
+from analytics.calendar_periods import Period
 from analytics.models import Measurement, Outcome, RollupDay
-from analytics.periods import Period
 from analytics.queries import DIMENSIONS
 from config.core.ids import uuid7
 from pipeline.outlets import hit_counts

@@ -10,8 +10,8 @@ from django.db import connection
 
 from analytics import fact_sums, queries, rollup
 from analytics.aggregate import METRICS, NULLABLE, Figures
+from analytics.calendar_periods import Period, buckets_of
 from analytics.models import Measurement, Outcome
-from analytics.periods import Period, buckets_of
 from analytics.rollup_coverage import spans_of
 from pipeline.platforms.base import METRICS as MEASURED
 from tests.analytics.factories import (

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from analytics.periods import INTERVALS, Period, buckets_of, labels_of, local_midnight
+from analytics.calendar_periods import INTERVALS, Period, buckets_of, labels_of, local_midnight
 from analytics.queries import Question, answer, answers
 from analytics.reports.page_report import period_before, report
 from tests.analytics.factories import (

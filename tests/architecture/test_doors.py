@@ -49,8 +49,8 @@ MAY_NAME_EVERYWHERE = {
     "pipeline/pages/items/recurrence_display.py:list_recurrences": "a subquery on rows that are the caller's already",
     "pipeline/pages/public_feed.py:_find_feed_outlet": "the address's secret names the outlet; no workspace is known before",
     "pipeline/pages/public_feed.py:_load_entries": "by the outlet that the secret named",
-    "pipeline/pages/media.py:_find_upload": "the address's secret names the file; no workspace is known before",
-    "pipeline/pages/media.py:media": "the address's secret names the file; no workspace is known before",
+    "pipeline/pages/serve_media.py:_find_upload": "the address's secret names the file; no workspace is known before",
+    "pipeline/pages/serve_media.py:media": "the address's secret names the file; no workspace is known before",
 }
 
 

@@ -20,7 +20,7 @@ from django.urls import reverse
 from accounts.access import tokens
 from accounts.ledger import credits
 from accounts.pages.page_access import Place
-from analytics.periods import Period
+from analytics.calendar_periods import Period
 from analytics.queries import Question
 from analytics.reports.punctuality_and_top_posts import performance
 from analytics.reports.rankings import DIMENSIONS

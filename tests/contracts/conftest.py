@@ -12,7 +12,7 @@ from django.db import transaction
 from django.test import Client
 
 from accounts import workspaces
-from accounts.access import authentication, ratelimit, tokens
+from accounts.access import authentication, tokens, workspace_rate_limit
 from accounts.models import Plan
 from config.core import ids, task_runner
 from config.core.api.jsonio import dump
@@ -299,15 +299,15 @@ class Newsroom:
 @pytest.fixture(autouse=True)
 def _ground(settings, monkeypatch):
     # What a slow Redis costs has tests of its own; here it is waited for, however busy the machine is.
-    monkeypatch.setattr(ratelimit, "REDIS_TIMEOUT_SECONDS", 30)
-    ratelimit._script.cache_clear()
+    monkeypatch.setattr(workspace_rate_limit, "REDIS_TIMEOUT_SECONDS", 30)
+    workspace_rate_limit._script.cache_clear()
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
     settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
-    ratelimit._redis_skipped_until["at"] = 0.0
+    workspace_rate_limit._redis_skipped_until["at"] = 0.0
     authentication._cache_skipped_until["at"] = 0.0
     yield
     caches.clear()
-    ratelimit._script.cache_clear()
+    workspace_rate_limit._script.cache_clear()
 
 
 @pytest.fixture
@@ -359,4 +359,6 @@ def each_case(db, no_rate):
 @pytest.fixture
 def no_rate(monkeypatch):
     """For tests that ask often: every request is allowed."""
-    monkeypatch.setattr(ratelimit, "take_request", lambda *_, **__: ratelimit.unlimited_decision())
+    monkeypatch.setattr(
+        workspace_rate_limit, "take_request", lambda *_, **__: workspace_rate_limit.unlimited_decision()
+    )

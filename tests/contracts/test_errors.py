@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import DataError, InterfaceError, OperationalError, connection
 
 from accounts import workspaces
-from accounts.access import idempotency, permissions, ratelimit
+from accounts.access import idempotency, permissions, workspace_rate_limit
 from accounts.ledger import credits as credit_account
 from config.core.errors import CODES
 from pipeline.api import catalogue
@@ -20,7 +20,9 @@ SECRET = "swordfish-in-the-traceback"
 
 
 def _no_rate_left(monkeypatch):
-    refused = ratelimit.Decision(allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1)
+    refused = workspace_rate_limit.Decision(
+        allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1
+    )
     monkeypatch.setattr(permissions.ratelimit, "take_request", lambda _: refused)
 
 

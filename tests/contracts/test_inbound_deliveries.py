@@ -12,7 +12,7 @@ from config.core.ids import decode
 from config.operations import retention
 from pipeline import limits
 from pipeline.ingest import collect, store_raw_item
-from pipeline.ingest.inbound_deliveries import receive, replay
+from pipeline.ingest.inbound_deliveries import receive, try_and_replay
 from pipeline.ingest.inbound_deliveries import receive as forgetting
 from pipeline.models import GeneratedItem, InboundDelivery, InboundSecret, RawItem, Source
 from tests.contracts.conftest import never_existed
@@ -304,7 +304,7 @@ def test_failing_push_keeps_the_delivery(alice, bridge):
     row = InboundDelivery.everywhere.get()
     assert (row.status, row.reason["code"], row.body is None) == ("failed", "unknown_engine", False)
     Source.everywhere.filter(is_push=False).update(engines=[])
-    assert replay.replay(row, now=timezone.now()).outcome == "new"
+    assert try_and_replay.replay(row, now=timezone.now()).outcome == "new"
 
 
 def test_broken_push_leaves_nothing(alice, bridge, monkeypatch):

@@ -9,7 +9,7 @@ from wsgiref.util import FileWrapper
 import pytest
 
 from pipeline.models import Asset
-from pipeline.pages.media import FileRange
+from pipeline.pages.serve_media import FileRange
 from tests.contracts.conftest import NOT_FOUND, Api
 
 pytestmark = pytest.mark.usefixtures("own_media")

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from accounts import workspaces
-from accounts.access import permissions, ratelimit, tokens
+from accounts.access import permissions, tokens, workspace_rate_limit
 from accounts.ledger import credits as credit_account
 from config.core import ids, task_runner
 from pipeline.models import GeneratedItem, Generation, RawItem
@@ -67,7 +67,9 @@ def _send(newsroom, path, monkeypatch, act, violations):
     if "whitelist" in violations:
         workspaces.delist(newsroom.workspace, "operator")
     if "rate" in violations:
-        refused = ratelimit.Decision(allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1)
+        refused = workspace_rate_limit.Decision(
+            allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1
+        )
         monkeypatch.setattr(permissions.ratelimit, "take_request", lambda _: refused)
     if "path" in violations:
         path = f"{path}/nothing"

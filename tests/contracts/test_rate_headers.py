@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from accounts import workspaces
-from accounts.access import permissions, ratelimit
+from accounts.access import permissions, workspace_rate_limit
 from tests.contracts.conftest import problem
 from tests.contracts.routes import ROUTES, name_of
 
 NAMES = {"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-_take = ratelimit.take_request
+_take = workspace_rate_limit.take_request
 
 
 def _rate_headers(answer):

@@ -20,7 +20,7 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from accounts.access import ratelimit
+from accounts.access import workspace_rate_limit
 from config.core import work_queue
 from config.core.errors import CODES
 from config.core.http_client import shared
@@ -71,8 +71,10 @@ def walk(db, settings, monkeypatch, tmp_path) -> Iterator[Walk]:
     for module in (poll_source, source_preview):
         monkeypatch.setattr(module, "fetch", lambda *_, **__: LISTED)
     # Redis has a clock of its own.
-    allowed = ratelimit.Decision(allowed=True, limit=120, remaining=119, reset_seconds=1, retry_after=0)
-    monkeypatch.setattr(ratelimit, "take_request", lambda _: allowed)
+    allowed = workspace_rate_limit.Decision(
+        allowed=True, limit=120, remaining=119, reset_seconds=1, retry_after=0
+    )
+    monkeypatch.setattr(workspace_rate_limit, "take_request", lambda _: allowed)
     monkeypatch.setattr(Newsroom, "_numbers", count(1))
     random.seed(0)
     with time_machine.travel(NOON, tick=False) as traveller:

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import OperationalError, connection, transaction
 
-from accounts.access import ratelimit
+from accounts.access import workspace_rate_limit
 from accounts.models import Workspace
 from config.core.database.sqlite import base
 from config.core.database.sqlite.base import PATIENCE_SECONDS
@@ -159,7 +159,7 @@ def test_a_write_that_gives_rows_back_is_left_to_sqlite(alices, disk):
 def test_what_nobody_needs_after_a_power_cut_waits_for_no_disk(alices, disk):
     alone(alices)
     before = disk.times
-    ratelimit.take_request(alices.pk)
+    workspace_rate_limit.take_request(alices.pk)
     with transaction.atomic():
         Workspace.everywhere.get(pk=alices.pk)
     assert connection.connection.execute("PRAGMA synchronous").fetchone()[0] == 1

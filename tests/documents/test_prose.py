@@ -13,7 +13,7 @@ from config.core import limits as core_limits
 from pipeline import limits as pipeline_limits
 from pipeline import states
 from pipeline.platforms.simulated import MAX_SCRIPT_WORDS, SCRIPT_WORDS
-from pipeline.text import content_buckets
+from pipeline.text import bucket_traits
 from tests.documents.tables import said
 from tests.documents.text import read, rows, section
 from webhooks import limits
@@ -94,7 +94,7 @@ def test_words_of_the_simulated_platform_are_documented():
 
 def test_content_of_each_bucket_is_documented():
     table = {cells[0].strip("`"): cells[1] for cells in rows(read("api/generated-items.md"))}
-    for bucket, traits in content_buckets.TRAITS.items():
+    for bucket, traits in bucket_traits.TRAITS.items():
         assert re.findall(r"`(\w+)`", table[bucket]) == list(traits.content)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.engines.base import Brief, Fact, SourceText
-from pipeline.render.picture_plan import DrawnText
+from pipeline.render.picture_types import DrawnText
 
 if TYPE_CHECKING:
-    from pipeline.render.picture_plan import PicturePlan
+    from pipeline.render.picture_types import PicturePlan
 
 URL = "https://example.com/news"
 

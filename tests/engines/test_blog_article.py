@@ -18,7 +18,7 @@ from pipeline.engines.blog_article.hero_picture import MIN_SIZE, SIZE
 from pipeline.engines.blog_article.markdown import list_entries, parse_article
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import render_layout
-from pipeline.render.picture_plan import AvailableMedia, DrawnText
+from pipeline.render.picture_types import AvailableMedia, DrawnText
 from pipeline.text.body_html import to_html
 from pipeline.text.plain_text import plain_text
 from pipeline.text.prose.verbatim_edits import first_words

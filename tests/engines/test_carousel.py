@@ -16,7 +16,7 @@ from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.shared.fixed_words import fixed_words
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
-from pipeline.render.picture_plan import MARGIN, UPRIGHT, AvailableMedia, Disc, Layout, Panel, Portrait, Wash
+from pipeline.render.picture_types import MARGIN, UPRIGHT, AvailableMedia, Disc, Layout, Panel, Portrait, Wash
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.text_layout import ink_box, visible_box
 from tests.engines.material import URL, blocks, brief_of, said

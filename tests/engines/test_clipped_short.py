@@ -14,7 +14,7 @@ from pipeline.engines.clipped_short.spans import MAX_SHOWN_CHARACTERS, is_on_edg
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.picture_plan import AvailableMedia
+from pipeline.render.picture_types import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, VideoSpan
 from pipeline.render.video.storyboard import Crop, Word, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json

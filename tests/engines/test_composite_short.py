@@ -14,7 +14,7 @@ from pipeline.engines.composite_short.footage import choose_clips, count_things
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
-from pipeline.render.picture_plan import AvailableMedia
+from pipeline.render.picture_types import AvailableMedia
 from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage
 from pipeline.render.video.storyboard import Crop, Word, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json

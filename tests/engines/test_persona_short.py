@@ -12,10 +12,10 @@ from pipeline.engines.base import APPROVED, Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.checks.persona_rules import first_person_in
 from pipeline.engines.persona_short import PLUGIN
 from pipeline.engines.shared.story_lines import STORY_WORDS, telling_of
-from pipeline.generate.checkpoint import draft_from
+from pipeline.generate.run_state import draft_from
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
-from pipeline.render.picture_plan import AvailableMedia, DrawnText
+from pipeline.render.picture_types import AvailableMedia, DrawnText
 from pipeline.render.video.storyboard import TITLE_BAND, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS

@@ -20,7 +20,7 @@ from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast
 from pipeline.render.draw_layout import draw_picture, render_layout
-from pipeline.render.picture_plan import (
+from pipeline.render.picture_types import (
     MARGIN,
     SQUARE,
     UPRIGHT,

@@ -23,7 +23,7 @@ from pipeline.engines.quote_graphic.speakers import speech_in
 from pipeline.plugins import Refused
 from pipeline.render.colour import contrast, mix
 from pipeline.render.draw_layout import draw_picture
-from pipeline.render.picture_plan import (
+from pipeline.render.picture_types import (
     MARGIN,
     AvailableMedia,
     Disc,

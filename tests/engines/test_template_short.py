@@ -11,7 +11,7 @@ import pytest
 from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 from pipeline.engines.template_short import PLUGIN, values_of
 from pipeline.plugins import Refused
-from pipeline.render.picture_plan import AvailableMedia, DrawnText
+from pipeline.render.picture_types import AvailableMedia, DrawnText
 from pipeline.render.video.storyboard import SAFE_AREA, TITLE_BAND, storyboard_faults, texts_outside
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.points import POINTS, SLOTS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
 from pipeline.generate.checks import run_checks
-from pipeline.generate.eligible_formats import ask_writer, refusal_by_rules
+from pipeline.generate.generation_plan import ask_writer, refusal_by_rules
 from pipeline.plugins import Refused
 from pipeline.render.audio.transcript_sentences import text_of
 from pipeline.render.video.material import Clip, FilmMaterial, StillImage

@@ -19,7 +19,7 @@ from django.db import close_old_connections, connection, transaction
 from django.test import Client
 
 from accounts import workspaces
-from accounts.access import authentication, ratelimit, tokens
+from accounts.access import authentication, tokens, workspace_rate_limit
 from config.core import task_runner
 from config.core.api.jsonio import dump
 from config.core.ids import decode
@@ -215,7 +215,7 @@ def newsroom(db, settings):
         connection.cursor().execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     fresh = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": uuid.uuid4().hex}
     settings.CACHES = dict.fromkeys(("default", "counts", "marks"), fresh)
-    ratelimit._redis_skipped_until["at"] = 0.0
+    workspace_rate_limit._redis_skipped_until["at"] = 0.0
     authentication._cache_skipped_until["at"] = 0.0
     workspace = workspaces.create("Alice's newsroom", timezone="Europe/Berlin")
     workspaces.whitelist(workspace, "operator")

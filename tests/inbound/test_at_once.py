@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts import workspaces
 from pipeline.ingest import collect, erase_raw_item
 from pipeline.ingest.inbound_deliveries import receive as taking
-from pipeline.ingest.inbound_deliveries import replay, secrets
+from pipeline.ingest.inbound_deliveries import secrets, try_and_replay
 from pipeline.models import InboundDelivery, RawItem
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,7 +68,7 @@ def test_replays_and_the_deletion_of_what_they_meet_dont_block_each_other(source
 
     def replayed():
         try:
-            return replay.replay(delivery, now=timezone.now()).outcome
+            return try_and_replay.replay(delivery, now=timezone.now()).outcome
         except taking.AppError as error:
             return error.detail[0].code
 

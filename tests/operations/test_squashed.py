@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.operations import migration_errors
+from config.operations import unmigrated_database
 from tests.factories import GeneratedItemFactory
 
 FORMER = {"accounts": 2, "pipeline": 9, "webhooks": 1}
@@ -25,7 +25,7 @@ def unsquashed(db):
     """This database as the last unsquashed commit left it: the same tables, the former names."""
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied(*WORDS)
-    for former in migration_errors.replaced_migrations().values():
+    for former in unmigrated_database.replaced_migrations().values():
         for one in former:
             recorder.record_applied(*one)
     return recorder
@@ -38,7 +38,7 @@ def plan():
 
 def test_the_migrations_name_their_former_ones():
     counted = dict.fromkeys(FORMER, 0)
-    for (app, _), former in migration_errors.replaced_migrations().items():
+    for (app, _), former in unmigrated_database.replaced_migrations().items():
         counted[app] += len(former)
     assert counted == FORMER
 
@@ -52,7 +52,7 @@ def test_migrate_brings_a_database_of_the_last_unsquashed_commit_over(unsquashed
 
 @pytest.mark.parametrize("app", FORMER)
 def test_half_of_the_former_ones_is_refused_with_what_to_do(unsquashed, app):
-    *_, last = sorted(migration_errors.replaced_migrations()[app, "0001_initial"])
+    *_, last = sorted(unmigrated_database.replaced_migrations()[app, "0001_initial"])
     unsquashed.record_unapplied(*last)
     before = set(unsquashed.applied_migrations())
     with pytest.raises(CommandError) as refused:
@@ -78,7 +78,7 @@ def test_a_database_of_before_the_search_gets_its_words(unsquashed):
     since = sorted(name for app, name in loader.disk_migrations if (app, name) > WORDS and app == "pipeline")
     for name in ("0010_item_words", *since):
         unsquashed.record_unapplied("pipeline", name)
-    assert migration_errors.why_not(unsquashed.applied_migrations()) is None
+    assert unmigrated_database.why_not(unsquashed.applied_migrations()) is None
     assert [migration.name for migration, _ in plan()] == [WORDS[1], *since]
 
 

@@ -350,9 +350,9 @@ def test_what_is_scheduled_already_says_so(editor, newsroom, feed):
 
 def test_a_slot_lists_what_its_outlet_can_take_page_by_page(editor, newsroom, feed, monkeypatch):
     from pipeline import publish
-    from pipeline.pages.calendar import free_slot
+    from pipeline.pages.calendar import items_for_slot
 
-    monkeypatch.setattr(free_slot, "OFFERED", 2)
+    monkeypatch.setattr(items_for_slot, "OFFERED", 2)
     oldest, unfit, newest = items(newsroom, 3)
     real = publish.problems_of
     monkeypatch.setattr(

@@ -28,7 +28,8 @@ from pipeline.models import (
     Source,
     WorkspaceDefaults,
 )
-from pipeline.pages.failures import display, rows
+from pipeline.pages.failures import rows
+from pipeline.pages.failures import sections as failure_sections
 from pipeline.publish import workspace_hold
 from pipeline.review import decisions
 from pipeline.schedule import queues, recovery
@@ -309,7 +310,7 @@ def copies(row, count):
 def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     copies(failed(newsroom, stage), 20)
     copies(late(newsroom, make_stage(newsroom, name="Other")), 20)
-    monkeypatch.setattr(display, "EXPLAINED", 3)
+    monkeypatch.setattr(rows, "EXPLAINED", 3)
 
     def cost():
         with CaptureQueriesContext(connection) as asked:
@@ -323,7 +324,10 @@ def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     assert cost() == before
     assert before < 50
     sections = {one.name: one for one in editor.get(at(newsroom)).context["sections"]}
-    assert [len(sections[name].rows) for name in ("late", "failed")] == [rows.ROWS, rows.ROWS]
+    assert [len(sections[name].rows) for name in ("late", "failed")] == [
+        failure_sections.ROWS,
+        failure_sections.ROWS,
+    ]
     assert sections["failed"].count.text == "81"
     alone = editor.get(at(newsroom), {"section": "failed"}).context["sections"]
     assert [(one.name, len(one.rows), one.is_cut) for one in alone] == [("failed", 81, False)]

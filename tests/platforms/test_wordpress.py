@@ -10,7 +10,7 @@ import pytest
 from config.core.http_client import Client, Policy
 from pipeline.platforms.base import Absent, CannotTell, Found
 from pipeline.platforms.wordpress import PLUGIN
-from pipeline.platforms.wordpress.site import clean_address, raise_for_response, read_json
+from pipeline.platforms.wordpress.calls import clean_address, raise_for_response, read_json
 from pipeline.plugins import ConfigInvalid, NeedsReconnect, OutcomeUnknown, Refused, TryLater
 from tests.platforms.servers import wordpress
 from tests.platforms.servers.base import Answer, picture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE
+from pipeline.render.audio.sound import SAMPLE_RATE
 
 
 def loudness_of(sound, rate=SAMPLE_RATE):

@@ -7,7 +7,7 @@ import pytest
 from pipeline.engines.base import Draft, PersonaCard
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.draw_layout import draw_picture
-from pipeline.render.picture_plan import SQUARE, AvailableMedia
+from pipeline.render.picture_types import SQUARE, AvailableMedia
 from pipeline.render.typography import clusters, fonts
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from pipeline.render.draw_layout import draw_picture, render_layout
-from pipeline.render.picture_plan import Disc, DrawnText, Layout, Panel, Photo, PicturePlan, Portrait, Wash
+from pipeline.render.picture_types import Disc, DrawnText, Layout, Panel, Photo, PicturePlan, Portrait, Wash
 from pipeline.render.rendered_asset import RenderedAsset
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout

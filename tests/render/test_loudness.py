@@ -11,7 +11,6 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.audio.audio_io import decode, encode_aac
-from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, run_filters, silence
 from pipeline.render.audio.loudness import (
     LIMITER_CEILING_DBFS,
     MAX_PEAK_DBTP,
@@ -25,6 +24,7 @@ from pipeline.render.audio.loudness import (
     sound_faults,
 )
 from pipeline.render.audio.mix import mix
+from pipeline.render.audio.sound import SAMPLE_RATE, run_filters, silence
 from pipeline.voices.system import PLUGIN as SYSTEM_VOICE
 from tests.render.meters import loudness_of, true_peak_of
 

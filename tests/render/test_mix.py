@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, silence
 from pipeline.render.audio.mix import even_out, mix
+from pipeline.render.audio.sound import SAMPLE_RATE, silence
 from pipeline.render.video.storyboard import Audio
 from tests.render.meters import loudness_of
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from pipeline.render.draw_layout import render_layout
 from pipeline.render.pdf import bind_pdf
-from pipeline.render.picture_plan import Layout, PicturePlan, Wash
+from pipeline.render.picture_types import Layout, PicturePlan, Wash
 from pipeline.render.rendered_asset import RenderedAsset, make_asset
 
 

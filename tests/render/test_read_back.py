@@ -18,7 +18,7 @@ from pipeline.engines.carousel import Carousel
 from pipeline.engines.persona_tweet import PersonaTweet
 from pipeline.engines.quote_graphic import QuoteGraphic
 from pipeline.render.draw_layout import draw_picture
-from pipeline.render.picture_plan import SQUARE, UPRIGHT, AvailableMedia, DrawnText
+from pipeline.render.picture_types import SQUARE, UPRIGHT, AvailableMedia, DrawnText
 from pipeline.render.typography.punctuation import typeset
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from PIL import Image
 
-    from pipeline.render.picture_plan import PicturePlan
+    from pipeline.render.picture_types import PicturePlan
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

@@ -9,13 +9,13 @@ from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.operations import migration_errors
+from config.operations import unmigrated_database
 
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         applied = MigrationRecorder(connections[options["database"]]).applied_migrations()
-        reason = migration_errors.why_not(applied)
+        reason = unmigrated_database.why_not(applied)
         if reason:
             message = f"This database can't be migrated. {reason}"
             raise CommandError(message)

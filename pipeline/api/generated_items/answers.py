@@ -15,7 +15,7 @@ from config.core.database.prepared_queries import Prepared
 from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Detail, Invalid
 from pipeline import payloads, publish
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.models import (
     Asset,
     GeneratedItem,
@@ -66,7 +66,7 @@ def answered(item: GeneratedItem, status: int) -> Response:
 def serialize_whole(item: GeneratedItem) -> dict[str, Any]:
     """Return the whole item as the API shows it."""
     publications, assets = publications_by_item([item.pk]), assets_by_item([item.pk])
-    (row,) = retry_rules.with_current_errors(item.workspace, [payloads.row_of(item)])
+    (row,) = recoverable_failures.with_current_errors(item.workspace, [payloads.row_of(item)])
     return payloads.generated_item(
         row,
         publications=publications.get(item.pk, ()),

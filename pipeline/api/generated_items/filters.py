@@ -19,7 +19,7 @@ from config.core.api.query_params import (
 from config.core.datetimes import EMPTY_RANGE
 from config.core.errors import Invalid
 from pipeline import payloads
-from pipeline.api import search_params
+from pipeline.api import search_pages
 from pipeline.models import Bucket, GeneratedItemStatus
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _variant_group_parameter() -> Parameter:
 
 FILTERS: Final[Mapping[str, Parameter]] = {
     **PAGING,
-    "q": search_params.words(),
+    "q": search_pages.words(),
     "source": public_id("src"),
     "status": choices(*GeneratedItemStatus.values),
     "bucket": choice(*Bucket.values),

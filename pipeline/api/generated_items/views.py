@@ -15,7 +15,7 @@ from config.core.api.pagination import page_by
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from pipeline import payloads, search
-from pipeline.api import response_schemas, search_params
+from pipeline.api import response_schemas, search_pages
 from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.generated_items.answers import (
     COLUMNS,
@@ -42,7 +42,7 @@ from pipeline.api.inputs.generated_items import (
     moment_asked_for,
     refuse_unless_schedulable,
 )
-from pipeline.generate import eligible_formats, retry_rules
+from pipeline.generate import generation_plan, recoverable_failures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, runs_using
 from pipeline.publish import requests as publish_requests
 from pipeline.publish.validation import PublishWish, dry_run
@@ -97,7 +97,7 @@ class GeneratedItemView(PipelineResource):
         narrowed = {"workspace": caller.workspace.pk, "test": caller.test, "runs": runs, **filters}
         rows = item_rows(**narrowed)
         if "q" in query:
-            result_page = search_params.page_found(
+            result_page = search_pages.page_found(
                 request,
                 query,
                 rows,
@@ -117,7 +117,7 @@ class GeneratedItemView(PipelineResource):
         progress = progress_of(
             [row["id"] for row in result_page.rows if row["status"] == GeneratedItemStatus.GENERATING]
         )
-        rows = retry_rules.with_current_errors(self.caller.workspace, result_page.rows)
+        rows = recoverable_failures.with_current_errors(self.caller.workspace, result_page.rows)
         data = [
             payloads.generated_item(
                 row,
@@ -227,7 +227,7 @@ class GeneratedItemView(PipelineResource):
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.read_body(request, NoFields)
-        with self.quota_before_conflict(eligible_formats.engine_named(row.engine_output).credits):
+        with self.quota_before_conflict(generation_plan.engine_named(row.engine_output).credits):
             queued = regenerate.retry(row, workspace=self.caller.workspace, now=utc_now())
         return self._answer(queued, 202)
 
@@ -242,7 +242,7 @@ class GeneratedItemView(PipelineResource):
         """A new variant of the same group; the answer is the new item."""
         row = self.find(self._rows(), "gen", id)
         hint = self.read_body(request, RegenerateInput).get("hint", "")
-        with self.quota_before_conflict(eligible_formats.engine_named(row.engine_output).credits):
+        with self.quota_before_conflict(generation_plan.engine_named(row.engine_output).credits):
             variant = regenerate.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
         return self._answer(variant, 202)
 

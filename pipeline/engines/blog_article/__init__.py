@@ -48,7 +48,7 @@ from pipeline.engines.checks.grounded import check_numbers, check_quotations
 from pipeline.engines.checks.posts import check_characters, check_claims, check_hashtags
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, says_anything
 from pipeline.plugins import Refused
-from pipeline.render.picture_plan import AvailableMedia, Layout
+from pipeline.render.picture_types import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import collapse, count_words, counted, is_clean
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.shared.picture_parts import at_leading_edge, brand_colours, handle_of, lay_out_face
 from pipeline.render import colour
-from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
+from pipeline.render.picture_types import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
@@ -16,7 +16,7 @@ from pipeline.render.typography.text_layout import TextDoesNotFit
 
 if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard
-    from pipeline.render.picture_plan import AvailableMedia, Item
+    from pipeline.render.picture_types import AvailableMedia, Item
     from pipeline.render.typography.layout_types import Block
 
 SIZE: Final = (1200, 630)

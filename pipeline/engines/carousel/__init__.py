@@ -34,7 +34,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
-from pipeline.render.picture_plan import UPRIGHT, AvailableMedia, Layout
+from pipeline.render.picture_types import UPRIGHT, AvailableMedia, Layout
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.verbatim_edits import (
     clause_cuts,

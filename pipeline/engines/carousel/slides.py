@@ -17,7 +17,7 @@ from pipeline.engines.shared.picture_parts import (
 )
 from pipeline.plugins import Refused
 from pipeline.render.colour import mix
-from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, PicturePlan, Wash
+from pipeline.render.picture_types import MARGIN, Disc, DrawnText, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.text.prose.verbatim_edits import count_words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import PersonaCard
-    from pipeline.render.picture_plan import AvailableMedia, Item
+    from pipeline.render.picture_types import AvailableMedia, Item
     from pipeline.render.typography.layout_types import Block
 
 HOOK: Final = "hook"

@@ -17,7 +17,7 @@ from pipeline.engines.shared.fixed_words import source_word
 from pipeline.engines.shared.picture_parts import initials_of
 from pipeline.grounding import fold
 from pipeline.plugins import Refused
-from pipeline.render.picture_plan import AvailableMedia, DrawnText
+from pipeline.render.picture_types import AvailableMedia, DrawnText
 from pipeline.render.typography.word_segmentation import join_words
 from pipeline.render.video import storyboard_edits
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pipeline.engines.base import Brief, Draft, Engine, PersonaCard, SourceText
-    from pipeline.render.picture_plan import Layout
+    from pipeline.render.picture_types import Layout
     from pipeline.render.video.storyboard import Storyboard
 
 _COUNTER: Final = re.compile(r"(\d{1,2})(?:\s*/\s*\d{1,2})?")

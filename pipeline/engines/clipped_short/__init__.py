@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.engines.base import Brief, Fact, SourceText
-    from pipeline.render.picture_plan import AvailableMedia
+    from pipeline.render.picture_types import AvailableMedia
     from pipeline.render.video.material import Clip
     from pipeline.render.video.storyboard import Storyboard
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.render.audio.narration import NarrationScript
-    from pipeline.render.picture_plan import AvailableMedia
+    from pipeline.render.picture_types import AvailableMedia
     from pipeline.render.video.material import Clip, FilmMaterial, Shot, StillImage, VideoSpan
     from pipeline.render.video.storyboard import Storyboard
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard, SourceText
     from pipeline.engines.shared.source_sentences import FactSentence
     from pipeline.render.audio.narration import NarrationScript
-    from pipeline.render.picture_plan import AvailableMedia
+    from pipeline.render.picture_types import AvailableMedia
     from pipeline.render.video.storyboard import Storyboard
 
 GOOD_SECONDS: Final = (20.0, 45.0)

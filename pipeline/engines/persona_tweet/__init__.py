@@ -20,7 +20,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.picture_plan import (
+from pipeline.render.picture_types import (
     MARGIN,
     SQUARE,
     UPRIGHT,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from pipeline.engines.base import Brief, PersonaCard, SourceText
-    from pipeline.render.picture_plan import Item
+    from pipeline.render.picture_types import Item
     from pipeline.render.typography.layout_types import Block
 
 # The pattern, then the months in the form that follows a day.

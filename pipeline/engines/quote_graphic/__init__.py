@@ -31,7 +31,7 @@ from pipeline.engines.shared.picture_parts import (
 from pipeline.engines.short_post import ShortPost
 from pipeline.grounding import fold, quotations
 from pipeline.plugins import Refused
-from pipeline.render.picture_plan import AvailableMedia, Layout
+from pipeline.render.picture_types import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
 from pipeline.text.prose.verbatim_edits import collapse, first_words
 from pipeline.text.similarity import distinct_words, is_same_idea

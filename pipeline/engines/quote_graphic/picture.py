@@ -15,14 +15,14 @@ from pipeline.engines.shared.picture_parts import (
     full_tones,
     photo_tones,
 )
-from pipeline.render.picture_plan import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
+from pipeline.render.picture_types import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Draft, PersonaCard
-    from pipeline.render.picture_plan import Item
+    from pipeline.render.picture_types import Item
     from pipeline.render.typography.layout_types import Block
 
 SIZES: Final = (UPRIGHT, SQUARE)

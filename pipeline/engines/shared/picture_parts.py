@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Check, make_check
 from pipeline.engines.checks.allowed_contacts import unlisted_addresses
 from pipeline.render import colour
-from pipeline.render.picture_plan import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
+from pipeline.render.picture_types import MARGIN, Disc, DrawnText, Panel, Photo, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import list_characters, split_clusters, undrawable_clusters
 from pipeline.render.typography.layout_types import Style
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
-    from pipeline.render.picture_plan import AvailableMedia, Item
+    from pipeline.render.picture_types import AvailableMedia, Item
     from pipeline.render.typography.layout_types import Block, Direction
 
 _PALETTES: Final = (

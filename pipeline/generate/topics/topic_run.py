@@ -15,8 +15,8 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Check, Engine, SourceText
-from pipeline.generate.checkpoint import EARLIER, as_json, brief_from, draft_from, store_answer
 from pipeline.generate.model.metered_client import LostLease
+from pipeline.generate.run_state import EARLIER, as_json, brief_from, draft_from, store_answer
 from pipeline.generate.topics import lane_eligibility, select
 from pipeline.generate.topics.persona_history import PersonaHistory
 from pipeline.models import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pipeline.engines.base import Draft
-    from pipeline.generate.checkpoint import Run, RunMaterial
+    from pipeline.generate.run_state import Run, RunMaterial
     from pipeline.generate.topics.persona_history import NearestText
     from pipeline.writers.base import Judge
 

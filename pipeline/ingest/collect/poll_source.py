@@ -33,7 +33,7 @@ from pipeline import events, limits, payloads
 from pipeline.ingest import own_feeds, websub
 from pipeline.ingest.collect.ask_source import fetch, follow, host_of
 from pipeline.ingest.collect.source_validation import kind_of
-from pipeline.ingest.collect.store import take_in
+from pipeline.ingest.collect.store_entries import take_in
 from pipeline.models import Source, SourceStatus
 from pipeline.plugins import PluginError, TryLater
 from pipeline.states import POLLED_SOURCES

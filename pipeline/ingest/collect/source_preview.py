@@ -14,7 +14,7 @@ from config.core.errors import Detail, Invalid
 from config.core.http_client import Client, TimedOut, shared
 from config.core.ids import uuid7
 from pipeline import personas
-from pipeline.ingest import generation_plan, own_feeds
+from pipeline.ingest import own_feeds, plan_and_estimate
 from pipeline.ingest.collect.ask_source import fetch
 from pipeline.ingest.collect.classify import classify_entries, notes_on
 from pipeline.ingest.collect.crud import checked
@@ -77,7 +77,7 @@ def preview(workspace: Workspace, settings: SourceSettings, *, test: bool, now: 
     )
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     price = sum(
-        generation_plan.estimate(workspace, source, entry.content, defaults=defaults, now=now).price
+        plan_and_estimate.estimate(workspace, source, entry.content, defaults=defaults, now=now).price
         for entry in classified
         if entry.decision == "new" and entry.content is not None
     )

@@ -12,7 +12,7 @@ from config.core.api.nearest import nearest
 from config.core.errors import AppError, Detail, Invalid
 from config.core.ids import decode, encode
 from pipeline import personas, plugins
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.models import Persona, Source, Topic
 from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.plugins import ConfigInvalid
@@ -117,7 +117,7 @@ def check_references(
 ) -> None:
     """Raise `Invalid` for an engine, a persona or an outlet that the workspace doesn't have."""
     for name in engines:
-        eligible_formats.engine_named(name)
+        generation_plan.engine_named(name)
     known = Persona.objects.of(workspace).filter(deleted_at=None)
     if persona_id is not None and not known.filter(pk=persona_id).exists():
         message = "This workspace has no such persona; GET /v1/personas."

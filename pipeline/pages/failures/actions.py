@@ -18,7 +18,7 @@ from config.core.ids import decode
 from config.core.states import Overtaken
 from pipeline.models import PublicationStatus
 from pipeline.pages.failures.forms import ClearForm, FailureFilter
-from pipeline.pages.failures.rows import SECTIONS
+from pipeline.pages.failures.sections import SECTIONS
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.review.actions import GRACE, note_of, undo_all
 from pipeline.review import bulk_review

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
-from pipeline.pages.failures import rows
+from pipeline.pages.failures import sections as failure_sections
 from pipeline.pages.failures.forms import FailureFilter
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def failures(request: HttpRequest, place: Place) -> HttpResponse:
     filter_form = FailureFilter.from_query(request.GET, place.workspace)
     query = filter_form.query
     section_name = request.GET.get("section", "")
-    if section_name not in rows.SECTIONS:
+    if section_name not in failure_sections.SECTIONS:
         section_name = ""
     now = utc_now()
-    sections = rows.sections(place, filter_form, alone=section_name, now=now)
+    sections = failure_sections.sections(place, filter_form, alone=section_name, now=now)
     context: dict[str, Any] = {
         "sections": sections,
         "alone": section_name,

@@ -1,309 +1,384 @@
-"""Finds what failed and what is late, by section of the list of problems.
-
-The number of statements is bounded: one for all counts, one for each section, and a few for each of the first
-late publications, whose causes are worked out as the command `explain` does it.
-"""
+"""Builds the rows of the list of problems: what each is, why it is listed, and what clears it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Q
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
 
-from pipeline import limits
-from pipeline.dashboard.counts import CappedCount, count_each, first_id_of
-from pipeline.models import (
-    GeneratedItem,
-    InboundDelivery,
-    InboundDeliveryStatus,
-    Mailing,
-    MailingStatus,
-    Outlet,
-    PersonaDraft,
-    Publication,
-    PublicationStatus,
-    RawItem,
-    RawItemStatus,
-    Source,
-)
-from pipeline.pages.failures import display, forms
+from config.core.ids import encode
+from pipeline import labels
+from pipeline.generate import raw_item_outcomes, recoverable_failures
+from pipeline.models import Publication, PublicationStatus, RawItemStatus, SourceStatus
+from pipeline.outlets.outlet_client import platform_if_known
+from pipeline.pages.items import display, next_actions
+from pipeline.pages.items.next_actions import NextAction
+from pipeline.review import explanation
+from pipeline.schedule import recovery
+from pipeline.states import EDITABLE_ITEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
-
-    from django.db.models import QuerySet
-    from django.utils.functional import _StrOrPromise, _StrPromise
+    from uuid import UUID
 
     from accounts.pages.page_access import Place
+    from pipeline.models import InboundDelivery, Mailing, Outlet, PersonaDraft, RawItem, Source
+    from pipeline.publish.blockers import Blocker
 
-ROWS: Final = 15
-"""Rows of each section where all sections are shown."""
-MORE_ROWS: Final = 100
-"""Rows of a section that is shown alone; as many as one act clears at once."""
-
-
-@dataclass(frozen=True)
-class FailureSection:
-    """A section with its rows; `said` is the line under its label, and `is_cut` says that more rows exist."""
-
-    name: str
-    label: str
-    said: str
-    count: CappedCount
-    rows: Sequence[display.FailureRow]
-    is_cut: bool
+EXPLAINED: Final = 15
+"""Late publications whose causes are worked out, at a few statements each; others link to their item."""
 
 
 @dataclass(frozen=True)
-class FailureList:
-    """The definition of a section: how its rows are found, filtered, ordered and displayed.
+class FailureRow:
+    """A row of the list of problems.
 
-    `find` returns the query of all its rows, `causes` narrow it by a cause, `field` is the time that the
-    filter `since` compares, and `tell` builds the displayed rows. `said` is the line under its label.
+    `token` names the row and its version for an act; it is empty where no act of this page helps. `acts` are
+    the acts that do, `at` is when it failed or was due, and `link` leads to its page.
     """
 
-    kind: str
-    label: _StrPromise
-    said: _StrOrPromise
-    find: Callable[[Place, datetime], QuerySet[Any]]
-    causes: Mapping[str, Q]
-    field: str
-    order: str
-    tell: Callable[[Place, Sequence[Any], datetime], list[display.FailureRow]]
-    outlet: str = ""
-    """The column that the filter by outlet compares; empty where the rows belong to no outlet."""
+    title: str
+    at: datetime | None
+    tone: str
+    label: str
+    why: str
+    link: str = ""
+    about: str = ""
+    advice: str = ""
+    whose: labels.Badge = labels.NO_BADGE
+    """Badge of who has to mend the failure."""
+    until: datetime | None = None
+    token: str = ""
+    acts: frozenset[str] = frozenset()
+    move: str = ""
+    """Address of the page that reschedules it."""
+    action: NextAction | None = None
+    """Link to where its obstacle can be removed."""
+    cancel_said: str = ""
+    """Label of the cancel button: what has failed already is dismissed, as it isn't scheduled any more."""
+
+    @property
+    def can_retry(self) -> bool:
+        return recovery.RETRY in self.acts
+
+    @property
+    def can_cancel(self) -> bool:
+        return recovery.CANCEL in self.acts
+
+    @property
+    def can_time(self) -> bool:
+        return recovery.AT in self.acts
+
+    @property
+    def retry_said(self) -> str:
+        """The label of the retry button; an unknown outcome is looked up first."""
+        return _("Check status") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Retry")
 
 
-def sections(
-    place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime
-) -> list[FailureSection]:
-    """Return the sections that have rows; with `alone`, only that one, with up to `MORE_ROWS` rows."""
-    queries_by_section = [
-        (name, definition, rows)
-        for name, definition, rows in _filtered_queries(place, narrowed, now)
-        if alone in {"", name}
-    ]
-    if not queries_by_section:
-        return []
-    counts = count_each(*(rows for _name, _kind, rows in queries_by_section))
-    max_rows = MORE_ROWS if alone else ROWS
+_SCHEDULE_ACTS: Final = frozenset({recovery.NEXT, recovery.AT, recovery.CANCEL})
+_RETRY_ACTS: Final = frozenset({recovery.RETRY})
+
+
+def _version_token(prefix: str, key: UUID, version: int) -> str:
+    return f"{encode(prefix, key)}:{version}"
+
+
+def _message_of(error: Mapping[str, Any] | None, default: str = "") -> str:
+    """Return the message of a stored error without ids, or `default` where it has none."""
+    return display.without_ids(str((error or {}).get("message", ""))) or default
+
+
+def _advice_if_final(error: Mapping[str, Any] | None) -> str:
+    """Return what helps where a retry can't; empty where it can."""
+    return str((error or {}).get("action", "")) if recoverable_failures.is_final(error) else ""
+
+
+def _title(row: Any) -> str:
+    return row.title or row.excerpt or _("Untitled")
+
+
+# --- Publications ----------------------------------------------------------------------------------------------------
+
+
+def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
+    """Build the rows of late publications, each with its first obstacle as the command `explain` finds it."""
+    keys = [row.pk for row in rows]
+    publications = Publication.objects.of(place.workspace).select_related(
+        "item__raw_item", "outlet", "workspace", "queue"
+    )
+    publications_by_id = {row.pk: row for row in publications.filter(pk__in=keys)} if keys else {}
     return [
-        FailureSection(
-            name,
-            str(definition.label),
-            str(definition.said),
-            count,
-            definition.tell(place, list(rows.order_by(definition.order, "id")[:max_rows]), now),
-            is_cut=count.number > max_rows,
-        )
-        for (name, definition, rows), count in zip(queries_by_section, counts, strict=True)
-        if count
+        _late_row(place, publications_by_id[key], now, is_explained=index < EXPLAINED)
+        for index, key in enumerate(keys)
+        if key in publications_by_id
     ]
 
 
-def _filtered_queries(
-    place: Place, filter_form: forms.FailureFilter, now: datetime
-) -> Iterator[tuple[str, FailureList, QuerySet[Any]]]:
-    """Yield the name, definition and filtered query of each section that the filters leave."""
-    filters = filter_form.cleaned_data
-    starts_at, outlet = filter_form.starts_at(now), filter_form.outlet_asked
-    for name, definition in SECTIONS.items():
-        if filters["kind"] not in {"", definition.kind} or (outlet is not None and not definition.outlet):
-            continue
-        if filters["cause"] and filters["cause"] not in definition.causes:
-            continue
-        rows = definition.find(place, now)
-        if filters["cause"]:
-            rows = rows.filter(definition.causes[filters["cause"]])
-        if outlet is not None:
-            rows = rows.filter(**{definition.outlet: outlet})
-        if starts_at is not None:
-            rows = rows.filter(**{f"{definition.field}__gte": starts_at})
-        yield name, definition, rows
-
-
-def _late_publications(place: Place, now: datetime) -> QuerySet[Any]:
-    # Those that wait for a person are included: that is a cause of its own here.
-    rows = Publication.objects.of(place.workspace).live().unsent()
-    late_publications: QuerySet[Any] = rows.filter(due_at__lt=now - limits.LATE_AFTER)
-    return late_publications
-
-
-def _failed_publications(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    rows = Publication.objects.of(place.workspace).live().unresolved()
-    publications: QuerySet[Any] = rows.select_related("item", "outlet")
-    return publications.defer("outlet__credentials", "outlet__config", "item__content", "item__body")
-
-
-def _failed_items(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    items: QuerySet[Any] = GeneratedItem.objects.of(place.workspace).live().failed()
-    return items.select_related("raw_item").defer("content", "body")
-
-
-def _items_long_in_making(place: Place, now: datetime) -> QuerySet[Any]:
-    # Ids rise with time, so the index of items in making finds the old ones.
-    rows = GeneratedItem.objects.of(place.workspace).live().in_making()
-    late_items: QuerySet[Any] = rows.filter(id__lt=first_id_of(now - limits.MAKING_LATE_AFTER))
-    return late_items.select_related("raw_item", "generation").defer("content", "body", "generation__answers")
-
-
-def _stuck_raw_items(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    raw_items: QuerySet[Any] = RawItem.objects.of(place.workspace).live().stuck()
-    return raw_items.select_related("source").defer("metadata", "media")
-
-
-def _failing_sources(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    sources: QuerySet[Any] = Source.objects.of(place.workspace).live().failing()
-    return sources
-
-
-def _outlets_to_reconnect(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    outlets: QuerySet[Any] = Outlet.objects.of(place.workspace).to_reconnect()
-    return outlets.defer("credentials", "config")
-
-
-def _failed_drafts(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    drafts: QuerySet[Any] = PersonaDraft.objects.of(place.workspace).failed()
-    return drafts.defer("material", "posts", "sections")
-
-
-def _stopped_mailings(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    mailings: QuerySet[Any] = Mailing.objects.of(place.workspace).filter(
-        status=MailingStatus.STOPPED, outlet__deleted_at=None
+def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
+    blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
+    is_by_hand = row.is_handed_over
+    is_scheduled = row.status == PublicationStatus.SCHEDULED
+    label = _("Post manually") if is_by_hand else _("Late") if is_scheduled else _("Publishing")
+    return FailureRow(
+        title=_title(row.item),
+        at=row.due_at,
+        tone="info" if row.status == PublicationStatus.PUBLISHING and not is_by_hand else "warn",
+        label=label,
+        why=_why_late(row, blocker, is_by_hand=is_by_hand, is_explained=is_explained),
+        link=place.url_of("item_page", gen=row.item_id),
+        about=row.outlet.name,
+        until=blocker.until if blocker is not None else None,
+        token=_version_token("pub", row.pk, row.version) if is_scheduled else "",
+        acts=_SCHEDULE_ACTS if is_scheduled else frozenset(),
+        cancel_said=_("Unschedule"),
+        move=place.url_of("calendar_move", pub=row.pk) if is_scheduled else "",
+        action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
     )
-    return mailings.select_related("outlet").defer("html", "text", "outlet__credentials", "outlet__config")
 
 
-def _failed_deliveries(place: Place, now: datetime) -> QuerySet[Any]:
-    del now
-    deliveries: QuerySet[Any] = InboundDelivery.objects.of(place.workspace).filter(
-        status=InboundDeliveryStatus.FAILED, test=False, source__deleted_at=None
+def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is_explained: bool) -> str:
+    if is_by_hand:
+        return _("Post it manually, then mark it posted.")
+    if blocker is not None:
+        return blocker.message
+    if is_explained:
+        return _("Publishing shortly")
+    return _message_of(row.waits_for or row.error, _("Open it to see what blocks it."))
+
+
+def _action_when_late(
+    place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool
+) -> NextAction | None:
+    if is_by_hand:
+        address = place.url_of("package", pub=row.pk)
+        return NextAction(_("Post manually"), address, is_post=False) if place.may_edit else None
+    if blocker is None:
+        return None
+    if blocker.code in {"needs_reconnect", "outlet_disabled"}:
+        return NextAction(_("View outlet"), place.url_of("outlet_page", out=row.outlet_id), is_post=False)
+    action = next_actions.next_action_for(place, row.item, blocker)
+    if action is None or action.address == place.url_of("item_publish", gen=row.item_id):
+        # This page reschedules it itself.
+        return None
+    return (
+        NextAction(action.label, place.url_of("item_page", gen=row.item_id), is_post=False)
+        if action.is_post
+        else action
     )
-    return deliveries.select_related("source").defer("body", "made", "head")
 
 
-_ANY_CAUSE: Final = Q()
-_IS_BY_HAND: Final = Q(step=Publication.BY_HAND)
-_HAS_FAILED: Final = Q(status=PublicationStatus.FAILED)
+def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
+    """Build the rows of publications that failed or whose outcome is unknown."""
+    del now
+    return [_failed_row(place, row) for row in rows]
 
-SECTIONS: Final[Mapping[str, FailureList]] = {
-    "late": FailureList(
-        "publications",
-        gettext_lazy("Late"),
-        gettext_lazy("Overdue posts"),
-        _late_publications,
-        {forms.LATE: ~_IS_BY_HAND, forms.BY_HAND: _IS_BY_HAND},
-        "due_at",
-        "due_at",
-        display.late,
-        outlet="outlet_id",
-    ),
-    "outlets": FailureList(
-        "outlets",
-        gettext_lazy("Outlets to reconnect"),
-        gettext_lazy("Log-in expired. Posts are waiting."),
-        _outlets_to_reconnect,
-        {forms.ACCOUNT: _ANY_CAUSE},
-        "updated_at",
-        "-updated_at",
-        display.outlets,
-        outlet="id",
-    ),
-    "failed": FailureList(
-        "publications",
-        gettext_lazy("Publishing failed"),
-        gettext_lazy("Not retried automatically"),
-        _failed_publications,
-        {
-            forms.ACCOUNT: _HAS_FAILED & Q(error__class="account"),
-            forms.CONTENT: _HAS_FAILED & Q(error__class="content"),
-            forms.PLATFORM: _HAS_FAILED & ~Q(error__class="account") & ~Q(error__class="content"),
-            forms.UNKNOWN: Q(status=PublicationStatus.UNKNOWN),
-        },
-        "updated_at",
-        "-updated_at",
-        display.failed,
-        outlet="outlet_id",
-    ),
-    "mailings": FailureList(
-        "mailings",
-        gettext_lazy("Stopped mailings"),
-        gettext_lazy("Waiting to be resumed"),
-        _stopped_mailings,
-        {forms.STOPPED: _ANY_CAUSE},
-        "updated_at",
-        "-updated_at",
-        display.mailings,
-        outlet="outlet_id",
-    ),
-    "making": FailureList(
-        "items",
-        gettext_lazy("Still generating"),
-        gettext_lazy("Started over an hour ago"),
-        _items_long_in_making,
-        {forms.LATE: _ANY_CAUSE},
-        "created_at",
-        "id",
-        display.long_made,
-    ),
-    "items": FailureList(
-        "items",
-        gettext_lazy("Failed"),
-        gettext_lazy("Retry regenerates them"),
-        _failed_items,
-        {forms.MAKING: _ANY_CAUSE},
-        "updated_at",
-        "-updated_at",
-        display.not_made,
-    ),
-    "raw": FailureList(
-        "raw",
-        gettext_lazy("Raw items without content"),
-        gettext_lazy("Items waiting for credits resume automatically"),
-        _stuck_raw_items,
-        {forms.MAKING: Q(status=RawItemStatus.FAILED), forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA)},
-        "updated_at",
-        "-updated_at",
-        display.raw,
-    ),
-    "sources": FailureList(
-        "sources",
-        gettext_lazy("Failing sources"),
-        "",
-        _failing_sources,
-        {forms.FETCHING: _ANY_CAUSE},
-        "failing_since",
-        "-failing_since",
-        display.sources,
-    ),
-    "deliveries": FailureList(
-        "deliveries",
-        gettext_lazy("Deliveries without content"),
-        gettext_lazy("Deleted after 3 days"),
-        _failed_deliveries,
-        {forms.MAKING: _ANY_CAUSE},
-        "created_at",
-        "-id",
-        display.deliveries,
-    ),
-    "drafts": FailureList(
-        "drafts",
-        gettext_lazy("Failed persona drafts"),
-        gettext_lazy("Deleted after 7 days"),
-        _failed_drafts,
-        {forms.MAKING: _ANY_CAUSE},
-        "created_at",
-        "-created_at",
-        display.drafts,
-    ),
-}
+
+def _failed_row(place: Place, row: Publication) -> FailureRow:
+    tone, _icon, label = labels.PUBLICATIONS[row.status]
+    error: Mapping[str, Any] = row.error or {}
+    is_unknown = row.status == PublicationStatus.UNKNOWN
+    error_class = str(error.get("class", ""))
+    return FailureRow(
+        title=_title(row.item),
+        at=row.updated_at,
+        tone=tone,
+        label=str(label),
+        why=_message_of(error, _("No reason recorded.")),
+        link=place.url_of("item_page", gen=row.item_id),
+        about=row.outlet.name,
+        advice=str(error.get("action") or ""),
+        whose=labels.NO_BADGE
+        if is_unknown or error_class == "retry"
+        else labels.FAILURE_CLASSES.get(error_class, labels.NO_BADGE),
+        until=row.next_attempt_at if is_unknown else None,
+        token=_version_token("pub", row.pk, row.version),
+        acts=_RETRY_ACTS if is_unknown else _RETRY_ACTS | _SCHEDULE_ACTS,
+        cancel_said=_("Dismiss"),
+        action=_action_when_failed(place, row, error_class),
+    )
+
+
+def _action_when_failed(place: Place, row: Publication, error_class: str) -> NextAction | None:
+    """Return the link to what has to change before a retry can succeed; None where a retry alone may help."""
+    if error_class == "account":
+        return NextAction(_("View outlet"), place.url_of("outlet_page", out=row.outlet_id), is_post=False)
+    if error_class == "content" and place.may_edit and row.item.status in EDITABLE_ITEMS:
+        return NextAction(_("Edit"), place.url_of("item_edit", gen=row.item_id), is_post=False)
+    return None
+
+
+# --- Generation ------------------------------------------------------------------------------------------------------
+
+
+def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
+    """Build the rows of items whose generation failed."""
+    del now
+    errors = recoverable_failures.current_errors(place.workspace, {row.pk: row.error for row in rows})
+    return [_not_made_row(place, row, errors[row.pk]) for row in rows]
+
+
+def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
+    tone, _icon, label = labels.GENERATED_ITEMS["failed"]
+    is_final = recoverable_failures.is_final(error)
+    return FailureRow(
+        title=display.title_of(row),
+        at=row.updated_at,
+        tone=tone,
+        label=str(label),
+        why=_message_of(error, _("No reason recorded.")),
+        link=place.url_of("item_page", gen=row.pk),
+        about=row.engine_output,
+        advice=_advice_if_final(error),
+        token="" if is_final else _version_token("gen", row.pk, row.version),
+        acts=frozenset() if is_final else _RETRY_ACTS,
+        action=NextAction(_("Create variant"), place.url_of("item_regenerate", gen=row.pk), is_post=False)
+        if recoverable_failures.can_variant_differ(error)
+        else None,
+    )
+
+
+def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
+    """Build the rows of items still in generation; the run says what it waits for, as a cap or an answer."""
+    del now
+    return [
+        FailureRow(
+            title=display.title_of(row),
+            at=row.created_at,
+            tone="warn",
+            label=str(labels.GENERATED_ITEMS[row.status].label),
+            why=_message_of(row.generation.error, _("Queued")),
+            link=place.url_of("item_page", gen=row.pk),
+            about=row.engine_output,
+            until=row.generation.wake_at,
+        )
+        for row in rows
+    ]
+
+
+def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
+    """Build the rows of raw items that failed or wait for credits."""
+    del now
+    reasons = raw_item_outcomes.current_reasons(place.workspace, rows)
+    return [_raw_item_row(place, row, reasons[row.pk]) for row in rows]
+
+
+def _raw_item_row(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> FailureRow:
+    is_final = recoverable_failures.is_final(reason)
+    return FailureRow(
+        title=row.title or row.url or _("Untitled"),
+        at=row.updated_at,
+        tone="bad" if row.status == RawItemStatus.FAILED else "warn",
+        label=_("Failed") if row.status == RawItemStatus.FAILED else _("Waiting for credits"),
+        why=_message_of(reason, _("No reason recorded.")),
+        link=place.url_of("made", raw=row.pk),
+        about=labels.origin_of(row.source.name, row.external_id, is_push=row.source.is_push),
+        advice=_advice_if_final(reason),
+        until=row.wake_at if row.status == RawItemStatus.WAITING_QUOTA else None,
+        token="" if is_final else _version_token("raw", row.pk, row.version),
+        acts=frozenset() if is_final else _RETRY_ACTS,
+        action=NextAction(_("View credits"), place.url_of("usage"), is_post=False)
+        if row.status == RawItemStatus.WAITING_QUOTA
+        else None,
+    )
+
+
+def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[FailureRow]:
+    """Build the rows of persona drafts that failed."""
+    del now
+    return [
+        FailureRow(
+            title=row.url or _("Draft from posts"),
+            at=row.created_at,
+            tone="bad",
+            label=_("Failed"),
+            why=_message_of(row.error, _("No reason recorded.")),
+            link=place.url_of("persona_draft", pdr=row.pk) if place.may_edit else "",
+            token=_version_token("pdr", row.pk, 0),
+            acts=_RETRY_ACTS,
+        )
+        for row in rows
+    ]
+
+
+# --- Sources, outlets, mailings and deliveries -----------------------------------------------------------------------
+
+
+def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[FailureRow]:
+    """Build the rows of sources that fail or are gone."""
+    del now
+    return [
+        FailureRow(
+            title=row.name,
+            at=row.failing_since,
+            tone="bad" if row.status == SourceStatus.GONE else "warn",
+            label=_("Gone") if row.status == SourceStatus.GONE else _("Failing"),
+            why=_message_of(row.last_error, _("No reason recorded.")),
+            link=place.url_of("source_page", src=row.pk),
+            until=row.wake_at,
+            token=_version_token("src", row.pk, row.version),
+            acts=_RETRY_ACTS,
+        )
+        for row in rows
+    ]
+
+
+def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[FailureRow]:
+    """Build the rows of outlets that must be reconnected."""
+    del now
+    failure_rows = []
+    for row in rows:
+        platform = platform_if_known(row.platform)
+        failure_rows.append(
+            FailureRow(
+                title=row.name,
+                at=row.updated_at,
+                tone="bad",
+                label=_("Reconnect needed"),
+                why=_message_of(row.last_error, _("Log-in expired.")),
+                link=place.url_of("outlet_page", out=row.pk),
+                about=str(platform.label) if platform is not None else row.platform,
+                action=NextAction(_("Reconnect"), place.url_of("outlet_reconnect", out=row.pk), is_post=False)
+                if place.may_manage
+                else None,
+            )
+        )
+    return failure_rows
+
+
+def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[FailureRow]:
+    """Build the rows of stopped mailings; each is resumed on the page that counts who has received it."""
+    del now
+    return [
+        FailureRow(
+            title=row.subject or _("Untitled"),
+            at=row.updated_at,
+            tone="warn",
+            label=_("Stopped"),
+            why=_message_of(row.error, _("No reason recorded.")),
+            about=row.outlet.name,
+            action=NextAction(
+                _("View progress"), place.url_of("subscribers", out=row.outlet_id), is_post=False
+            )
+            if place.may_edit
+            else None,
+        )
+        for row in rows
+    ]
+
+
+def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[FailureRow]:
+    """Build the rows of failed deliveries; each is replayed on its own page once its source is corrected."""
+    del now
+    return [
+        FailureRow(
+            title=_("Delivery to %(source)s") % {"source": row.source.name},
+            at=row.created_at,
+            tone="bad",
+            label=_("No content"),
+            why=_message_of(row.reason, _("No reason recorded.")),
+            link=place.url_of("source_delivery", src=row.source_id, ind=row.pk),
+        )
+        for row in rows
+    ]

@@ -20,7 +20,7 @@ from accounts.pages.poll_fragment import polling_fragment
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline import labels, limits
-from pipeline.ingest.inbound_deliveries import replay, secrets
+from pipeline.ingest.inbound_deliveries import secrets, try_and_replay
 from pipeline.models import InboundDelivery, Source, Verification
 from pipeline.pages.inbound.forms import RotateSecretForm, TryMappingForm
 from pipeline.payloads import row_of
@@ -82,7 +82,7 @@ def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: U
     delivery = _find_delivery(place, find_source(place, src), ind)
     if kept_forms.is_first_sending(request):
         with report_errors(request):
-            received = replay.replay(delivery, now=utc_now())
+            received = try_and_replay.replay(delivery, now=utc_now())
             made_nothing = received.outcome in {"failed", "ignored"}
             add_message = messages.warning if made_nothing else messages.success
             add_message(request, _("No content again.") if made_nothing else _("Accepted again."))
@@ -110,7 +110,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
                 _save_mapping(source, form, place)
                 messages.success(request, _("Mapping saved."))
                 return redirect(place.url_of("source_deliveries", src=src))
-            trial = replay.try_settings(
+            trial = try_and_replay.try_settings(
                 source,
                 payload=form.cleaned_data.get("payload"),
                 delivery=delivery,

@@ -19,7 +19,7 @@ from config.core.errors import AppError
 from config.core.ids import decode, encode
 from config.core.states import Overtaken
 from pipeline import labels, publish
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.models import Publication
 from pipeline.pages.items import next_actions, slot_times
 from pipeline.pages.items.detail import find_item, item_head
@@ -117,7 +117,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
         **item_head(place, row),
         "form": form,
         "no_hints": regenerate.why_no_hints(row),
-        "credits": eligible_formats.engine_named(row.engine_output).credits,
+        "credits": generation_plan.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/regenerate.html", context)
 

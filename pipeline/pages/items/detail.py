@@ -11,7 +11,7 @@ from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import is_poll_for, polling_fragment
 from config.core.clock import utc_now
 from pipeline import labels, publish
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.models import (
     Asset,
     Bucket,
@@ -119,7 +119,7 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     if row.status in labels.SPREADING:
         spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
         badge = labels.of_spread(badge, row.status, spread[row.pk])
-    failure = retry_rules.current_error(place.workspace, row)
+    failure = recoverable_failures.current_error(place.workspace, row)
     return {
         "item": row,
         "title": display.title_of(row),
@@ -128,7 +128,7 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "made_by": display.made_by(row),
         "failure": failure,
         "error": display.with_links(str((row.error or {}).get("message", "")), place.workspace.pk),
-        "can_differ": retry_rules.can_variant_differ(failure),
+        "can_differ": recoverable_failures.can_variant_differ(failure),
         "hold": labels.HOLDS.get(row.held, row.held),
         "flag": labels.FLAGS.get(row.flagged, ""),
         "variant": row.variant_index + 1 if row.variant_index else 0,

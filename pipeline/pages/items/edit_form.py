@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from pipeline import limits
 from pipeline.pages.items.differences import differences
 from pipeline.pages.items.forms import VersionedForm
-from pipeline.text.content_buckets import NUMBER, OBJECT, OBJECTS, TEXTS, TRAITS
+from pipeline.text.bucket_traits import NUMBER, OBJECT, OBJECTS, TEXTS, TRAITS
 from pipeline.text.content_schema import MAX_MEMBERS, ItemWords, text_following_body
 
 if TYPE_CHECKING:

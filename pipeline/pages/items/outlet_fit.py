@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from config.core.errors import AppError
 from pipeline import publish
 from pipeline.outlets.outlet_client import account_of, platform_of
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 from pipeline.text.plain_text import plain_text
 
 if TYPE_CHECKING:

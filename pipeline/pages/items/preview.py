@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
 from pipeline.text.body_html import to_html
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import limits
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.models import Recurrence, RecurrenceStatus
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import VersionedForm, version_in
@@ -72,7 +72,7 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
         **item_head(place, row),
         "form": form,
         "recurrence": recurrence,
-        "credits": eligible_formats.engine_named(row.engine_output).credits,
+        "credits": generation_plan.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/recurring.html", context)
 

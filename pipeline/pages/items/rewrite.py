@@ -19,7 +19,7 @@ from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import encode
 from pipeline import limits
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import VersionedForm, version_in
 from pipeline.pages.review.forms import QueueFilter
@@ -91,7 +91,7 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "is_working": standing is not None and standing.is_working,
         "why_not": rewrites.why_not_rewritten(row),
         "needs_key": not rewrites.has_model(row),
-        "credits": eligible_formats.engine_named(row.engine_output).credits,
+        "credits": generation_plan.engine_named(row.engine_output).credits,
     }
     return render(request, "pages/items/rewrite.html", context)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline import labels
-from pipeline.generate import raw_item_outcomes, retry_rules
+from pipeline.generate import raw_item_outcomes, recoverable_failures
 from pipeline.generate.checks import LANGUAGE
 from pipeline.models import Asset, GeneratedItem, GeneratedItemStatus, RawItemStatus
 from pipeline.pages.items import display
@@ -106,7 +106,7 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     assets = _assets_by_item(workspace, items)
-    errors = retry_rules.current_errors(
+    errors = recoverable_failures.current_errors(
         workspace, {entry.pk: entry.error for entry in items if entry.status == GeneratedItemStatus.FAILED}
     )
     made_items = tuple(_made_item(item, errors.get(item.pk), assets.get(item.pk, ())) for item in items)
@@ -151,7 +151,7 @@ def _made_item(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Seq
         look=preview,
         pictures=(*preview.pictures, *preview.other_sizes),
         files=_files_not_shown(preview),
-        advice=str((error or {}).get("action", "")) if retry_rules.is_final(error) else "",
+        advice=str((error or {}).get("action", "")) if recoverable_failures.is_final(error) else "",
         flag=str(labels.FLAGS[item.flagged]) if item.flagged else "",
         hold=str(labels.HOLDS.get(item.held, item.held)),
     )

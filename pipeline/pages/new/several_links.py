@@ -19,7 +19,7 @@ from config.core.clock import utc_now
 from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from pipeline import limits
-from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
+from pipeline.ingest import pasted_url, plan_and_estimate, raw_content, store_raw_item
 from pipeline.models import WorkspaceDefaults
 from pipeline.models.raw_item import PASTED_PREFIX
 from pipeline.pages.new.forms import WORDS_CHARACTERS, ChosenForm, address_in
@@ -195,7 +195,7 @@ def _estimate_price(
 ) -> tuple[int, list[str], bool]:
     """Return the total price in credits, why some formats are skipped, and whether anything is made."""
     plans = [
-        generation_plan.estimate(
+        plan_and_estimate.estimate(
             place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
         )
         for content in contents

@@ -19,7 +19,7 @@ from config.core.errors import Invalid
 from config.core.ids import decode, encode
 from config.core.middleware import body_limit
 from pipeline import limits
-from pipeline.ingest import generation_plan, pasted_url, raw_content, store_raw_item
+from pipeline.ingest import pasted_url, plan_and_estimate, raw_content, store_raw_item
 from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
     from django.http import HttpRequest
 
-    from pipeline.generate.eligible_formats import GenerationPlan
+    from pipeline.generate.generation_plan import GenerationPlan
 
 _POLL_SECONDS: Final = 2
 _PRICE_PART: Final = "price"
@@ -140,7 +140,9 @@ def _make(request: HttpRequest, place: Place) -> HttpResponse:
     defaults = WorkspaceDefaults.objects.of(workspace).select_related("push_source").get()
     with report_errors(request, form):
         content = _raw_content(request, place, values)
-        plan = generation_plan.estimate(workspace, defaults.push_source, content, defaults=defaults, now=now)
+        plan = plan_and_estimate.estimate(
+            workspace, defaults.push_source, content, defaults=defaults, now=now
+        )
         if not plan.engines:
             form.add_error(
                 "engines", _("None of these formats can be made of this. Change the text or the formats.")
@@ -213,7 +215,7 @@ def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -
     if not chosen_values["engines"] or not any(chosen_values.get(name) for name in ("title", "body")):
         return None
     content = _raw_content(request, place, chosen_values)
-    return generation_plan.estimate(
+    return plan_and_estimate.estimate(
         place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
     )
 

@@ -11,7 +11,7 @@ from pipeline.pages.review import previews, stories
 from pipeline.pages.review.forms import REASONS
 from pipeline.review import asset_order, rewrites
 from pipeline.states import ITEMS_IN_MAKING
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 
 if TYPE_CHECKING:
     from accounts.pages.page_access import Place

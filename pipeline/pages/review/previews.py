@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.pages.items import outlet_fit, preview
-from pipeline.text.content_buckets import TRAITS
+from pipeline.text.bucket_traits import TRAITS
 from pipeline.text.links import find_links
 
 if TYPE_CHECKING:

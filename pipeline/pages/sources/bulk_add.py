@@ -23,7 +23,7 @@ from config.core.middleware import body_limit
 from pipeline import limits
 from pipeline.ingest import collect
 from pipeline.ingest.opml import ListedAddress, read_opml, write_opml
-from pipeline.ingest.source_lists import PlannedSource, plan_all, register_all
+from pipeline.ingest.register_many_sources import PlannedSource, plan_all, register_all
 from pipeline.models import Source
 from pipeline.pages.new.forms import address_in
 from pipeline.pages.sources.listing import all_of

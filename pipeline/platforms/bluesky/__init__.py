@@ -29,6 +29,15 @@ from pipeline.platforms.base import (
     Sent,
     Setting,
 )
+from pipeline.platforms.bluesky.attachments import (
+    card_of,
+    did_and_pds,
+    did_of,
+    handles_in,
+    samples_of,
+    sent_from,
+    upload_image,
+)
 from pipeline.platforms.bluesky.calls import (
     SERVICE_NAME,
     call,
@@ -41,15 +50,6 @@ from pipeline.platforms.bluesky.calls import (
     token_expiry,
     unreadable_answer,
     unreadable_read,
-)
-from pipeline.platforms.bluesky.post_parts import (
-    card_of,
-    did_and_pds,
-    did_of,
-    handles_in,
-    samples_of,
-    sent_from,
-    upload_image,
 )
 from pipeline.platforms.bluesky.records import COLLECTION, MAX_THREAD_POSTS, record_key, records_of, uri_of
 from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text

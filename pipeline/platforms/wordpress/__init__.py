@@ -28,8 +28,8 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
+from pipeline.platforms.wordpress.calls import SWITCH_ON, WordPressSite, clean_address, find_root, read_object
 from pipeline.platforms.wordpress.drafts import advance_draft, find_post, is_gone, is_id, read_post
-from pipeline.platforms.wordpress.site import SWITCH_ON, WordPressSite, clean_address, find_root, read_object
 from pipeline.plugins import (
     ConfigInvalid,
     Evidence,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.platforms.article_html import ArticleElement, article_elements, unique_tags
 from pipeline.platforms.base import Prepared
 from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
-from pipeline.platforms.wordpress.site import GONE_CODES, WordPressSite, read_object
+from pipeline.platforms.wordpress.calls import GONE_CODES, WordPressSite, read_object
 from pipeline.plugins import Refused
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import av
 import numpy as np
 
 from pipeline.plugins import Refused
-from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, Sound, silence
+from pipeline.render.audio.sound import SAMPLE_RATE, Sound, silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import av
 import numpy as np
 
 from pipeline.render.audio.audio_io import AAC_BITS_PER_SECOND, decode, encode_aac
-from pipeline.render.audio.ffmpeg_filters import (
+from pipeline.render.audio.sound import (
     SAMPLE_RATE,
     Sound,
     from_decibels,

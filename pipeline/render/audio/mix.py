@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pipeline.render.audio.ffmpeg_filters import (
+from pipeline.render.audio.loudness import master, measure
+from pipeline.render.audio.sound import (
     SAMPLE_RATE,
     Sound,
     from_decibels,
@@ -15,7 +16,6 @@ from pipeline.render.audio.ffmpeg_filters import (
     silence,
     to_decibels,
 )
-from pipeline.render.audio.loudness import master, measure
 from pipeline.render.video.footage import read_clip_sound
 from pipeline.render.video.storyboard import Audio
 

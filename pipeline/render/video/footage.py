@@ -13,7 +13,7 @@ import av
 import numpy as np
 from av.video.reformatter import ColorRange, Colorspace
 
-from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE, Sound, silence
+from pipeline.render.audio.sound import SAMPLE_RATE, Sound, silence
 from pipeline.render.probe import HEAD_BYTES, demuxer_of
 from pipeline.render.video.storyboard import UnusableAsset
 from pipeline.render.video.ycbcr import Planes, frame_planes

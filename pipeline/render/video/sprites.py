@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.render.colour import BLACK, WHITE, rgb
 from pipeline.render.draw_layout import draw_picture
-from pipeline.render.picture_plan import DrawnText, Panel, PicturePlan
+from pipeline.render.picture_types import DrawnText, Panel, PicturePlan
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout

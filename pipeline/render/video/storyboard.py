@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.picture_plan import Disc, DrawnText, Panel, Portrait
+from pipeline.render.picture_types import Disc, DrawnText, Panel, Portrait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.plugins import Refused
 from pipeline.render import colour
-from pipeline.render.picture_plan import Disc, DrawnText, Panel
+from pipeline.render.picture_types import Disc, DrawnText, Panel
 from pipeline.render.typography import fonts
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset

@@ -1,6 +1,7 @@
 """Puts ready items into free slots: a week at once with one undo, one item, or one post moved."""
 
 from pipeline.schedule.planning.commit_plan import PlanCommit, PlanEntry, Refusal, commit
+from pipeline.schedule.planning.move_publication import Moved, move, move_back, to_next_slot
 from pipeline.schedule.planning.proposal import (
     APPROVE_FIRST,
     DAYS,
@@ -10,7 +11,6 @@ from pipeline.schedule.planning.proposal import (
     Proposed,
     propose,
 )
-from pipeline.schedule.planning.shift import Moved, move, move_back, to_next_slot
 from pipeline.schedule.planning.take_slot import NextSlots, next_slots, take_day, take_slot
 from pipeline.schedule.planning.undo_plan import PlanUndo, forget, undo
 

@@ -15,8 +15,8 @@ from pipeline import publish
 from pipeline.models import Outlet
 from pipeline.review import bulk_review
 from pipeline.schedule.planning import fill_slots
+from pipeline.schedule.planning.move_publication import REFUSAL_MESSAGES, refuse_unless_ahead
 from pipeline.schedule.planning.outlet_slots import timelines_of
-from pipeline.schedule.planning.shift import REFUSAL_MESSAGES, refuse_unless_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

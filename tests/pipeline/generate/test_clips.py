@@ -17,7 +17,7 @@ from config.core import work_queue
 from config.core.errors import Invalid
 from config.core.ids import encode
 from pipeline.generate import run as generation_run
-from pipeline.ingest import generation_plan, raw_content
+from pipeline.ingest import plan_and_estimate, raw_content
 from pipeline.media import files, make_film, source_media, uploads
 from pipeline.models import Asset, GeneratedItem, Generation, RawBody, RawItem, Upload, WorkspaceDefaults
 from pipeline.render.audio.loudness import measure_file
@@ -321,7 +321,7 @@ def test_estimate_says_the_price(workspace, film):
     media = [hand_over(workspace, film, "talk.mp4"), hand_over(workspace, said, "talk.json")]
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     content = raw_content.RawContent(title="T", media=media, engines=["Clipped Short"], variants=2)
-    plan = generation_plan.estimate(
+    plan = plan_and_estimate.estimate(
         workspace, defaults.push_source, content, defaults=defaults, now=RawItem().created_at
     )
     assert (plan.price, plan.why_not) == (10, ())

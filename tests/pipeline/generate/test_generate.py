@@ -12,7 +12,7 @@ from config.core.ids import encode, uuid7
 from pipeline import limits
 from pipeline.engines.base import Check
 from pipeline.engines.short_post import ShortPost
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.generate import run as generation_run
 from pipeline.generate.lifecycle import start_run
 from pipeline.generate.persona_cards import persona_content
@@ -181,7 +181,7 @@ def test_checks_that_fail_stop_the_item_and_are_shown(workspace, monkeypatch):
         "status": "failed",
         "revision": 0,
         "body": "",
-        "error": retry_rules.error_of(
+        "error": recoverable_failures.error_of(
             "checks_failed", "What was put together here was stopped: Too long.", "write", has_model=False
         ),
         "checks": [
@@ -291,7 +291,7 @@ def test_writer_that_asks_to_wait_for_ever_ends_as_failed_with_its_reason(worksp
     assert state(the_generation(), "status", "wake_at", "error") == {
         "status": "failed",
         "wake_at": None,
-        "error": retry_rules.error_of("overloaded", message, "brief", has_model=False),
+        "error": recoverable_failures.error_of("overloaded", message, "brief", has_model=False),
     }
     assert (items_of(raw)[0].error["code"], reread(raw).status, balance(workspace)) == (
         "overloaded",
@@ -308,7 +308,7 @@ def test_writer_that_refuses_ends_the_run(workspace, monkeypatch, stage, error):
     monkeypatch.setattr(Extractive, stage, failing_with(error))
     raw = push_raw(workspace, variants=2).raw_item
     run_generations(raw)
-    expected = retry_rules.error_of(error.code, error.message, stage, has_model=False)
+    expected = recoverable_failures.error_of(error.code, error.message, stage, has_model=False)
     assert [(item.status, item.error) for item in items_of(raw)] == [("failed", expected)] * 2
     assert (the_generation().error, reread(raw).reason, reread(raw).status) == (expected, expected, "failed")
     assert facts(workspace) == ["raw.ingested", "generated.failed", "generated.failed", "raw.failed"]

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from accounts.models import Workspace
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.generate import run as generation_run
 from pipeline.ingest import raw_content
 from pipeline.models import Generation, ModelCall, Source
@@ -112,7 +112,7 @@ def test_key_that_does_not_do_says_whose_it_is_and_what_to_do(
     item = items_of(raw)[0]
     assert (item.status, item.error, balance(workspace)) == (
         "failed",
-        retry_rules.error_of(code, of_workspace if is_own else of_operator, "brief", has_model=True),
+        recoverable_failures.error_of(code, of_workspace if is_own else of_operator, "brief", has_model=True),
         (10, 0),
     )
     assert len(model_server.requests) == 1

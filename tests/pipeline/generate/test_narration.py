@@ -15,7 +15,7 @@ from pipeline import limits
 from pipeline.engines.base import PersonaCard
 from pipeline.engines.persona_short import PLUGIN, PersonaShort
 from pipeline.generate import run as generation_run
-from pipeline.generate.checkpoint import draft_of
+from pipeline.generate.run_state import draft_of
 from pipeline.media import make_film, text_to_speech
 from pipeline.models import Asset, Generation
 from pipeline.plugins import TryLater

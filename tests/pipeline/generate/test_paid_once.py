@@ -21,9 +21,9 @@ from config.core.crash_points import POINTS
 from config.core.errors import AppError
 from pipeline import plugins
 from pipeline.engines.base import Engine
-from pipeline.generate import checkpoint, shared_brief
 from pipeline.generate import run as generation_run
-from pipeline.generate.checkpoint import EARLIER
+from pipeline.generate import run_state, shared_brief
+from pipeline.generate.run_state import EARLIER
 from pipeline.ingest import erase_raw_item, replan
 from pipeline.models import GeneratedItem, Generation, ModelCall, RawItem, SharedBrief
 from pipeline.review import decisions, regenerate
@@ -207,7 +207,7 @@ class Making(RuleBasedStateMachine):
             return set()
         # One that waits begins with the newest content.
         version = raw.content_version if run.status == "queued" else run.raw_version
-        source = checkpoint.source_text(Generation(raw_item=raw, raw_version=version, engine=run.engine))
+        source = run_state.source_text(Generation(raw_item=raw, raw_version=version, engine=run.engine))
         key = shared_brief._key(plugins.get("writers", "claude", Writer), source)
         is_stored = SharedBrief.everywhere.filter(raw_item=raw, key=key, content__isnull=False).exists()
         return {"draft"} if is_stored else {"brief", "draft"}

@@ -13,9 +13,9 @@ from config.core.ids import encode
 from pipeline import generate, payloads, plugins
 from pipeline.engines.base import Check, Engine, SourceText
 from pipeline.engines.short_post import ShortPost
-from pipeline.generate import eligible_formats, raw_item_outcomes, retry_rules
+from pipeline.generate import generation_plan, raw_item_outcomes, recoverable_failures
 from pipeline.generate import run as generation_run
-from pipeline.generate.eligible_formats import Acceptance
+from pipeline.generate.generation_plan import Acceptance
 from pipeline.ingest import erase_raw_item, raw_content, replan, store_raw_item
 from pipeline.models import GeneratedItem, Generation, Persona, RawItem
 from pipeline.plugins import Refused
@@ -174,7 +174,7 @@ def test_with_a_model_only_the_engines_rules_hold(workspace, settings):
     without = Acceptance(workspace).plan(["Short Post"], 1, bare, persona_id=persona)
     settings.ANTHROPIC_API_KEY = "key-of-the-operator"
     with_model = Acceptance(workspace).plan(["Short Post"], 1, bare, persona_id=persona)
-    assert [without.engines, with_model.engines] == [(), (eligible_formats.engine_named("Short Post"),)]
+    assert [without.engines, with_model.engines] == [(), (generation_plan.engine_named("Short Post"),)]
 
 
 def test_engine_that_breaks_over_a_text_keeps_no_push_out(workspace, monkeypatch):
@@ -324,7 +324,7 @@ def final(workspace, monkeypatch):
 def test_what_fails_for_good_is_not_tried_again_and_says_what_helps(workspace, final):
     raw = reread(final.raw_item)
     message = "What was put together here was stopped: Too long."
-    error = retry_rules.error_of("checks_failed", message, "write", has_model=False)
+    error = recoverable_failures.error_of("checks_failed", message, "write", has_model=False)
     assert (final.error, raw.reason, error["retryable"]) == (error, error, False)
     assert of(raw, "Short Post")["retryable"] is False
     for again in (regenerate.retry, replan.retry):
@@ -374,7 +374,10 @@ def test_failure_of_an_earlier_release_may_be_tried_again(workspace, final):
     ],
 )
 def test_rule_of_each_code(code, offline, with_model):
-    found = [retry_rules.error_of(code, "No.", "draft", has_model=has_model) for has_model in (False, True)]
+    found = [
+        recoverable_failures.error_of(code, "No.", "draft", has_model=has_model)
+        for has_model in (False, True)
+    ]
     assert [one["retryable"] for one in found] == [offline, with_model]
     assert all(one["action"].endswith(".") for one in found)
 
@@ -402,7 +405,7 @@ def test_a_failure_quotes_nothing_of_a_raw_item_that_was_erased(final):
     raw, error = reread(final.raw_item), final.error
     assert (raw.reason, final.checks[0]["message"]) == (error, "Too long.")
     erase_raw_item.erase(raw, now=NOON)
-    kept = {**error, "message": retry_rules.ERASED}
+    kept = {**error, "message": recoverable_failures.ERASED}
     assert [reread(raw).reason, reread(final).error, reread(final).checks] == [kept, kept, []]
 
 

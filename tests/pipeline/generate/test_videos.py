@@ -16,7 +16,7 @@ from django.utils import timezone
 from config.core import dispatcher, task_runner, work_leases
 from pipeline import limits
 from pipeline.engines.template_short import TemplateShort
-from pipeline.generate import rendering, retry_rules
+from pipeline.generate import recoverable_failures, rendering
 from pipeline.generate import run as generation_run
 from pipeline.media import files, make_film
 from pipeline.models import Asset, Event, GeneratedItem, Generation
@@ -225,7 +225,7 @@ def test_a_film_that_breaks_fails_the_item_with_stage_and_reason(workspace, monk
     item = item_with_film(workspace)
 
     assert item.status == "failed"
-    assert item.error == retry_rules.error_of(code, error.message, "render", has_model=False)
+    assert item.error == recoverable_failures.error_of(code, error.message, "render", has_model=False)
     assert (files_of(item), balance(workspace)) == ([], (10, 0))
 
 
@@ -251,7 +251,7 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
     run_generations(other)
     run_generations(raw)
     item = items_of(raw)[0]
-    assert item.error == retry_rules.error_of(code, "It ended.", "render", has_model=False)
+    assert item.error == recoverable_failures.error_of(code, "It ended.", "render", has_model=False)
 
     monkeypatch.setattr(film_process, "render", made)
     run_generations(other)

@@ -10,7 +10,7 @@ from accounts.models import Membership, Notice, NoticeDigest, NoticeMessage
 from pipeline.holds import source_changes
 from pipeline.models import RawItem
 from pipeline.review import decisions
-from pipeline.workspace import digest_count
+from pipeline.workspace import daily_digest
 from tests.factories import MembershipFactory
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, claimed, push_raw, reread
@@ -103,7 +103,7 @@ def test_owners_and_editors_read_of_it_in_one_digest_a_day(workspace, out):
     assert "viewer@example.test" not in people
     row = NoticeDigest.everywhere.get(workspace=workspace)
     NoticeDigest.everywhere.filter(pk=row.pk).update(due_at=NOON.replace(hour=8))
-    digest_count.send_digest(claimed(row), now=NOON)
+    daily_digest.send_digest(claimed(row), now=NOON)
     digests = Notice.everywhere.filter(kind="digest")
     assert digests.count() == len(people)
     for one in digests:

@@ -19,7 +19,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.ingest import collect, replan, store_raw_item
-from pipeline.ingest.collect import store
+from pipeline.ingest.collect import store_entries
 from pipeline.models import (
     Event,
     GeneratedItem,
@@ -275,7 +275,7 @@ def test_first_poll_that_was_killed_goes_on_as_a_first_poll(register, news, monk
         return real(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "PORTION", 1)
+        patch.setattr(store_entries, "PORTION", 1)
         patch.setattr(store_raw_item, "push_portion", dies)
         with pytest.raises(SystemExit):
             collect.poll(claimed(source))

@@ -15,7 +15,7 @@ from django.utils import timezone
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline.ingest import collect, erase_raw_item, replan
-from pipeline.ingest.collect import poll_source, store
+from pipeline.ingest.collect import poll_source, store_entries
 from pipeline.models import GeneratedItem, HostSlot, RawBody, RawItem, RawPrint, Source, SourceEntry
 from pipeline.plugins import Refused, TryLater
 from pipeline.review import decisions
@@ -278,15 +278,15 @@ def test_page_that_another_source_takes_between_look_and_write_is_not_taken_twic
     told.entries[FEED] = [entry(1), entry(2)]
     told.entries[OTHER] = [entry(1, external_id="b"), entry(3)]
     other = register(rich, OTHER)
-    real = store.classify_entries
+    real = store_entries.classify_entries
 
     def slow(*given, **more):
         judged = real(*given, **more)
-        monkeypatch.setattr(store, "classify_entries", real)
+        monkeypatch.setattr(store_entries, "classify_entries", real)
         poll(other)
         return judged
 
-    monkeypatch.setattr(store, "classify_entries", slow)
+    monkeypatch.setattr(store_entries, "classify_entries", slow)
     source = register(rich)
     source = poll(source)
     assert sorted(RawItem.everywhere.values_list("external_id", flat=True)) == ["b", "g2", "g3"]
@@ -683,8 +683,8 @@ def test_poll_that_is_killed_anywhere_ends_as_if_it_was_not(rich, told, monkeypa
         if passed["count"] == passed["at"]:
             raise Killed(name)
 
-    monkeypatch.setattr(store, "PORTION", 1)
-    for module in (poll_source, store):
+    monkeypatch.setattr(store_entries, "PORTION", 1)
+    for module in (poll_source, store_entries):
         monkeypatch.setattr(module, "crash_point", point)
     told.more["is_window"] = True
     documents = [

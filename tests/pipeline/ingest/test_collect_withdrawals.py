@@ -7,14 +7,14 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.ingest.collect import store
+from pipeline.ingest.collect import store_entries
 from tests.pipeline.steps import NOON
 
 HOUR = timedelta(hours=1)
 
 
 def names(*numbers):
-    return frozenset(store.name_of(str(number)) for number in numbers)
+    return frozenset(store_entries.name_of(str(number)) for number in numbers)
 
 
 def dated(*numbers):
@@ -29,7 +29,7 @@ def undated(*numbers):
 def run(*polls):
     state, gone = None, []
     for listed in polls:
-        seen = store.confirm(state) if listed is None else store.compare(state, listed)
+        seen = store_entries.confirm(state) if listed is None else store_entries.compare(state, listed)
         if seen is not None:
             state = seen.state
             gone.append(seen.gone)

@@ -14,7 +14,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.generate import run as generation_run
-from pipeline.ingest import erase_raw_item, generation_plan, raw_content, replan, store_raw_item
+from pipeline.ingest import erase_raw_item, plan_and_estimate, raw_content, replan, store_raw_item
 from pipeline.models import Event, GeneratedItem, Generation, RawBody, RawItem
 from tests.pipeline import steps
 from tests.pipeline.steps import NOON, OTHER_TEXT, TEXT, claimed, facts, make_items, push_raw, reread, told
@@ -516,7 +516,7 @@ def test_retry_refuses_what_has_nothing_to_retry(workspace):
 
 
 def test_estimate_stores_nothing(workspace, defaults):
-    plan = generation_plan.estimate(
+    plan = plan_and_estimate.estimate(
         workspace, defaults.push_source, steps.content(variants=3), defaults=defaults, now=NOON
     )
     assert ([engine.name for engine in plan.engines], plan.price, rows()["RawItem"]) == (["Short Post"], 3, 0)

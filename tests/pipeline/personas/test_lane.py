@@ -16,8 +16,8 @@ from pipeline import limits, payloads, personas
 from pipeline.ingest import collect
 from pipeline.models import BrandPick, BrandSlot, GeneratedItem, Generation, Topic
 from pipeline.personas import topics
-from pipeline.personas.lane_runs import engines_of
 from pipeline.personas.lane_slots import recent_slots
+from pipeline.personas.work_lane_slot import engines_of
 from pipeline.review import regenerate
 from pipeline.switches import availability
 from pipeline.text.prose.sentences import split_sentences

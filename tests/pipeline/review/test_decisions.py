@@ -12,7 +12,7 @@ from config.core.errors import Conflict, Invalid
 from config.core.ids import encode
 from pipeline import publish
 from pipeline.engines.base import ANGLES
-from pipeline.generate import retry_rules
+from pipeline.generate import recoverable_failures
 from pipeline.generate import run as generation_run
 from pipeline.generate.lifecycle import start_run
 from pipeline.ingest import erase_raw_item
@@ -584,7 +584,7 @@ def test_erase_of_what_failed_keeps_the_kind_of_failure_alone(make):
 
     decisions.erase(reread(failed), now=LATER)
 
-    kept = {**error, "message": retry_rules.ERASED}
+    kept = {**error, "message": recoverable_failures.ERASED}
     assert [reread(failed).error, reread(failed.generation).error] == [kept, kept]
 
 

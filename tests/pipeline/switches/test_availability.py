@@ -11,7 +11,7 @@ from config.core import task_runner
 from config.core.errors import AppError, Conflict
 from pipeline import outlets, plugins
 from pipeline.engines.base import Engine
-from pipeline.ingest import collect, generation_plan, raw_content, store_raw_item
+from pipeline.ingest import collect, plan_and_estimate, raw_content, store_raw_item
 from pipeline.media import text_to_speech
 from pipeline.models import GeneratedItem, Outlet, RawItem, Source, WorkspaceDefaults
 from pipeline.platforms.base import Platform
@@ -126,7 +126,7 @@ def test_engine_that_was_taken_out_is_refused_where_it_is_named(workspace, setti
     said = (409, "engine_unavailable", [TOLD.format("Short Post")])
     named = {"defaults": row, "now": NOON}
     assert refusal(store_raw_item.push, workspace, row.push_source, content, **named) == said
-    assert refusal(generation_plan.estimate, workspace, row.push_source, content, **named) == said
+    assert refusal(plan_and_estimate.estimate, workspace, row.push_source, content, **named) == said
     given = collect.SourceSettings(type="webhook", engines=("Short Post",))
     assert refusal(collect.register, workspace, given, now=NOON) == said
     wanted = replace(defaults.read(workspace), engines=("Short Post",))
@@ -159,7 +159,7 @@ def test_script_without_its_font_is_told_at_push_and_in_the_estimate(workspace):
     content = raw_content.RawContent(
         title="渡轮", body=story, engines=("Short Post", "Quote Graphic", "Persona Tweet")
     )
-    plan = generation_plan.estimate(workspace, row.push_source, content, defaults=row, now=NOON)
+    plan = plan_and_estimate.estimate(workspace, row.push_source, content, defaults=row, now=NOON)
     pushed = store_raw_item.push(workspace, row.push_source, content, defaults=row, now=NOON)
     told = skipped(pushed)
     assert plan.why_not == tuple(f"{name}: {message}" for name, (_, message) in told.items())

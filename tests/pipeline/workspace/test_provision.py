@@ -9,9 +9,9 @@ from config.core.ids import encode
 from pipeline import publish
 from pipeline.engines.base import BUCKETS
 from pipeline.engines.template_short import SECONDS
-from pipeline.generate import eligible_formats
+from pipeline.generate import generation_plan
 from pipeline.generate.persona_cards import persona_content
-from pipeline.ingest import generation_plan, store_raw_item
+from pipeline.ingest import plan_and_estimate, store_raw_item
 from pipeline.models import Asset, Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
 from tests.pipeline import steps
 
@@ -63,13 +63,15 @@ def test_furnish_gives_a_fresh_workspace_what_it_needs(workspace):
 def test_furnish_gives_one_engine_of_each_bucket(charlies):
     defaults = WorkspaceDefaults.everywhere.get(workspace=charlies)
     assert defaults.engines == list(FIVE)
-    assert sorted(eligible_formats.engine_named(name).bucket for name in FIVE) == sorted(BUCKETS)
+    assert sorted(generation_plan.engine_named(name).bucket for name in FIVE) == sorted(BUCKETS)
 
 
 def test_first_push_makes_all_five_without_a_model_for_the_price_that_was_told(charlies):
     defaults = WorkspaceDefaults.everywhere.select_related("push_source").get(workspace=charlies)
     story = steps.content(title="The library opens on Sundays", body=STORY)
-    plan = generation_plan.estimate(charlies, defaults.push_source, story, defaults=defaults, now=steps.NOON)
+    plan = plan_and_estimate.estimate(
+        charlies, defaults.push_source, story, defaults=defaults, now=steps.NOON
+    )
     pushed = store_raw_item.push(charlies, defaults.push_source, story, defaults=defaults)
     assert (plan.price, plan.why_not, pushed.raw_item.skipped) == (sum(FIVE.values()), (), [])
     assert reports.usage(charlies, steps.NOON).reserved == plan.price

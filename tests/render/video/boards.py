@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.render.picture_plan import Disc, DrawnText, Panel
+from pipeline.render.picture_types import Disc, DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.storyboard import (

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.plugins import Refused
 from pipeline.render.draw_layout import draw_picture
-from pipeline.render.picture_plan import PicturePlan
+from pipeline.render.picture_types import PicturePlan
 from pipeline.render.video import ycbcr
 from pipeline.render.video.encode import SAMPLE_RATE, Quality, encode
 from pipeline.render.video.frame_composer import Composer

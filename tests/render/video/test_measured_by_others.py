@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from pipeline.render.audio.audio_io import decode
-from pipeline.render.audio.ffmpeg_filters import SAMPLE_RATE
 from pipeline.render.audio.loudness import MAX_PEAK_DBTP, TARGET_LUFS, TOLERANCE_LU, master
 from pipeline.render.audio.mix import mix
+from pipeline.render.audio.sound import SAMPLE_RATE
 from pipeline.render.captions import caption_cards
 from pipeline.render.video.film_process import Job, render
 from pipeline.render.video.storyboard import Audio, Scene, Storyboard, Visual, Zoom

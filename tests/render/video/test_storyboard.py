@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.render.picture_plan import DrawnText
+from pipeline.render.picture_types import DrawnText
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.video.storyboard import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.render import colour
 from pipeline.render.captions import caption_cards
-from pipeline.render.picture_plan import DrawnText, Panel
+from pipeline.render.picture_types import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout

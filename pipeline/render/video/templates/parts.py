@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.render import colour
-from pipeline.render.picture_plan import Disc, DrawnText, Panel, Portrait
+from pipeline.render.picture_types import Disc, DrawnText, Panel, Portrait
 from pipeline.render.typography.bidi import first_strong_is_rtl, is_rtl_language
 from pipeline.render.typography.clusters import split_clusters
 from pipeline.render.typography.layout_types import Style

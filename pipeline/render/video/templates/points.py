@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.render.picture_plan import DrawnText, Panel
+from pipeline.render.picture_types import DrawnText, Panel
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import ink_box, layout

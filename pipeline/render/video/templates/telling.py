@@ -14,7 +14,7 @@ from pipeline.render.audio.narration import PITCH, RATE, Narration, NarrationScr
 from pipeline.render.audio.word_timing import written_words
 from pipeline.render.captions import LAST_CARD_HOLD_SECONDS, caption_cards
 from pipeline.render.find_figures import figures_in
-from pipeline.render.picture_plan import DrawnText
+from pipeline.render.picture_types import DrawnText
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box, layout

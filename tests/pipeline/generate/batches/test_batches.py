@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from accounts.models import CreditBalance
 from pipeline import limits, plugins
-from pipeline.generate import checkpoint
 from pipeline.generate import checks as judging
+from pipeline.generate import run_state
 from pipeline.generate.model import batches
 from pipeline.ingest import erase_raw_item
 from pipeline.models import BatchedCall, Generation, ModelBatch, ModelCall
@@ -294,7 +294,7 @@ def test_repair_is_asked_once_although_the_checks_say_something_else_later(
         checks = judging.run_checks(*arguments, **options)
         return tuple(replace(check, message=f"{check.message} Look {next(times)}.") for check in checks)
 
-    monkeypatch.setattr(checkpoint, "run_checks", judge)
+    monkeypatch.setattr(run_state, "run_checks", judge)
     for _ in range(3):
         through(clock, model_server)
     work_runs()

@@ -8,8 +8,8 @@ import pytest
 from django.db import OperationalError, connection
 from redis import RedisError
 
-from accounts.access import ratelimit
-from accounts.access.ratelimit import Decision, take_request
+from accounts.access import workspace_rate_limit
+from accounts.access.workspace_rate_limit import Decision, take_request
 from accounts.models import RateBucket
 from tests.factories import WorkspaceFactory
 
@@ -112,7 +112,7 @@ def test_exactly_120_of_1000_concurrent_requests(name, settings, request, in_thr
     assert sum(one.allowed for one in decisions) == 120
     assert sorted(one.remaining for one in decisions if one.allowed) == list(range(120))
     assert {one for one in decisions if not one.allowed} == {Decision(False, 120, 0, 120, 1)}
-    assert ratelimit._redis_skipped_until["at"] == 0.0
+    assert workspace_rate_limit._redis_skipped_until["at"] == 0.0
     assert RateBucket.everywhere.count() == (1 if name == "sql" else 0)
 
 
@@ -138,27 +138,29 @@ def test_redis_keeps_nothing_for_ever(settings, redis_url):
     settings.REDIS_URL = redis_url
     allowance = uuid.uuid4()
     take_request(allowance, now=NOW)
-    left = ratelimit._script(redis_url).registered_client.pttl(f"rate:{allowance.hex}")
+    left = workspace_rate_limit._script(redis_url).registered_client.pttl(f"rate:{allowance.hex}")
     assert 1000 < left <= 2000
 
 
 def test_script_is_sent_where_redis_does_not_know_it(settings, redis_url, monkeypatch):
     settings.REDIS_URL = redis_url
-    monkeypatch.setattr(ratelimit, "_LUA", f"-- {uuid.uuid4()}\n{ratelimit._LUA}")
-    ratelimit._script.cache_clear()
+    monkeypatch.setattr(workspace_rate_limit, "_LUA", f"-- {uuid.uuid4()}\n{workspace_rate_limit._LUA}")
+    workspace_rate_limit._script.cache_clear()
     try:
         assert take_request(uuid.uuid4(), now=NOW) == Decision(True, 120, 119, 1, 0)
-        assert ratelimit._redis_skipped_until["at"] == 0.0
+        assert workspace_rate_limit._redis_skipped_until["at"] == 0.0
     finally:
-        ratelimit._script.cache_clear()
+        workspace_rate_limit._script.cache_clear()
 
 
 def test_dead_redis_falls_back_and_costs_one_timeout(settings, db, monkeypatch):
     settings.REDIS_URL = CLOSED_PORT
     allowance = WorkspaceFactory().pk
     asked = []
-    real = ratelimit._take_from_redis
-    monkeypatch.setattr(ratelimit, "_take_from_redis", lambda *args: asked.append(args) or real(*args))
+    real = workspace_rate_limit._take_from_redis
+    monkeypatch.setattr(
+        workspace_rate_limit, "_take_from_redis", lambda *args: asked.append(args) or real(*args)
+    )
 
     assert [take_request(allowance, now=NOW).allowed for _ in range(121)] == [True] * 120 + [False]
     assert len(asked) == 1
@@ -174,9 +176,9 @@ def test_redis_is_asked_again_after_five_seconds(settings, db, monkeypatch):
         asked.append(args)
         raise RedisError
 
-    monkeypatch.setattr(ratelimit, "_take_from_redis", fail)
+    monkeypatch.setattr(workspace_rate_limit, "_take_from_redis", fail)
     clock = {"at": 1000.0}
-    monkeypatch.setattr(ratelimit.time, "monotonic", lambda: clock["at"])
+    monkeypatch.setattr(workspace_rate_limit.time, "monotonic", lambda: clock["at"])
     take_request(allowance, now=NOW)
     clock["at"] += 4.9
     take_request(allowance, now=NOW)
@@ -202,7 +204,7 @@ def test_slow_redis_costs_a_quarter_second_once(settings, db):
         silent.accept()[0].close()
         with pytest.raises(BlockingIOError):
             silent.accept()
-        ratelimit._script(settings.REDIS_URL).registered_client.close()
+        workspace_rate_limit._script(settings.REDIS_URL).registered_client.close()
 
 
 def test_without_redis_and_database_the_database_error_goes_up(settings, db, monkeypatch):
@@ -211,14 +213,14 @@ def test_without_redis_and_database_the_database_error_goes_up(settings, db, mon
     def fail(*_args):
         raise OperationalError("gone")
 
-    monkeypatch.setattr(ratelimit, "_take_from_database", fail)
+    monkeypatch.setattr(workspace_rate_limit, "_take_from_database", fail)
     with pytest.raises(OperationalError):
         take_request(uuid.uuid4(), now=NOW)
 
 
 def test_headers_of_an_allowed_request(monkeypatch):
-    monkeypatch.setattr(ratelimit.time, "time", lambda: 1_000_000.7)
-    assert ratelimit.headers_of(Decision(True, 120, 7, 113, 0)) == {
+    monkeypatch.setattr(workspace_rate_limit.time, "time", lambda: 1_000_000.7)
+    assert workspace_rate_limit.headers_of(Decision(True, 120, 7, 113, 0)) == {
         "RateLimit-Policy": '"workspace";q=120;w=120',
         "RateLimit": '"workspace";r=7;t=113',
         "X-RateLimit-Limit": "120",
@@ -228,8 +230,8 @@ def test_headers_of_an_allowed_request(monkeypatch):
 
 
 def test_headers_of_a_refused_request_say_when_to_come_back():
-    assert ratelimit.headers_of(Decision(False, 120, 0, 120, 3))["Retry-After"] == "3"
+    assert workspace_rate_limit.headers_of(Decision(False, 120, 0, 120, 3))["Retry-After"] == "3"
 
 
 def test_unlimited_is_told_sane_numbers():
-    assert ratelimit.unlimited_decision() == Decision(True, 120, 120, 0, 0)
+    assert workspace_rate_limit.unlimited_decision() == Decision(True, 120, 120, 0, 0)

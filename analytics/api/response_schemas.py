@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from analytics.aggregate import NULLABLE, REASONS
-from analytics.periods import INTERVALS
+from analytics.calendar_periods import INTERVALS
 from config.core.api.fields import MomentField, PublicIdField
 from pipeline.models import Bucket
 

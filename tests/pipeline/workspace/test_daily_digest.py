@@ -7,7 +7,7 @@ from datetime import timedelta
 from accounts.models import Notice, NoticeDigest
 from pipeline.models import GeneratedItem
 from pipeline.review import decisions
-from pipeline.workspace import digest_count
+from pipeline.workspace import daily_digest
 from tests.pipeline.steps import NOON, OTHER_TEXT, claimed, make_items
 
 
@@ -15,7 +15,7 @@ def work(workspace, now):
     row = NoticeDigest.everywhere.get(workspace=workspace)
     # The workspace's clocks are at UTC.
     NoticeDigest.everywhere.filter(pk=row.pk).update(due_at=now.replace(hour=8))
-    digest_count.send_digest(claimed(row), now=now)
+    daily_digest.send_digest(claimed(row), now=now)
 
 
 def digests():

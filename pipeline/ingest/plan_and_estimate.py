@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from config.core.errors import Conflict
-from pipeline.generate.eligible_formats import Acceptance, GenerationPlan, plan_by_rules
+from pipeline.generate.generation_plan import Acceptance, GenerationPlan, plan_by_rules
 from pipeline.ingest.raw_content import RawContent, body_of, rows_of, source_text
 from pipeline.switches import availability
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from analytics.periods import Period, buckets_of, local_midnight, zone_names
+from analytics.calendar_periods import Period, buckets_of, local_midnight, zone_names
 
 
 def period(start, end, interval, tz):

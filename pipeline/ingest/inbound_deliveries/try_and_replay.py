@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from django.db import transaction
 
 from config.core.errors import Conflict, Detail, Invalid, NotFound
-from pipeline.ingest import generation_plan
+from pipeline.ingest import plan_and_estimate
 from pipeline.ingest.inbound_deliveries.receive import (
     IncomingDelivery,
     Received,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from pipeline.generate.eligible_formats import GenerationPlan
+    from pipeline.generate.generation_plan import GenerationPlan
 
 TRIAL_SETTINGS: Final = ("mapping", "defaults")
 """Settings of a webhook source that can be tried before they are stored."""
@@ -79,7 +79,7 @@ def try_settings(
         reason = {"code": cause.code, "message": cause.message} if cause else None
         return Trial("ignored" if reading.ignored else "failed", None, reading.by, notes, reason)
     defaults = WorkspaceDefaults.objects.of(source.workspace).get()
-    plan = generation_plan.estimate(
+    plan = plan_and_estimate.estimate(
         source.workspace, source, content_of(reading.entry), defaults=defaults, now=now
     )
     return Trial("taken", shorten_entry(reading.entry), reading.by, notes, plan=plan)
