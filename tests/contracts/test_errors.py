@@ -23,7 +23,7 @@ def _no_rate_left(monkeypatch):
     refused = workspace_rate_limit.Decision(
         allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1
     )
-    monkeypatch.setattr(permissions.ratelimit, "take_request", lambda _: refused)
+    monkeypatch.setattr(permissions.workspace_rate_limit, "take_request", lambda _: refused)
 
 
 def _outage(error=OperationalError):

@@ -70,7 +70,7 @@ def _send(newsroom, path, monkeypatch, act, violations):
         refused = workspace_rate_limit.Decision(
             allowed=False, limit=120, remaining=0, reset_seconds=120, retry_after=1
         )
-        monkeypatch.setattr(permissions.ratelimit, "take_request", lambda _: refused)
+        monkeypatch.setattr(permissions.workspace_rate_limit, "take_request", lambda _: refused)
     if "path" in violations:
         path = f"{path}/nothing"
     if "query" in violations:

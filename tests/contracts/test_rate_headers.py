@@ -24,7 +24,7 @@ def _rate_headers(answer):
 @pytest.fixture
 def stopped_clock(monkeypatch):
     monkeypatch.setattr(
-        permissions.ratelimit, "take_request", lambda workspace_id: _take(workspace_id, now=NOW)
+        permissions.workspace_rate_limit, "take_request", lambda workspace_id: _take(workspace_id, now=NOW)
     )
 
 
