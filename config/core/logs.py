@@ -52,25 +52,19 @@ _SECRET_PATTERNS = (
 # Every pattern needs one of these: most strings have none, and are searched only once.
 _MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|(?i:bearer)")
 _added_patterns: dict[str, re.Pattern[str]] = {}
-_added_without_a_sign: list[re.Pattern[str]] = []
-"""Those of the added patterns that match texts in which `_MAY_BE_SECRET` finds nothing."""
 
 
 def add_secret_forms(forms: Iterable[str]) -> None:
     """Cut out what these regular expressions match, but for their first group; a form is added once.
 
-    A form that has `/` or `=` in it is looked for only in texts that have one of them too.
+    Raises `ValueError` for a form without a group.
     """
     for form in forms:
-        if form in _added_patterns:
-            continue
-        _added_patterns[form] = re.compile(form)
-        if not {"/", "="} & set(form):
-            _added_without_a_sign.append(_added_patterns[form])
-
-
-def _may_hold_secret(text: str) -> bool:
-    return bool(_MAY_BE_SECRET.search(text)) or any(one.search(text) for one in _added_without_a_sign)
+        pattern = re.compile(form)
+        if not pattern.groups:
+            message = f"The form {form} needs a group around what of it may be shown."
+            raise ValueError(message)
+        _added_patterns[form] = pattern
 
 
 def redact(value: Any) -> Any:
@@ -79,11 +73,11 @@ def redact(value: Any) -> Any:
     An object whose representation holds a secret becomes that representation without it.
     """
     if isinstance(value, str):
-        if _may_hold_secret(value):
+        if _MAY_BE_SECRET.search(value):
             for pattern, replacement in _SECRET_PATTERNS:
                 value = pattern.sub(replacement, value)
-            for pattern in _added_patterns.values():
-                value = pattern.sub(r"\1[redacted]", value)
+        for pattern in _added_patterns.values():
+            value = pattern.sub(r"\1[redacted]", value)
         return value
     if isinstance(value, dict):
         return {

@@ -98,10 +98,10 @@ def publish_automatically(generation: Generation, made: Sequence[GeneratedItem],
     source = made[0].source if made else None
     if source is None or not source.autopilot or source.deleted_at is not None or made[0].held:
         return
-    if made[0].lacks_approval(generation.workspace) or _is_group_published(made[0]):
+    if _is_group_published(made[0]):
         return
     best = next((item for item in made if are_gates_open(item.present_checks)), None)
-    if best is None:
+    if best is None or best.lacks_approval(generation.workspace):
         return
     try:
         # A savepoint: if publishing is refused, the saved words must stay.

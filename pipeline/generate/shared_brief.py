@@ -167,7 +167,7 @@ def _store_shared_brief(
     """Store the brief for all runs and with this one in one transaction: no kill can lose an answer that was
     paid for.
     """
-    # As it is read back from JSON, with tuples as lists.
+    # As it is read back from JSON, with tuples as lists; `run_state.as_json` stands above this module.
     brief, usage = json.loads(json.dumps(asdict(answer.brief))), asdict(answer.usage)
     with transaction.atomic():
         # The raw item's lock: content that was erased meanwhile must not come back as quotes in a brief.

@@ -38,7 +38,7 @@ _MONEY_BEFORE: Final = re.compile(
 )
 
 
-class SpecialNumbers(NumberFinder):
+class NumbersNotAmounts(NumberFinder):
     """Sorts out the numbers that a text has besides amounts."""
 
     read_to = 0

@@ -17,7 +17,7 @@ from pipeline.grounding.number_lexicon import (
     UnitMeaning,
     units,
 )
-from pipeline.grounding.numbers_not_amounts import SpecialNumbers
+from pipeline.grounding.numbers_not_amounts import NumbersNotAmounts
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.quantity_patterns import (
     ABBREVIATION_CONTINUES,
@@ -47,7 +47,7 @@ from pipeline.grounding.quantity_patterns import (
 )
 
 
-class QuantityReader(SpecialNumbers):
+class QuantityReader(NumbersNotAmounts):
     """Reads the quantities of one text; special numbers, such as dates, are sorted out first."""
 
     def read(self) -> list[Quantity]:

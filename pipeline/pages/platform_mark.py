@@ -35,7 +35,7 @@ def mark_of_platform(platform: Platform) -> PlatformMark:
 
 
 def mark_of_source(kind: str, label: str) -> PlatformMark:
-    """Return the mark of a kind of source; a company's is that of its platform."""
+    """Return the mark of a kind of source, in the colour of the platform that has the same kind."""
     return _mark_of(kind, _SOURCE_ICONS.get(kind, ""), _letters_of(label))
 
 

@@ -56,7 +56,7 @@ _COMMANDS: Final = (
     _Command(_("Create from a link or text"), "making", "edit", "plus"),
     _Command(_("Add a source"), "source_add", "edit", "rss"),
     _Command(_("Add an outlet"), "outlet_add", "manage", "send"),
-    _Command(_("Fill the week"), "calendar_fill", "edit", "calendar"),
+    _Command(_("Fill free slots"), "calendar_fill", "edit", "calendar"),
     _Command(_("Pause publishing"), "queues_hold", "edit", "pause"),
     _Command(_("Resume publishing"), "queues_release", "edit", "play"),
     _Command(_("Invite a member"), "member_invite", "manage", "users"),

@@ -61,8 +61,8 @@ def write_revision(
     """Write changed content to a locked row: a new revision with its own checks, in the caller's transaction.
 
     Every change of content goes through here. What follows from a changed body is written with it. An approval
-    of an earlier revision holds the item; what is scheduled is prepared again. `board` is the storyboard that is rendered, if it isn't the one that the
-    item's engine lays out.
+    of an earlier revision holds the item; what is scheduled is prepared again. `board` is the storyboard that is
+    rendered, if it isn't the one that the item's engine lays out.
     """
     words["revision"] = row.revision + 1
     if "body" in words:

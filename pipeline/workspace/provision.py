@@ -54,8 +54,6 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
 
 
 def starting_engines() -> list[str]:
-    """Return an engine output of each bucket that needs no model, the cheapest first; members choose others
-    themselves.
-    """
+    """Return an engine output of each bucket that needs no model, the cheapest first."""
     starting = [engine for engine in plugins.every("engines", Engine) if engine.is_starting]
     return [engine.name for engine in sorted(starting, key=attrgetter("credits"))]

@@ -69,7 +69,7 @@ def test_a_week_is_filled_and_taken_back(open_window, newsroom):
     log_in(page, newsroom.alice)
     go_to(page, "Calendar")
     look_over(page, "calendar-fresh")
-    follow(page, page.get_by_role("link", name="Fill week"))
+    follow(page, page.get_by_role("link", name="Fill free slots"))
     page.get_by_role("heading", name="Nothing to schedule").wait_for()
     look_over(page, "fill-empty")
     for item in items(newsroom)[:2]:

@@ -131,10 +131,11 @@ def test_every_form_of_a_platform_s_secrets_is_tried():
 
 def test_a_form_is_looked_for_in_texts_of_every_kind(monkeypatch):
     monkeypatch.setattr(logs, "_added_patterns", {})
-    monkeypatch.setattr(logs, "_added_without_a_sign", [])
     assert redact("the key new-12345678") == "the key new-12345678"
     logs.add_secret_forms([r"\b(new-)\d{8}", r"(/keys/)\d+"])
     logs.add_secret_forms([r"\b(new-)\d{8}"])
+    with pytest.raises(ValueError, match="needs a group"):
+        logs.add_secret_forms([r"bare-\d+"])
     assert redact("the key new-12345678 of /keys/123") == "the key new-[redacted] of /keys/[redacted]"
     assert redact("the key new-12345678") == "the key new-[redacted]"
     assert len(logs._added_patterns) == 2

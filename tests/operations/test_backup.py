@@ -292,11 +292,11 @@ def test_what_is_not_a_whole_backup_of_ours_costs_nothing(kept, saved, tmp_path)
 UNSQUASHED = """
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
-from config.operations import migration_errors
+from config.operations import unmigrated_database
 recorder = MigrationRecorder(connection)
 recorder.record_unapplied("pipeline", "0002_item_words")
 # Django marks the former ones too where it applies the one that replaces them.
-for former in migration_errors.replaced_migrations().values():
+for former in unmigrated_database.replaced_migrations().values():
     for one in former:
         recorder.record_unapplied(*one)
     for one in sorted(former)[:{upto}]:

@@ -26,8 +26,11 @@ _last: Final = _LastReading()
 
 
 def now() -> datetime:
-    """Return the time of PostgreSQL's server, at most `MAX_ERROR_SECONDS` ahead of it."""
-    # Taken before the query, so the extrapolated time is never behind the server's.
+    """Return the time of PostgreSQL's server, at most `MAX_ERROR_SECONDS` ahead of it.
+
+    After somebody has set the server's clock it is wrong by as much for up to `KEPT_SECONDS`.
+    """
+    # Taken before the query, so that the extrapolated time isn't behind the server's.
     uptime = time.clock_gettime(_UPTIME)
     if _last.value is not None:
         server_time, read_at = _last.value

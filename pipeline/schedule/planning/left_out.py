@@ -123,6 +123,6 @@ _SENTENCES: Final = {
     "paused": "its queue is paused.",
     "no_slots": "its queue has no slot on these days.",
     "story": "every free slot is next to a post of the same story.",
-    "outranked": "other items go first. Fill the week again once they are scheduled.",
-    "plan": f"a plan has {limits.PLAN_ENTRIES} posts at most. Fill the week again once these are scheduled.",
+    "outranked": "other items go first. Fill the free slots again once they are scheduled.",
+    "plan": f"a plan has {limits.PLAN_ENTRIES} posts at most. Fill the free slots again once these are scheduled.",
 }

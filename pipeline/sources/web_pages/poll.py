@@ -105,7 +105,7 @@ class PagePoll:
         return self._result()
 
     def _must_save_requests(self) -> bool:
-        """Return whether a poll may make only one request while pages wait to be fetched."""
+        """Return whether a poll may fetch only one page, and pages wait to be fetched."""
         is_next = self._state.is_started and bool(self._state.waiting)
         return is_next and self._fetcher.delay_of(self._settings.url) > MAX_PAUSE_SECONDS
 

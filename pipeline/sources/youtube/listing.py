@@ -224,7 +224,7 @@ class VideoLister:
             "to channels and lists that work. The feed is polled again automatically; an operator can set "
             "YOUTUBE_API_KEY to use the Data API in the meantime."
         )
-        return TryLater(message, code="feed_outage", after=named_wait, platform_status=status)
+        return TryLater(message, code="feed_outage", after=named_wait or None, platform_status=status)
 
     def _is_no_channel(self, channel: str) -> bool:
         """Return whether the channel's page doesn't exist either."""

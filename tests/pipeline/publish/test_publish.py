@@ -602,7 +602,11 @@ def test_timeout_before_accept_is_tried_again(workspace, ready, clock):
     )
 
 
-def test_retries_come_after_the_waits_of_the_limits_and_then_no_more(workspace, ready, clock):
+def test_retries_come_after_a_minute_five_half_an_hour_and_two_hours_and_then_no_more(
+    workspace, ready, clock
+):
+    # Promised in docs/api/publishing.md.
+    assert [wait.total_seconds() / 60 for wait in RETRIES] == [1, 5, 30, 120]
     publication = promise(ready, make_stage(workspace, *["timeout_before_accept"] * 6))
     moments = [NOON]
     while (row := send(publication)).status == "scheduled":

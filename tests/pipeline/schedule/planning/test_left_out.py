@@ -90,7 +90,7 @@ def test_an_outlet_that_rests_says_so():
 def test_a_plan_that_is_full_says_so():
     said = messages(pair(), PlannerOutlet("a", daily(3, 9)), is_full=True, most=1)
     assert said == {
-        "y": f"Outlet a: a plan has {limits.PLAN_ENTRIES} posts at most. Fill the week again once these are scheduled."
+        "y": f"Outlet a: a plan has {limits.PLAN_ENTRIES} posts at most. Fill the free slots again once these are scheduled."
     }
 
 
