@@ -151,7 +151,8 @@ class Api:
     """A platform's address and API version; `reviewed_on` is when its documents were last read.
 
     `expires_on` is when the platform ends the version, `None` where it names no day. The operator can set
-    another address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`).
+    another address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`). `base_url` is empty where each
+    account names its own server.
     """
 
     base_url: str
@@ -255,6 +256,7 @@ class Platform(ABC):
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {}
     metrics_given: ClassVar[tuple[str, ...]] = ()
     text_limit: ClassVar[int | None] = None
+    """The longest text in `text_unit`, only for a platform without `rules`, which say it by bucket."""
     text_unit: ClassVar[str] = "characters"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

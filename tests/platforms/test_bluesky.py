@@ -48,12 +48,6 @@ FAMILY = "👩‍👩‍👧"
 COMBINED = "e\u0301"
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_calls, "TIMEOUT_SECONDS", 0.8)
-    monkeypatch.setattr(http_calls, "UPLOAD_SECONDS", 0.8)
-
-
 @dataclasses.dataclass
 class Publisher:
     """Publishes as the stage does; `state` is what it keeps between two calls."""
@@ -429,7 +423,9 @@ def test_a_token_isnt_sent_over_a_worse_line() -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_thread_is_whole_or_not_there(server: Server, fault: str) -> None:
+def test_a_thread_is_whole_or_not_there(server: Server, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault == "never_answers":
+        monkeypatch.setattr(http_calls, "TIMEOUT_SECONDS", 0.8)
     one = Publisher(account(server), thread())
     server.faults = [fault]
     sent = None

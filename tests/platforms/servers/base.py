@@ -87,7 +87,7 @@ class Answer:
 class Case:
     """What the suite publishes to the server, and what it may expect.
 
-    `buckets` are payloads by bucket. `finds_what_was_sent`: after a lost answer `reconcile` proves it either way.
+    `payloads` are by bucket. `finds_what_was_sent`: after a lost answer `reconcile` proves it either way.
     """
 
     platform: Platform
@@ -126,11 +126,17 @@ class LedgerServer:
         raise NotImplementedError
 
     def too_many(self) -> Answer:
-        """429 with the platform's own form of saying when; it has to ask for 7 s."""
+        """429 with the platform's own form of saying when; it has to ask for 7 s.
+
+        A `Retry-After` of 7 where the vendor names no time.
+        """
         raise NotImplementedError
 
     def expired(self) -> Answer:
-        """The platform's answer to a credential that has ended."""
+        """The platform's answer to a credential that has ended, for which logging in again doesn't help.
+
+        A plug-in that logs in again by itself gets the answer to an account that was withdrawn.
+        """
         raise NotImplementedError
 
     # --- running
