@@ -19,8 +19,9 @@ from gunicorn.glogging import Logger
 
 from config import web_start_time
 from config.connections.worker import ConnectionsWorker
-from config.core import limits
+from config.core import limits, task_runner
 from config.embedded import EmbeddedInstance
+from config.operations import metric_counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +70,8 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         "logger_class": ProjectLogger,
         "pre_fork": web_start_time.note,
         "post_fork": end_with_the_arbiter,
+        "post_request": after_request,
+        "worker_exit": write_last_counters,
     }
 
 
@@ -100,6 +103,16 @@ def end_with_the_arbiter(_arbiter: Any, worker: Any) -> None:
     if os.getppid() != worker.ppid:
         # The arbiter was killed before prctl() took effect.
         os._exit(0)
+
+
+def after_request(_worker: Any, _request: Any, _environ: Any, _response: Any) -> None:
+    """Do what each process does about once a second, such as to write its counters."""
+    task_runner.do_every_second()
+
+
+def write_last_counters(_arbiter: Any, _worker: Any) -> None:
+    """Write what a web process has counted since it last did."""
+    metric_counters.write_counters()
 
 
 class ThreadsWorker(ConnectionsWorker):

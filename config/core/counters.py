@@ -1,4 +1,4 @@
-"""Counts what the tasks of this process did until it is stored; the totals only rise.
+"""Counts what this process did, in tasks and requests, until it is stored; the totals only rise.
 
 A counter has a name and a `kind`. `config/operations/metric_counters.py` adds them to the table that /metrics
 reads.

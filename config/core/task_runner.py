@@ -161,12 +161,12 @@ _did_at: Final = {"at": 0.0}
 
 
 def every_second(act: Callable[[], None]) -> None:
-    """Have each process that works call `act` about once a second; whatever it raises is logged."""
+    """Have each process, of workers and of the web, call `act` about once a second; what it raises is logged."""
     _every_second.append(act)
 
 
 def do_every_second() -> None:
-    """Call the registered functions if a second has passed; called after each task and by the heartbeat."""
+    """Call the registered functions if a second has passed; called after each task and request, and by the heartbeat."""
     if time.monotonic() - _did_at["at"] < 1.0:
         return
     _did_at["at"] = time.monotonic()
