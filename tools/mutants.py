@@ -18,8 +18,8 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 IGNORED_NAMES = frozenset({"log", "crash_point", "utc_now", ".now"})
 MAX_CHARACTERS_SHOWN = 90
 # What no promise is about: words of names, calls whose arguments simulated histories replace, and names of texts.
-UNPROMISED_WORDS = frozenset({"audit", "connections", "counters", "log"})
-REPLACED_CALLS = frozenset({"atomic", "on_commit", "request", "select_for_update"})
+UNPROMISED_WORDS = frozenset({"ahead", "audit", "connections", "counters", "log", "pause"})
+REPLACED_CALLS = frozenset({"atomic", "on_commit", "request", "select_for_update", "select_related"})
 TEXTS = frozenset({"message", "text", "title"})
 
 

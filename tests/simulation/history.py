@@ -36,7 +36,7 @@ QUIET: Final = timedelta(hours=12)
 """After the last act, with nothing broken any more."""
 A_DAY: Final = 3.0
 """Acts of people, as a mean; in a short history more, so that it holds something."""
-ACTS_LEAST: Final = 5
+ACTS_LEAST: Final = 30
 
 
 @dataclass(frozen=True)

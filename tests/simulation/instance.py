@@ -84,6 +84,8 @@ class Receiver:
     """As its owner saw them, the newest last."""
     mode: str = "ok"
     got: list[tuple[datetime, UUID, str]] = field(default_factory=list)
+    begun: list[datetime] = field(default_factory=list)
+    """When each call to it began."""
     at_once: int = 0
 
 
@@ -203,8 +205,9 @@ class Instance:
     def _beat(self) -> None:
         if self.beats_at is not None and self.world.now >= self.beats_at:
             self.beats_at = None
+            is_in_vain = self.is_away or self.world.now < self.woken_until
             self.wake()
-            self.beat_in(1.0 if self.is_away else RARELY)
+            self.beat_in(1.0 if is_in_vain else RARELY)
 
     def run_dispatcher(self) -> None:
         living = self.living()
@@ -287,6 +290,7 @@ class Instance:
         del method
         receiver, timeout = self.receivers[url], options["timeout"]
         receiver.at_once += 1
+        receiver.begun.append(self.world.now)
         if receiver.at_once > limits.WEBHOOK_SLOTS and not self.world.has_faults:
             self.world.broken(f"{url} is sent {receiver.at_once} events at once")
         try:

@@ -46,7 +46,16 @@ SENTENCES: Final = (
     "The mayor said that the second bridge will stay closed until the end of October.",
     "A survey of 1,200 households shows that most residents want longer opening hours.",
 )
-SCRIPTS: Final = ("ok", "429", "reject", "error", "timeout_after_accept", "timeout_before_accept", "silence")
+SCRIPTS: Final = (
+    "ok",
+    "429",
+    "reject",
+    "expired",
+    "error",
+    "timeout_after_accept",
+    "timeout_before_accept",
+    "silence",
+)
 BY: Final = "usr_somebody"
 
 
@@ -70,6 +79,7 @@ class People:
         self.acts: dict[Callable[[Workspace], object], int] = {
             self.push: 20,
             self.publish_item: 24,
+            self.publish_many: 1,
             self.approve: 10,
             self.edit: 7,
             self.reject: 3,
@@ -170,7 +180,21 @@ class People:
             max_lateness_minutes=self.chance.choice((5, 60)),
         )
         made = publish.request(item, wish, by=BY)[1]
+        if wish.late_policy and any(
+            (one.late_policy, one.max_lateness_minutes) != (wish.late_policy, wish.max_lateness_minutes)
+            for one in made
+        ):
+            self.world.broken("a publication has another late policy than was asked for")
         return ", ".join(f"{encode('pub', one.pk)} {one.due_at:%d %H:%M:%S}" for one in made)
+
+    def publish_many(self, workspace: Workspace) -> int:
+        """All at once, as after a morning's review."""
+        items = list(self.items(workspace, "ready").order_by("id")[:12])
+        outlet = Outlet.everywhere.filter(workspace=workspace, is_simulated=True).order_by("id").first()
+        for item in items:
+            decisions.approve(item, by=BY, now=utc_now())
+            publish.request(item, publish.PublishWish(outlets=[encode("out", outlet.pk)]), by=BY)
+        return len(items)
 
     def approve(self, workspace: Workspace) -> str:
         return decisions.approve(self.any_of(self.items(workspace)), by=BY, now=utc_now()).status
@@ -280,7 +304,9 @@ class People:
             if self.endpoints(workspace).count() >= 3:
                 return "enough"
             return self.add_endpoint(workspace)
-        endpoint = self.any_of(self.endpoints(workspace))
+        # Now and then of a page that is older than the endpoint's removal.
+        known = Endpoint.everywhere.filter(workspace=workspace)
+        endpoint = self.any_of(self.endpoints(workspace) if self.chance.randrange(4) else known)
         if what == "remove":
             endpoints.remove(endpoint, actor=BY)
         elif what == "off":
