@@ -22,8 +22,9 @@ from pipeline.schedule import queues
 from pipeline.switches import kill_switch
 from tests import migrated
 from tests.simulation import rules
-from tests.simulation.instance import Instance, Receiver
+from tests.simulation.instance import Instance
 from tests.simulation.people import BY, People, change_outlet
+from tests.simulation.receivers import Receiver
 from tests.simulation.world import CALM, START, World
 from webhooks import endpoints
 from webhooks.models import Endpoint

@@ -3,14 +3,12 @@ call."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import random
 import traceback
 from collections import Counter, defaultdict, deque
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from unittest import mock
@@ -27,14 +25,19 @@ from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
 from pipeline import events
 from pipeline.outlets.simulated_server import SimulatedServer
+from pipeline.platforms.simulated import Simulated
 from pipeline.publish import send as sending
 from pipeline.switches import kill_switch
 from tests.simulation.doorman import refuse_what_must_not_go_out
+from tests.simulation.receivers import answer_of, signature_of
+from tests.simulation.shares import Shares
 from tests.simulation.world import START, Process, World
 from webhooks import deliver, limits, results, validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from tests.simulation.receivers import Receiver
 SLOTS: Final = dict.fromkeys(core_jobs.QUEUES, 4)
 JOBS: Final = frozenset(
     {
@@ -76,19 +79,6 @@ class Message:
     lease: work_leases.QueuedTask
 
 
-@dataclass
-class Receiver:
-    """Somebody's endpoint: what it answers, and what it got."""
-
-    secrets: list[tuple[str, datetime]]
-    """As its owner saw them, the newest last."""
-    mode: str = "ok"
-    got: list[tuple[datetime, UUID, str]] = field(default_factory=list)
-    begun: list[datetime] = field(default_factory=list)
-    """When each call to it began."""
-    at_once: int = 0
-
-
 class Instance:
     def __init__(self, world: World) -> None:
         self.world = world
@@ -101,6 +91,7 @@ class Instance:
         self.flushes = 0
         self.woken_until = START
         self.beats_at: datetime | None = None
+        self.shares = Shares(world, len(self.workers) * SLOTS["publish"])
         self.sent_again: set[UUID] = set()
         """Endpoints of which somebody has asked for something a second time."""
         self.errors: Counter[str] = Counter()
@@ -180,9 +171,11 @@ class Instance:
         queue, lease = message.queue, message.lease
         process.busy[queue] = process.busy.get(queue, 0) + 1
         self.world.note(f"{message.job} {lease.token}")
+        self.shares.begun(message.job, lease.owner)
 
         def ended() -> None:
             process.busy[queue] -= 1
+            self.shares.ended(message.job, lease.owner)
             self.world.after(0, self.pump)
 
         self.world.spawn(
@@ -311,7 +304,7 @@ class Instance:
         assert event_id is not None
         sent_at = headers["webhook-timestamp"]
         signed = f"{headers['webhook-id']}.{sent_at}.".encode() + body
-        known = [(_signature(secret, signed), self.world.now - since) for secret, since in receiver.secrets]
+        known = [(signature_of(secret, signed), self.world.now - since) for secret, since in receiver.secrets]
         given = headers["webhook-signature"].split()
         newest, age = known[-1]
         wanted = [newest] if age > MEANWHILE else []
@@ -330,7 +323,7 @@ class Instance:
         self.world.note(f"{url} {mode} {hashlib.sha256(body).hexdigest()[:8]}")
         status = {"ok": 200, "500": 500, "410": 410, "429": 429, "slow": 200, "hangs": 200}[mode]
         receiver.got.append((self.world.now, event_id, mode))
-        return _answer(url, status, {"retry-after": "120"} if status == 429 else {}), mode
+        return answer_of(url, status, {"retry-after": "120"} if status == 429 else {}), mode
 
     # --- All of it, in the place of the real ones ------------------------------------------------------------------
 
@@ -373,6 +366,8 @@ class Instance:
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a
                 # month's work.
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
+                # As most platforms, on which a post shows a while after the call.
+                mock.patch.object(Simulated, "settles", timedelta(minutes=1)),
                 mock.patch.object(deliver, "_client", self._client),
                 mock.patch.object(validation, "refuse_forbidden_address"),
             ):
@@ -387,12 +382,3 @@ class Instance:
             random.seed(world.seed)
             stack.enter_context(world.entered())
             yield
-
-
-def _signature(secret: str, signed: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    return f"v1,{base64.b64encode(hmac.digest(key, signed, 'sha256')).decode()}"
-
-
-def _answer(url: str, status: int, headers: Mapping[str, str]) -> Response:
-    return Response(status=status, headers=headers, body=b"", url=url, truncated=False, redirects=())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts.ledger import credits, reports
 from accounts.models import Workspace
+from config.core import states
 from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
 from config.core.ids import encode
@@ -25,7 +26,8 @@ from pipeline.publish import workspace_hold
 from pipeline.review import decisions, regenerate
 from pipeline.schedule import queues
 from pipeline.switches import kill_switch
-from tests.simulation.instance import OVERLAP, Receiver
+from tests.simulation.instance import OVERLAP
+from tests.simulation.receivers import Receiver
 from webhooks import endpoints, recovery
 from webhooks.models import Delivery, Endpoint
 
@@ -79,7 +81,7 @@ class People:
         self.acts: dict[Callable[[Workspace], object], int] = {
             self.push: 20,
             self.publish_item: 24,
-            self.publish_many: 1,
+            self.publish_many: 3,
             self.approve: 10,
             self.edit: 7,
             self.reject: 3,
@@ -185,15 +187,19 @@ class People:
             for one in made
         ):
             self.world.broken("a publication has another late policy than was asked for")
+        siblings = self.items(workspace, "ready").filter(variant_group=item.variant_group)
+        if not wish.keep_siblings and siblings.exclude(pk=item.pk).exists():
+            self.world.broken("a variant is ready though another one was chosen")
         return ", ".join(f"{encode('pub', one.pk)} {one.due_at:%d %H:%M:%S}" for one in made)
 
     def publish_many(self, workspace: Workspace) -> int:
         """All at once, as after a morning's review."""
         items = list(self.items(workspace, "ready").order_by("id")[:12])
-        outlet = Outlet.everywhere.filter(workspace=workspace, is_simulated=True).order_by("id").first()
+        rows = Outlet.everywhere.filter(workspace=workspace, is_simulated=True)
+        outlets = [encode("out", outlet.pk) for outlet in rows.order_by("id")]
         for item in items:
             decisions.approve(item, by=BY, now=utc_now())
-            publish.request(item, publish.PublishWish(outlets=[encode("out", outlet.pk)]), by=BY)
+            publish.request(item, publish.PublishWish(outlets=outlets, keep_siblings=True), by=BY)
         return len(items)
 
     def approve(self, workspace: Workspace) -> str:
@@ -326,7 +332,10 @@ class People:
     def resend(self, workspace: Workspace) -> str:
         delivery = self.any_of(Delivery.everywhere.filter(workspace=workspace))
         self.instance.sent_again.add(delivery.endpoint_id)
-        endpoints.resend(delivery, actor=BY)
+        try:
+            endpoints.resend(delivery, actor=BY)
+        except states.MoveRefused:
+            self.world.broken(f"a delivery that is {delivery.status} couldn't be sent again")
         return delivery.status
 
     def recover(self, workspace: Workspace) -> str:

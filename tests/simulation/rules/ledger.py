@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accounts.ledger import reports
@@ -36,6 +37,8 @@ def ledger(world: World, _: Instance) -> Iterator[str]:
         wanted = (balance.granted, balance.used, balance.reserved, balance.available)
         if balance.period_start < month_of(world.now):
             wanted = (workspace.plan.credits_per_month, 0, balance.reserved, workspace.plan.credits_per_month)
+        if usage.resets_at != _month_after(world.now):
+            yield f"the next credits come at {usage.resets_at}"
         if (usage.limit, usage.used, usage.reserved, usage.available) != wanted:
             yield f"people are shown {usage}, and it is {wanted}"
         if sums != kept:
@@ -79,6 +82,10 @@ def ledger(world: World, _: Instance) -> Iterator[str]:
             yield from _of_run(run, by_subject.pop(run.pk, []), made[run.pk])
         if by_subject:
             yield f"credits moved for {list(by_subject)}, which are no runs"
+
+
+def _month_after(now: datetime) -> datetime:
+    return (now.replace(day=1) + timedelta(days=31)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def _of_run(run: Generation, entries: list[LedgerEntry], made: int) -> Iterator[str]:

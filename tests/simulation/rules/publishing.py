@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from accounts.models import Notice
 from config.core.ids import encode
 from pipeline import limits
 from pipeline.models import Attempt, Event, GeneratedItem, Outlet, Publication, SimulatedPost
+from pipeline.outlets.outlet_client import platform_of
+from pipeline.publish.publish_http_client import LONGEST
 from pipeline.states import derive_status
 from tests.simulation.rules.common import SKEW, in_order
 
@@ -108,6 +111,11 @@ def attempts(_: World, __: Instance) -> Iterator[str]:
         for one in made:
             if one.finished_at is not None and one.finished_at < one.started_at - SKEW:
                 yield f"{name} has an attempt that ended before it began"
+        for one, following in pairwise(made):
+            # Before that the first call might still get through.
+            safe_at = one.started_at + LONGEST + platform_of(row.platform).settles - SKEW
+            if (one.error or {}).get("code") == "not_accepted" and following.started_at < safe_at:
+                yield f"{name} was sent again at {following.started_at}, which isn't safe before {safe_at}"
         tried = [one for one in made if one.status == "succeeded"]
         if row.status == "published" and tried and tried[-1].revision != row.revision:
             yield f"{name} says revision {row.revision}, and {tried[-1].revision} was sent"

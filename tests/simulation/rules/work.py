@@ -116,12 +116,19 @@ def work(world: World, instance: Instance) -> Iterator[str]:
         for row in job.model.everywhere.filter(wake_at=None, attempts__gt=0)[:3]:
             yield f"{job.model._meta.label} {row.pk} has ended and counts {row.attempts} tries"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT job, state FROM lease WHERE state <> 'resting'")
+        cursor.execute("SELECT job, state FROM lease")
         for job, state in cursor.fetchall():
-            yield f"a lease of {job} is still {state}"
+            if state != "resting" or not jobs.jobs()[job].every_seconds:
+                yield f"a lease of {job} is still {state}"
         cursor.execute("SELECT count(*) FROM recovery WHERE status = 'running' OR ended_at IS NULL")
         if count := cursor.fetchone()[0]:
             yield f"{count} recoveries go on"
+        cursor.execute(
+            """SELECT count(*) FROM recovery JOIN endpoint ON endpoint.id = endpoint_id
+               WHERE recovery.status = 'stopped' AND deleted_at IS NULL"""
+        )
+        if count := cursor.fetchone()[0]:
+            yield f"{count} recoveries stopped of themselves"
         cursor.execute("SELECT count(*) FROM worker")
         if (count := cursor.fetchone()[0]) > len(instance.living()):
             yield f"{count} workers are noted and {len(instance.living())} live"
