@@ -20,6 +20,7 @@ MAX_CHARACTERS_SHOWN = 90
 # What no promise is about: words of names, calls whose arguments simulated histories replace, and names of texts.
 UNPROMISED_WORDS = frozenset({"ahead", "audit", "connections", "counters", "log", "pause"})
 REPLACED_CALLS = frozenset({"atomic", "on_commit", "request", "select_for_update", "select_related"})
+PRESENT = frozenset({"monotonic", "now"})
 TEXTS = frozenset({"message", "text", "title"})
 
 
@@ -75,13 +76,22 @@ def is_of_a_promise(change: Change) -> bool:
     names = {*_names(head), change.mutant.function.rpartition(".")[2]}
     words = {word for name in names for word in name.lower().split("_")}
     targets = {target.id for target in getattr(head, "targets", ()) if isinstance(target, ast.Name)}
-    if words & UNPROMISED_WORDS or targets & TEXTS:
+    if words & UNPROMISED_WORDS or targets & TEXTS or _is_of_an_instant(change.old):
         return False
     return not any(
         change.old in ast.walk(part)
         for node in ast.walk(head)
         if isinstance(node, ast.JoinedStr | ast.Slice | ast.Call)
         for part in _unpromised_parts(node)
+    )
+
+
+def _is_of_an_instant(node: ast.AST) -> bool:
+    """Return whether a node only orders the present and another moment: its opposite differs where both are one."""
+    return (
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        and bool(_names(node) & PRESENT)
     )
 
 

@@ -9,6 +9,7 @@ the first 20 of these histories run without a fault, as `coverage` measures. Wha
 - counters, notes of the audit and lines of the log, by these words in a name;
 - texts for people: f-strings, and what `message`, `text` and `title` are set to;
 - bounds of slices: the lengths that texts are cut to;
+- whether a moment that is exactly now counts as past or as to come;
 - how fast it is: pauses of rounds, how much is queued ahead, which rows are read together, when connections are given back;
 - arguments of locks, transactions and calls of the network: histories have one writer, and a network of their own.
 """

@@ -62,10 +62,7 @@ FAULTS: Final = frozenset(
     {"task_failed", "work_failed", "not_claimed", "commit_broke", "not_recorded_together"}
 )
 """Lines of the log that tell of a fault of our own."""
-
-
 Answer = TypeVar("Answer")
-
 OVERLAP: Final = timedelta(days=1)
 """How long a former secret signs beside the new one."""
 MEANWHILE: Final = timedelta(minutes=5)
@@ -92,6 +89,10 @@ class Instance:
         self.woken_until = START
         self.beats_at: datetime | None = None
         self.shares = Shares(world, len(self.workers) * SLOTS["publish"])
+        self.looked_up: defaultdict[str, list[datetime]] = defaultdict(list)
+        """When each publication was looked up since it was last sent."""
+        self.seconds = 0
+        """How often a process did what each does once a second."""
         self.sent_again: set[UUID] = set()
         """Endpoints of which somebody has asked for something a second time."""
         self.errors: Counter[str] = Counter()
@@ -201,6 +202,9 @@ class Instance:
             is_in_vain = self.is_away or self.world.now < self.woken_until
             self.wake()
             self.beat_in(1.0 if is_in_vain else RARELY)
+
+    def _second(self) -> None:
+        self.seconds += 1
 
     def run_dispatcher(self) -> None:
         living = self.living()
@@ -317,6 +321,13 @@ class Instance:
         with connection.cursor() as cursor:
             cursor.execute("SELECT body FROM event WHERE id = %s", [event_id.hex])
             stored = cursor.fetchone()
+            cursor.execute(
+                """SELECT 1 FROM delivery JOIN endpoint ON endpoint.id = endpoint_id
+                   WHERE url = %s AND event_id = %s AND delivery.status = 'pending' AND attempts = 0""",
+                [url, event_id.hex],
+            )
+            if cursor.fetchone() and not self.sent_again and not self.world.has_faults:
+                self.world.broken(f"{url} gets an event by an attempt that isn't counted")
         if stored is None or bytes(stored[0]) != body:
             self.world.broken(f"{url} got an event that isn't there, or other bytes: {headers['webhook-id']}")
         mode = receiver.mode
@@ -333,9 +344,13 @@ class Instance:
 
         class Server(SimulatedServer):
             def request(self, method: str, url: str, **options: Any) -> Response:
+                if method == "GET":
+                    instance.looked_up[url.rpartition("=")[2]].append(world.now)
+
                 def arrive() -> Response:
                     if method == "POST":
                         world.note(f"POST {options['json']['ref']}")
+                        instance.looked_up.pop(options["json"]["ref"], None)
                         refuse_what_must_not_go_out(world, options["json"])
                     return SimulatedServer.request(self, method, url, **options)
 
@@ -361,7 +376,7 @@ class Instance:
                 mock.patch.dict(dispatcher._waker, {"it": self.wake}),
                 mock.patch.dict(task_runner._did_at, {"at": 0.0}),
                 mock.patch.dict(work_leases._worker),
-                mock.patch.object(task_runner, "_every_second", []),
+                mock.patch.object(task_runner, "_every_second", [self._second]),
                 mock.patch.object(pipeline.outlets.outlet_client, "SimulatedServer", Server),
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a
                 # month's work.

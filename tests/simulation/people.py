@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts.ledger import credits, reports
 from accounts.models import Workspace
-from config.core import states
+from config.core import errors
 from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
 from config.core.ids import encode
@@ -187,6 +187,9 @@ class People:
             for one in made
         ):
             self.world.broken("a publication has another late policy than was asked for")
+        with self.world.observing():
+            if GeneratedItem.everywhere.get(pk=item.pk).held == "approval_stale":
+                self.world.broken("an item waits for an approval though a person has just published it")
         siblings = self.items(workspace, "ready").filter(variant_group=item.variant_group)
         if not wish.keep_siblings and siblings.exclude(pk=item.pk).exists():
             self.world.broken("a variant is ready though another one was chosen")
@@ -334,8 +337,14 @@ class People:
         self.instance.sent_again.add(delivery.endpoint_id)
         try:
             endpoints.resend(delivery, actor=BY)
-        except states.MoveRefused:
-            self.world.broken(f"a delivery that is {delivery.status} couldn't be sent again")
+        except errors.Conflict as error:
+            codes = {detail.code for detail in error.detail}
+            if codes & {"event_expired", "move_not_allowed"}:
+                self.world.broken(f"a delivery that is {delivery.status} couldn't be sent again: {codes}")
+            raise
+        with self.world.observing():
+            if Delivery.everywhere.get(pk=delivery.pk).status != "pending":
+                self.world.broken(f"a delivery that was {delivery.status} isn't sent again")
         return delivery.status
 
     def recover(self, workspace: Workspace) -> str:

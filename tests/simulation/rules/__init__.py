@@ -9,7 +9,7 @@ from pipeline.models import Attempt, Event, Publication
 from tests.simulation.rules.deliveries import deliveries, feed, schedule
 from tests.simulation.rules.ledger import ledger
 from tests.simulation.rules.on_time import probe
-from tests.simulation.rules.publishing import attempts, items, outlets, publications, told
+from tests.simulation.rules.publishing import attempts, items, lookups, outlets, publications, told
 from tests.simulation.rules.work import counts, moves, odd, runs, watch, work
 from webhooks.models import Delivery, DeliveryAttempt
 
@@ -25,6 +25,7 @@ RULES: Final = (
     publications,
     attempts,
     items,
+    lookups,
     outlets,
     work,
     runs,

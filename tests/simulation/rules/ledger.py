@@ -48,6 +48,7 @@ def ledger(world: World, _: Instance) -> Iterator[str]:
         left = 0
         month = f"{START:%Y-%m}"
         lines: set[str] = set()
+        below: set[str] = set()
         granted = 0
         for one in entries:
             before, left = left, left + one.amount
@@ -67,6 +68,8 @@ def ledger(world: World, _: Instance) -> Iterator[str]:
                     lines.add(f"{month}-01:{granted}:100")
                 elif left * 5 <= granted < before * 5:
                     lines.add(f"{month}-01:{granted}:80")
+            below |= {f"{month}-01:{granted}:100"} if left <= 0 else set()
+            below |= {f"{month}-01:{granted}:80"} if left * 5 <= granted else set()
         if balance.granted != granted:
             yield f"{granted} were granted and the balance says {balance.granted}"
         noticed = set(
@@ -74,6 +77,8 @@ def ledger(world: World, _: Instance) -> Iterator[str]:
         )
         if not lines <= noticed:
             yield f"the lines {lines - noticed} were crossed and nobody was told"
+        if not noticed <= below:
+            yield f"the lines {noticed - below} were told and never crossed"
         by_subject: defaultdict[Any, list[LedgerEntry]] = defaultdict(list)
         for one in entries:
             if one.subject is not None:

@@ -15,7 +15,7 @@ from pipeline.models import Attempt, Event, GeneratedItem, Outlet, Publication, 
 from pipeline.outlets.outlet_client import platform_of
 from pipeline.publish.publish_http_client import LONGEST
 from pipeline.states import derive_status
-from tests.simulation.rules.common import SKEW, in_order
+from tests.simulation.rules.common import SKEW, in_order, is_calm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +71,15 @@ def _left_over(row: Publication, *, is_open: bool) -> Iterator[str]:
         yield f"is at the step {row.step}"
     if (row.published_at is not None) != (row.status in {"published", "removed"}):
         yield f"was published at {row.published_at}"
+
+
+def lookups(world: World, instance: Instance) -> Iterator[str]:
+    """What became of a post is asked at least as often as the schedule says, the whole time."""
+    every = limits.RECONCILE_EVERY
+    for name, times in instance.looked_up.items() if is_calm(world) else ():
+        for number, (one, following) in enumerate(pairwise(times), 1):
+            if following - one > every[min(number, len(every) - 1)] + timedelta(minutes=1):
+                yield f"{name} was asked for at {one} and then at {following}"
 
 
 def outlets(_: World, __: Instance) -> Iterator[str]:

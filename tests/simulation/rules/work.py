@@ -115,6 +115,8 @@ def work(world: World, instance: Instance) -> Iterator[str]:
             yield f"{job.model._meta.label} {row.pk} was begun {row.attempts} times"
         for row in job.model.everywhere.filter(wake_at=None, attempts__gt=0)[:3]:
             yield f"{job.model._meta.label} {row.pk} has ended and counts {row.attempts} tries"
+    if not instance.seconds:
+        yield "nothing was done each second"
     with connection.cursor() as cursor:
         cursor.execute("SELECT job, state FROM lease")
         for job, state in cursor.fetchall():
