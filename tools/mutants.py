@@ -18,7 +18,7 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 IGNORED_NAMES = frozenset({"log", "crash_point", "utc_now", ".now"})
 MAX_CHARACTERS_SHOWN = 90
 # What no promise is about: words of names, calls whose arguments simulated histories replace, and names of texts.
-UNPROMISED_WORDS = frozenset({"ahead", "audit", "connections", "counters", "log", "pause"})
+UNPROMISED_WORDS = frozenset({"ahead", "audit", "connections", "counters", "log", "pause", "vendor"})
 REPLACED_CALLS = frozenset({"atomic", "on_commit", "request", "select_for_update", "select_related"})
 PRESENT = frozenset({"monotonic", "now"})
 TEXTS = frozenset({"message", "text", "title"})
@@ -100,7 +100,9 @@ def _unpromised_parts(node: ast.JoinedStr | ast.Slice | ast.Call) -> list[ast.AS
         return [node]
     called = node.func
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return [*node.args, *node.keywords] if name in REPLACED_CALLS else []
+    if name in REPLACED_CALLS:
+        return [*node.args, *node.keywords]
+    return [keyword for keyword in node.keywords if keyword.arg == "strict"]
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -11,7 +11,9 @@ the first 20 of these histories run without a fault, as `coverage` measures. Wha
 - bounds of slices: the lengths that texts are cut to;
 - whether a moment that is exactly now counts as past or as to come;
 - how fast it is: pauses of rounds, how much is queued ahead, which rows are read together, when connections are given back;
-- arguments of locks, transactions and calls of the network: histories have one writer, and a network of their own.
+- arguments of locks, transactions and calls of the network, and which database it is: histories have SQLite with one
+  writer, and a network of their own;
+- `strict` of zip, by which code checks itself.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ from config.core.http_client import Response, TimedOut
 from config.core.ids import decode
 from pipeline import events
 from pipeline.outlets.simulated_server import SimulatedServer
-from pipeline.platforms.simulated import Simulated
 from pipeline.publish import send as sending
 from pipeline.switches import kill_switch
+from tests.simulation import platform
 from tests.simulation.doorman import refuse_what_must_not_go_out
 from tests.simulation.receivers import answer_of, signature_of
 from tests.simulation.shares import Shares
@@ -89,8 +89,6 @@ class Instance:
         self.woken_until = START
         self.beats_at: datetime | None = None
         self.shares = Shares(world, len(self.workers) * SLOTS["publish"])
-        self.looked_up: defaultdict[str, list[datetime]] = defaultdict(list)
-        """When each publication was looked up since it was last sent."""
         self.seconds = 0
         """How often a process did what each does once a second."""
         self.sent_again: set[UUID] = set()
@@ -344,13 +342,9 @@ class Instance:
 
         class Server(SimulatedServer):
             def request(self, method: str, url: str, **options: Any) -> Response:
-                if method == "GET":
-                    instance.looked_up[url.rpartition("=")[2]].append(world.now)
-
                 def arrive() -> Response:
                     if method == "POST":
                         world.note(f"POST {options['json']['ref']}")
-                        instance.looked_up.pop(options["json"]["ref"], None)
                         refuse_what_must_not_go_out(world, options["json"])
                     return SimulatedServer.request(self, method, url, **options)
 
@@ -381,8 +375,7 @@ class Instance:
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a
                 # month's work.
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
-                # As most platforms, on which a post shows a while after the call.
-                mock.patch.object(Simulated, "settles", timedelta(minutes=1)),
+                platform.as_real_ones(),
                 mock.patch.object(deliver, "_client", self._client),
                 mock.patch.object(validation, "refuse_forbidden_address"),
             ):

@@ -333,7 +333,8 @@ class People:
         return endpoint.url
 
     def resend(self, workspace: Workspace) -> str:
-        delivery = self.any_of(Delivery.everywhere.filter(workspace=workspace))
+        rows = Delivery.everywhere.filter(workspace=workspace)
+        delivery = self.any_of(rows.exclude(status="delivered") if self.chance.randrange(2) else rows)
         self.instance.sent_again.add(delivery.endpoint_id)
         try:
             endpoints.resend(delivery, actor=BY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from accounts.models import LedgerEntry
 from pipeline.models import Attempt, Event, Publication
 from tests.simulation.rules.deliveries import deliveries, feed, schedule
-from tests.simulation.rules.ledger import ledger
+from tests.simulation.rules.ledger import closing, ledger
 from tests.simulation.rules.on_time import probe
 from tests.simulation.rules.publishing import attempts, items, lookups, outlets, publications, told
 from tests.simulation.rules.work import counts, moves, odd, runs, watch, work
@@ -34,6 +34,7 @@ RULES: Final = (
     deliveries,
     schedule,
     ledger,
+    closing,
     counts,
 )
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 
-from accounts.models import Notice, Workspace
+from accounts.models import AuditEntry, Notice, Workspace
+from config.core.ids import encode
 from pipeline.models import Event
 from tests.simulation.rules.common import ON_TIME, SKEW, is_calm, wants
 from webhooks import limits
 from webhooks.models import Delivery, DeliveryAttempt, Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tests.simulation.instance import Instance
     from tests.simulation.world import World
@@ -79,14 +80,14 @@ def deliveries(world: World, instance: Instance) -> Iterator[str]:
                 yield f"{name} has {row.attempt_count} attempts, and {got[row.event_id]} calls came"
         if endpoint.deleted_at is None and (endpoint.status != "active" or not endpoint.is_on):
             yield f"{endpoint.url} is {endpoint.status} in the end"
-        yield from health(endpoint)
+        yield from health(world, endpoint)
         times = receiver.begun
         for first, last in zip(times, times[endpoint.rate :], strict=False):
             if last - first < timedelta(seconds=0.8):
                 yield f"{endpoint.url} got {endpoint.rate + 1} events within {last - first}"
 
 
-def health(endpoint: Endpoint) -> Iterator[str]:
+def health(world: World, endpoint: Endpoint) -> Iterator[str]:
     """What an endpoint's page says of it agrees with the log of its attempts."""
     tries = DeliveryAttempt.everywhere.filter(delivery__endpoint=endpoint)
     last = max(tries, key=_ended_at, default=None)
@@ -107,11 +108,30 @@ def health(endpoint: Endpoint) -> Iterator[str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT became FROM moved WHERE id = %s AND became <> 'active'", [endpoint.pk.hex])
         changes = Counter(became for (became,) in cursor.fetchall())
+    if (
+        is_calm(world)
+        and not changes
+        and _failures_in_a_row(endpoint, tries) > limits.WEBHOOK_DEGRADED_FAILURES
+    ):
+        yield f"{endpoint.url} failed again and again and was never degraded"
     for became, count in changes.items():
         ends = {"degraded": " fails", "disabled": " was switched off"}[became]
         notices = Notice.everywhere.filter(kind="webhook", title__endswith=ends)
         if notices.filter(key__startswith=f"{endpoint.pk.hex}:{became}:").count() != count:
             yield f"{endpoint.url} became {became} {count} times, and not each was told to its people"
+
+
+def _failures_in_a_row(endpoint: Endpoint, tries: Iterable[DeliveryAttempt]) -> int:
+    """The most failures between which nothing was delivered and nobody switched it on."""
+    switched = AuditEntry.everywhere.filter(
+        action="endpoint.switched_on", subject=encode("whe", endpoint.pk)
+    ).values_list("created_at", flat=True)
+    moments = [(_ended_at(one), one.status_code != 200) for one in tries] + [(at, False) for at in switched]
+    most = count = 0
+    for _, is_failure in sorted(moments):
+        count = count + 1 if is_failure else 0
+        most = max(most, count)
+    return most
 
 
 def _ended_at(attempt: DeliveryAttempt) -> datetime:
@@ -131,6 +151,9 @@ def schedule(world: World, instance: Instance) -> Iterator[str]:
             yield f"{name} has no attempt that succeeded"
         if row.due_at != row.created_at:
             # Somebody has sent it again.
+            again = next((one for one in tries if one.started_at >= row.due_at), None)
+            if again is not None and is_calm(world) and _is_late(row, again, row.due_at):
+                yield f"{name} was asked for at {row.due_at} and sent again at {again.started_at}"
             continue
         for one, following in pairwise(tries):
             if one.next_attempt_at is None:
@@ -150,10 +173,14 @@ def schedule(world: World, instance: Instance) -> Iterator[str]:
                 yield f"{name} waits {wait} after try {one.number} ({one.status_code}) in place of {planned}"
             if following.started_at < one.next_attempt_at - SKEW:
                 yield f"{name} was tried at {following.started_at}, and {one.next_attempt_at} was planned"
-        first = tries[0]
-        is_late = first.started_at - row.created_at > timedelta(minutes=1)
-        if is_late and is_calm(world) and _never_held(row) and not _waited_for_failures(row, first):
-            yield f"{name} was first tried after {first.started_at - row.created_at}"
+        if is_calm(world) and _is_late(row, tries[0], row.created_at):
+            yield f"{name} was first tried after {tries[0].started_at - row.created_at}"
+
+
+def _is_late(row: Delivery, attempt: DeliveryAttempt, since: datetime) -> bool:
+    """Whether an attempt came later than it should have, without anything in its way."""
+    is_late = attempt.started_at - since > timedelta(minutes=1)
+    return is_late and _never_held(row) and not _waited_for_failures(row, attempt)
 
 
 def _waited_for_failures(row: Delivery, first: DeliveryAttempt) -> bool:

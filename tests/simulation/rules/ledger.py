@@ -6,9 +6,12 @@ from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from accounts.ledger import reports
+from django.db import transaction
+
+from accounts.ledger import credits, reports
 from accounts.ledger.months import month_of
 from accounts.models import CreditBalance, LedgerEntry, Notice, Workspace
+from config.core.ids import uuid7
 from pipeline.models import GeneratedItem, Generation
 from tests.simulation.rules.common import in_order
 from tests.simulation.world import START
@@ -87,6 +90,28 @@ def ledger(world: World, _: Instance) -> Iterator[str]:
             yield from _of_run(run, by_subject.pop(run.pk, []), made[run.pk])
         if by_subject:
             yield f"credits moved for {list(by_subject)}, which are no runs"
+
+
+def closing(world: World, _: Instance) -> Iterator[str]:
+    """Credits are reserved and given back once, and whoever does it is told so."""
+    with transaction.atomic():
+        for workspace in Workspace.everywhere.select_related("plan"):
+            credits.adjust(workspace, 1000, "Because.", "operator", now=world.now)
+            for used in (0, 1):
+                subject = uuid7()
+                credits.reserve(workspace, {subject: 1}, now=world.now)
+                before = CreditBalance.everywhere.get(workspace=workspace)
+                done = [
+                    credits.settle(workspace.pk, subject, used=used, now=world.now)
+                    if used
+                    else credits.release(workspace.pk, subject, now=world.now, reason="No.")
+                    for _ in range(2)
+                ]
+                after = CreditBalance.everywhere.get(workspace=workspace)
+                changed = (after.available - before.available, after.used - before.used)
+                if (done, changed) != ([True, False], (1 - used, used)):
+                    yield f"a reservation was closed twice: {done}, {changed}"
+        transaction.set_rollback(True)
 
 
 def _month_after(now: datetime) -> datetime:

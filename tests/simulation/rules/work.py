@@ -67,6 +67,13 @@ def watch() -> None:
         )
         for model in BEGUN:
             _refuse(model, "attempts", "new.attempts > 1", "is begun again", is_fine_with_faults=True)
+        # Where the post wasn't there yet, the next one waits until its absence counts.
+        cursor.execute("CREATE TABLE looked_up (id TEXT, number INTEGER, at TEXT, next TEXT)")
+        cursor.execute(
+            """CREATE TRIGGER publication_looked_up AFTER UPDATE OF lookups ON publication
+               WHEN new.lookups > old.lookups AND new.error NOT LIKE '%not_there_yet%'
+               BEGIN INSERT INTO looked_up VALUES (new.id, new.lookups, new.updated_at, new.next_attempt_at); END"""
+        )
         degraded = f"new.status = 'active' AND new.failures >= {limits.WEBHOOK_DEGRADED_FAILURES}"
         _refuse(Endpoint, "active", degraded, "fails and is active")
         hasty = f"new.status = 'degraded' AND new.failures < {limits.WEBHOOK_DEGRADED_FAILURES} AND old.status = 'active'"
