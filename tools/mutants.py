@@ -17,6 +17,11 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 # Logs and crash points are no behaviour; calls for the present time differ between the commits that are compared.
 IGNORED_NAMES = frozenset({"log", "crash_point", "utc_now", ".now"})
 MAX_CHARACTERS_SHOWN = 90
+# What no promise is about: words of names, calls whose arguments simulated histories replace, and names of texts.
+UNPROMISED_WORDS = frozenset({"ahead", "audit", "connections", "counters", "log", "pause", "vendor"})
+REPLACED_CALLS = frozenset({"atomic", "on_commit", "request", "select_for_update", "select_related"})
+PRESENT = frozenset({"monotonic", "now"})
+TEXTS = frozenset({"message", "text", "title"})
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Change:
 
     mutant: Mutant
     line: int
+    statement: ast.stmt
     old: ast.AST
     new: ast.AST
 
@@ -60,8 +66,48 @@ def changes_of(file: str, tree: ast.Module) -> Iterator[Change]:
             after = "deleted" if old is statement else ast.unparse(_without_blocks(statement))
             _ReplaceNode(new, old).visit(statement)
             mutant = Mutant(file, function, text, statement_counts[function, text], number, after)
-            yield Change(mutant, statement.lineno, old, new)
+            yield Change(mutant, statement.lineno, statement, old, new)
         statement_counts[function, text] += 1
+
+
+def is_of_a_promise(change: Change) -> bool:
+    """Return whether a simulated history could miss what the change breaks: see `tools.mutation_test`."""
+    head = _without_blocks(change.statement)
+    names = {*_names(head), change.mutant.function.rpartition(".")[2]}
+    words = {word for name in names for word in name.lower().split("_")}
+    targets = {target.id for target in getattr(head, "targets", ()) if isinstance(target, ast.Name)}
+    if words & UNPROMISED_WORDS or targets & TEXTS or _is_of_an_instant(change.old):
+        return False
+    return not any(
+        change.old in ast.walk(part)
+        for node in ast.walk(head)
+        if isinstance(node, ast.JoinedStr | ast.Slice | ast.Call)
+        for part in _unpromised_parts(node)
+    )
+
+
+def _is_of_an_instant(node: ast.AST) -> bool:
+    """Return whether a node only orders the present and another moment: its opposite differs where both are one."""
+    return (
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        and bool(_names(node) & PRESENT)
+    )
+
+
+def _unpromised_parts(node: ast.JoinedStr | ast.Slice | ast.Call) -> list[ast.AST]:
+    if not isinstance(node, ast.Call):
+        return [node]
+    called = node.func
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    if name in REPLACED_CALLS:
+        return [*node.args, *node.keywords]
+    return [keyword for keyword in node.keywords if keyword.arg == "strict"]
+
+
+def _names(node: ast.AST) -> set[str]:
+    """Return the names and attributes below a node, without what they are of."""
+    return {getattr(one, "id", None) or getattr(one, "attr", "") for one in ast.walk(node)}
 
 
 def apply(mutant: Mutant, source: str) -> tuple[int, str] | None:

@@ -1,7 +1,7 @@
 """`make simulate SEEDS=1-100`: histories by their seeds; one that breaks a promise is told, and is the same again.
 
 SEEDS is a seed (`17`), or a first and a last one (`1-100`). DAYS is how long each lasts, PROCESSES by how many they are
-shared. With STOP=1 the first that breaks ends it.
+shared; with one it is this process. With STOP=1 the first that breaks ends it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 # Before Django looks at them.
 os.environ.setdefault("ENV_FILE", "tests/settings.env")
@@ -24,6 +25,9 @@ from django.db import connections
 
 from tests import migrated
 from tests.simulation import history
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SHOWN_MOST = 50
 
@@ -47,6 +51,14 @@ def run_one(given: tuple[int, float]) -> history.Told:
         return history.run(*given)
 
 
+def run_all(given: list[tuple[int, float]], processes: int) -> Iterator[history.Told]:
+    if processes == 1:
+        yield from map(run_one, given)
+        return
+    with get_context("fork").Pool(processes) as pool:
+        yield from pool.imap(run_one, given)
+
+
 def shown(told: history.Told, days: float) -> str:
     lines = [
         *told.tail,
@@ -63,15 +75,14 @@ def main() -> int:
     processes = min(int(os.environ.get("PROCESSES", "2")), len(seeds))
     make_template()
     began, done, broken, steps = time.monotonic(), 0, 0, 0
-    with get_context("fork").Pool(processes) as pool:
-        for told in pool.imap(run_one, [(seed, days) for seed in seeds]):
-            done, steps, broken = done + 1, steps + told.steps, broken + bool(told.faults)
-            if told.faults:
-                print(shown(told, days), flush=True)
-                if os.environ.get("STOP"):
-                    break
-            elif len(seeds) <= SHOWN_MOST:
-                print(f"seed {told.seed}: {told.steps} steps, hash {told.hash}", flush=True)
+    for told in run_all([(seed, days) for seed in seeds], processes):
+        done, steps, broken = done + 1, steps + told.steps, broken + bool(told.faults)
+        if told.faults:
+            print(shown(told, days), flush=True)
+            if os.environ.get("STOP"):
+                break
+        elif len(seeds) <= SHOWN_MOST:
+            print(f"seed {told.seed}: {told.steps} steps, hash {told.hash}", flush=True)
     print(
         f"{done} histories of {days:g} days: {broken} broken, {steps} steps, {time.monotonic() - began:.0f} s"
     )

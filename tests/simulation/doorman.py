@@ -6,9 +6,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from config.core import ids
-from pipeline.models import Attempt, Publication, PublishHold, Revision
+from pipeline.models import Attempt, Publication, PublishHold, Revision, Switch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
     from tests.simulation.world import World
 
 SKEW = timedelta(seconds=10.5)
@@ -16,7 +19,7 @@ SKEW = timedelta(seconds=10.5)
 
 
 def refuse_what_must_not_go_out(world: World, post: dict[str, Any]) -> None:
-    row = Publication.everywhere.select_related("item", "outlet", "workspace").get(
+    row = Publication.everywhere.select_related("item", "outlet", "workspace", "queue").get(
         pk=ids.decode("pub", post["ref"])
     )
     attempt = Attempt.everywhere.filter(publication=row).order_by("-number").first()
@@ -41,19 +44,32 @@ def refuse_what_must_not_go_out(world: World, post: dict[str, Any]) -> None:
             world.broken(f"{post['ref']} went out though its item is held: {row.item.held}")
         if row.workspace.requires_approval and row.item.approved_revision != attempt.revision:
             world.broken(f"{post['ref']} went out without an approval of revision {attempt.revision}")
-    if PublishHold.everywhere.filter(workspace=row.workspace, created_at__lt=armed_at - SKEW).exists():
-        world.broken(f"{post['ref']} went out though its workspace is on hold")
+    for why in _what_stops(row, armed_at):
+        world.broken(f"{post['ref']} went out though {why}")
     _keep_pace(world, row, attempt)
+
+
+def _what_stops(row: Publication, armed_at: datetime) -> Iterator[str]:
+    before = armed_at - SKEW
+    if PublishHold.everywhere.filter(workspace=row.workspace, created_at__lt=before).exists():
+        yield "its workspace is on hold"
+    switches = Switch.everywhere.filter(what="publishing", created_at__lt=before)
+    if any(one.workspace_id in {None, row.workspace_id} for one in switches):
+        yield "publishing is stopped"
+    if row.queue is not None and row.queue.is_paused and row.queue.updated_at < before:
+        yield "its queue is paused"
+    if row.late_policy != "publish" and row.max_lateness_minutes is not None:
+        latest = row.due_at + timedelta(minutes=row.max_lateness_minutes)
+        if before > latest:
+            yield f"its late policy forbids that after {latest}"
 
 
 def _keep_pace(world: World, row: Publication, attempt: Attempt) -> None:
     outlet = row.outlet
-    if outlet.updated_at > attempt.started_at - timedelta(days=1):
+    if outlet.updated_at > attempt.started_at - SKEW:
         return
     before = list(
-        Publication.everywhere.filter(
-            outlet=outlet, published_at__isnull=False, published_at__gt=outlet.updated_at
-        )
+        Publication.everywhere.filter(outlet=outlet, published_at__lt=attempt.started_at)
         .exclude(pk=row.pk)
         .order_by("-published_at")
         .values_list("published_at", flat=True)

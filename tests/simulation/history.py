@@ -22,8 +22,9 @@ from pipeline.schedule import queues
 from pipeline.switches import kill_switch
 from tests import migrated
 from tests.simulation import rules
-from tests.simulation.instance import Instance, Receiver
+from tests.simulation.instance import Instance
 from tests.simulation.people import BY, People, change_outlet
+from tests.simulation.receivers import Receiver
 from tests.simulation.world import CALM, START, World
 from webhooks import endpoints
 from webhooks.models import Endpoint
@@ -36,7 +37,7 @@ QUIET: Final = timedelta(hours=12)
 """After the last act, with nothing broken any more."""
 A_DAY: Final = 3.0
 """Acts of people, as a mean; in a short history more, so that it holds something."""
-ACTS_LEAST: Final = 5
+ACTS_LEAST: Final = 30
 
 
 @dataclass(frozen=True)

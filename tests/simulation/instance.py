@@ -3,14 +3,12 @@ call."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import random
 import traceback
 from collections import Counter, defaultdict, deque
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from unittest import mock
@@ -29,12 +27,17 @@ from pipeline import events
 from pipeline.outlets.simulated_server import SimulatedServer
 from pipeline.publish import send as sending
 from pipeline.switches import kill_switch
+from tests.simulation import platform
 from tests.simulation.doorman import refuse_what_must_not_go_out
+from tests.simulation.receivers import answer_of, signature_of
+from tests.simulation.shares import Shares
 from tests.simulation.world import START, Process, World
 from webhooks import deliver, limits, results, validation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from tests.simulation.receivers import Receiver
 SLOTS: Final = dict.fromkeys(core_jobs.QUEUES, 4)
 JOBS: Final = frozenset(
     {
@@ -59,10 +62,7 @@ FAULTS: Final = frozenset(
     {"task_failed", "work_failed", "not_claimed", "commit_broke", "not_recorded_together"}
 )
 """Lines of the log that tell of a fault of our own."""
-
-
 Answer = TypeVar("Answer")
-
 OVERLAP: Final = timedelta(days=1)
 """How long a former secret signs beside the new one."""
 MEANWHILE: Final = timedelta(minutes=5)
@@ -74,17 +74,6 @@ class Message:
     job: str
     queue: str
     lease: work_leases.QueuedTask
-
-
-@dataclass
-class Receiver:
-    """Somebody's endpoint: what it answers, and what it got."""
-
-    secrets: list[tuple[str, datetime]]
-    """As its owner saw them, the newest last."""
-    mode: str = "ok"
-    got: list[tuple[datetime, UUID, str]] = field(default_factory=list)
-    at_once: int = 0
 
 
 class Instance:
@@ -99,6 +88,9 @@ class Instance:
         self.flushes = 0
         self.woken_until = START
         self.beats_at: datetime | None = None
+        self.shares = Shares(world, len(self.workers) * SLOTS["publish"])
+        self.seconds = 0
+        """How often a process did what each does once a second."""
         self.sent_again: set[UUID] = set()
         """Endpoints of which somebody has asked for something a second time."""
         self.errors: Counter[str] = Counter()
@@ -178,9 +170,11 @@ class Instance:
         queue, lease = message.queue, message.lease
         process.busy[queue] = process.busy.get(queue, 0) + 1
         self.world.note(f"{message.job} {lease.token}")
+        self.shares.begun(message.job, lease.owner)
 
         def ended() -> None:
             process.busy[queue] -= 1
+            self.shares.ended(message.job, lease.owner)
             self.world.after(0, self.pump)
 
         self.world.spawn(
@@ -203,8 +197,12 @@ class Instance:
     def _beat(self) -> None:
         if self.beats_at is not None and self.world.now >= self.beats_at:
             self.beats_at = None
+            is_in_vain = self.is_away or self.world.now < self.woken_until
             self.wake()
-            self.beat_in(1.0 if self.is_away else RARELY)
+            self.beat_in(1.0 if is_in_vain else RARELY)
+
+    def _second(self) -> None:
+        self.seconds += 1
 
     def run_dispatcher(self) -> None:
         living = self.living()
@@ -287,6 +285,7 @@ class Instance:
         del method
         receiver, timeout = self.receivers[url], options["timeout"]
         receiver.at_once += 1
+        receiver.begun.append(self.world.now)
         if receiver.at_once > limits.WEBHOOK_SLOTS and not self.world.has_faults:
             self.world.broken(f"{url} is sent {receiver.at_once} events at once")
         try:
@@ -307,7 +306,7 @@ class Instance:
         assert event_id is not None
         sent_at = headers["webhook-timestamp"]
         signed = f"{headers['webhook-id']}.{sent_at}.".encode() + body
-        known = [(_signature(secret, signed), self.world.now - since) for secret, since in receiver.secrets]
+        known = [(signature_of(secret, signed), self.world.now - since) for secret, since in receiver.secrets]
         given = headers["webhook-signature"].split()
         newest, age = known[-1]
         wanted = [newest] if age > MEANWHILE else []
@@ -320,13 +319,20 @@ class Instance:
         with connection.cursor() as cursor:
             cursor.execute("SELECT body FROM event WHERE id = %s", [event_id.hex])
             stored = cursor.fetchone()
+            cursor.execute(
+                """SELECT 1 FROM delivery JOIN endpoint ON endpoint.id = endpoint_id
+                   WHERE url = %s AND event_id = %s AND delivery.status = 'pending' AND attempts = 0""",
+                [url, event_id.hex],
+            )
+            if cursor.fetchone() and not self.sent_again and not self.world.has_faults:
+                self.world.broken(f"{url} gets an event by an attempt that isn't counted")
         if stored is None or bytes(stored[0]) != body:
             self.world.broken(f"{url} got an event that isn't there, or other bytes: {headers['webhook-id']}")
         mode = receiver.mode
         self.world.note(f"{url} {mode} {hashlib.sha256(body).hexdigest()[:8]}")
         status = {"ok": 200, "500": 500, "410": 410, "429": 429, "slow": 200, "hangs": 200}[mode]
         receiver.got.append((self.world.now, event_id, mode))
-        return _answer(url, status, {"retry-after": "120"} if status == 429 else {}), mode
+        return answer_of(url, status, {"retry-after": "120"} if status == 429 else {}), mode
 
     # --- All of it, in the place of the real ones ------------------------------------------------------------------
 
@@ -364,11 +370,12 @@ class Instance:
                 mock.patch.dict(dispatcher._waker, {"it": self.wake}),
                 mock.patch.dict(task_runner._did_at, {"at": 0.0}),
                 mock.patch.dict(work_leases._worker),
-                mock.patch.object(task_runner, "_every_second", []),
+                mock.patch.object(task_runner, "_every_second", [self._second]),
                 mock.patch.object(pipeline.outlets.outlet_client, "SimulatedServer", Server),
                 # Whoever lets go of a hold wakes what it held; a look each half minute would be most of a
                 # month's work.
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
+                platform.as_real_ones(),
                 mock.patch.object(deliver, "_client", self._client),
                 mock.patch.object(validation, "refuse_forbidden_address"),
             ):
@@ -383,12 +390,3 @@ class Instance:
             random.seed(world.seed)
             stack.enter_context(world.entered())
             yield
-
-
-def _signature(secret: str, signed: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    return f"v1,{base64.b64encode(hmac.digest(key, signed, 'sha256')).decode()}"
-
-
-def _answer(url: str, status: int, headers: Mapping[str, str]) -> Response:
-    return Response(status=status, headers=headers, body=b"", url=url, truncated=False, redirects=())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts.ledger import credits, reports
 from accounts.models import Workspace
+from config.core import errors
 from config.core.clock import utc_now
 from config.core.errors import AppError, NotFound
 from config.core.ids import encode
@@ -25,7 +26,8 @@ from pipeline.publish import workspace_hold
 from pipeline.review import decisions, regenerate
 from pipeline.schedule import queues
 from pipeline.switches import kill_switch
-from tests.simulation.instance import OVERLAP, Receiver
+from tests.simulation.instance import OVERLAP
+from tests.simulation.receivers import Receiver
 from webhooks import endpoints, recovery
 from webhooks.models import Delivery, Endpoint
 
@@ -46,7 +48,16 @@ SENTENCES: Final = (
     "The mayor said that the second bridge will stay closed until the end of October.",
     "A survey of 1,200 households shows that most residents want longer opening hours.",
 )
-SCRIPTS: Final = ("ok", "429", "reject", "error", "timeout_after_accept", "timeout_before_accept", "silence")
+SCRIPTS: Final = (
+    "ok",
+    "429",
+    "reject",
+    "expired",
+    "error",
+    "timeout_after_accept",
+    "timeout_before_accept",
+    "silence",
+)
 BY: Final = "usr_somebody"
 
 
@@ -70,6 +81,7 @@ class People:
         self.acts: dict[Callable[[Workspace], object], int] = {
             self.push: 20,
             self.publish_item: 24,
+            self.publish_many: 3,
             self.approve: 10,
             self.edit: 7,
             self.reject: 3,
@@ -170,7 +182,28 @@ class People:
             max_lateness_minutes=self.chance.choice((5, 60)),
         )
         made = publish.request(item, wish, by=BY)[1]
+        if wish.late_policy and any(
+            (one.late_policy, one.max_lateness_minutes) != (wish.late_policy, wish.max_lateness_minutes)
+            for one in made
+        ):
+            self.world.broken("a publication has another late policy than was asked for")
+        with self.world.observing():
+            if GeneratedItem.everywhere.get(pk=item.pk).held == "approval_stale":
+                self.world.broken("an item waits for an approval though a person has just published it")
+        siblings = self.items(workspace, "ready").filter(variant_group=item.variant_group)
+        if not wish.keep_siblings and siblings.exclude(pk=item.pk).exists():
+            self.world.broken("a variant is ready though another one was chosen")
         return ", ".join(f"{encode('pub', one.pk)} {one.due_at:%d %H:%M:%S}" for one in made)
+
+    def publish_many(self, workspace: Workspace) -> int:
+        """All at once, as after a morning's review."""
+        items = list(self.items(workspace, "ready").order_by("id")[:12])
+        rows = Outlet.everywhere.filter(workspace=workspace, is_simulated=True)
+        outlets = [encode("out", outlet.pk) for outlet in rows.order_by("id")]
+        for item in items:
+            decisions.approve(item, by=BY, now=utc_now())
+            publish.request(item, publish.PublishWish(outlets=outlets, keep_siblings=True), by=BY)
+        return len(items)
 
     def approve(self, workspace: Workspace) -> str:
         return decisions.approve(self.any_of(self.items(workspace)), by=BY, now=utc_now()).status
@@ -280,7 +313,9 @@ class People:
             if self.endpoints(workspace).count() >= 3:
                 return "enough"
             return self.add_endpoint(workspace)
-        endpoint = self.any_of(self.endpoints(workspace))
+        # Now and then of a page that is older than the endpoint's removal.
+        known = Endpoint.everywhere.filter(workspace=workspace)
+        endpoint = self.any_of(self.endpoints(workspace) if self.chance.randrange(4) else known)
         if what == "remove":
             endpoints.remove(endpoint, actor=BY)
         elif what == "off":
@@ -298,9 +333,19 @@ class People:
         return endpoint.url
 
     def resend(self, workspace: Workspace) -> str:
-        delivery = self.any_of(Delivery.everywhere.filter(workspace=workspace))
+        rows = Delivery.everywhere.filter(workspace=workspace)
+        delivery = self.any_of(rows.exclude(status="delivered") if self.chance.randrange(2) else rows)
         self.instance.sent_again.add(delivery.endpoint_id)
-        endpoints.resend(delivery, actor=BY)
+        try:
+            endpoints.resend(delivery, actor=BY)
+        except errors.Conflict as error:
+            codes = {detail.code for detail in error.detail}
+            if codes & {"event_expired", "move_not_allowed"}:
+                self.world.broken(f"a delivery that is {delivery.status} couldn't be sent again: {codes}")
+            raise
+        with self.world.observing():
+            if Delivery.everywhere.get(pk=delivery.pk).status != "pending":
+                self.world.broken(f"a delivery that was {delivery.status} isn't sent again")
         return delivery.status
 
     def recover(self, workspace: Workspace) -> str:

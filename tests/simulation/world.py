@@ -47,6 +47,8 @@ COMPILERS: Final = (
 STEPS_SHOWN: Final = 30
 EVENTS_MOST: Final = 60_000
 """More than ten times as many as a month has: something goes round for ever."""
+STATEMENTS_MOST: Final = 20_000
+"""Far more than one thing that happens takes."""
 GIVES_WAY: Final = 0.02
 """How often a statement outside of a transaction lets others go first."""
 
@@ -103,7 +105,7 @@ class World:
         self.on_death: Callable[[Process], None] = lambda _: None
         self._digest = hashlib.sha256()
         self._events: list[tuple[datetime, int, Callable[[], None]]] = []
-        self._number = self._ran = 0
+        self._number = self._ran = self._statements = 0
         self._hub = greenlet.getcurrent()
         self._id_at = (0, 0)
         self._traveller: Any = None
@@ -142,6 +144,7 @@ class World:
         """Everything that comes up to `moment`; ends early where a promise is broken."""
         while self._events and self._events[0][0] <= moment and not self.faults:
             self.now, _, act = heapq.heappop(self._events)
+            self._statements = 0
             self._set_clock()
             act()
             self._ran += 1
@@ -242,7 +245,10 @@ class World:
         task = self.task
         if task is None:
             return
-        if task.is_dead:
+        self._statements += 1
+        if self._statements == STATEMENTS_MOST:
+            self.broken("somebody goes round for ever")
+        if task.is_dead or self._statements >= STATEMENTS_MOST:
             raise Killed
         if task.fuse is not None:
             task.fuse -= 1
