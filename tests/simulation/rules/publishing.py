@@ -15,7 +15,7 @@ from config.core.ids import encode
 from pipeline import limits
 from pipeline.models import Attempt, Event, GeneratedItem, Outlet, Publication, SimulatedPost
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.publish.publish_http_client import LONGEST
+from pipeline.publish.send import LONGEST_CALL
 from pipeline.states import derive_status
 from tests.simulation.rules.common import SKEW, in_order
 
@@ -126,7 +126,7 @@ def attempts(_: World, __: Instance) -> Iterator[str]:
                 yield f"{name} has an attempt that ended before it began"
         for one, following in pairwise(made):
             # Before that the first call might still get through.
-            safe_at = one.started_at + LONGEST + platform_of(row.platform).settles - SKEW
+            safe_at = one.started_at + LONGEST_CALL + platform_of(row.platform).settles - SKEW
             if (one.error or {}).get("code") == "not_accepted" and following.started_at < safe_at:
                 yield f"{name} was sent again at {following.started_at}, which isn't safe before {safe_at}"
         tried = [one for one in made if one.status == "succeeded"]
