@@ -99,7 +99,8 @@ document.addEventListener("keydown", (event) => {
 // Of more tabs or views than a phone shows, the open one.
 for (const open of document.querySelectorAll(":is(.tabs, .views) > [aria-current=page]")) open.scrollIntoView({ block: "nearest", inline: "center" });
 document.addEventListener("submit", guardSubmit);
-document.addEventListener("close", (event) => event.target.returnFocus?.focus(), true);
+// The event comes a moment after the dialog closed; meanwhile it may have been opened again.
+document.addEventListener("close", (event) => { if (!event.target.open) event.target.returnFocus?.focus(); }, true);
 // The page may come back from the browser's memory, with its forms as they were when they were sent.
 window.addEventListener("pageshow", releaseForms);
 // What is shown once isn't shown again from that memory.

@@ -67,7 +67,8 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented) return;
-  const writes = event.target.closest?.("input, textarea, select, [contenteditable]");
+  // The field of a dialog that was just closed keeps the focus until the page is drawn again: nobody writes in it.
+  const writes = event.target.closest?.("input, textarea, select, [contenteditable]")?.checkVisibility();
   const isShortcut = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
   if (isShortcut || (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !writes)) {
     event.preventDefault();

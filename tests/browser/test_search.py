@@ -80,6 +80,28 @@ def test_nothing_typed_is_lost_while_the_search_is_slow(page, db):
     expect(field).to_be_focused()
 
 
+def test_a_key_right_after_the_search_was_closed_opens_it_again(page, db):
+    """Before the page is drawn again the hidden field still has the focus, and the dialog's `close` is yet to come."""
+    alice = person("alice@example.test", "Alice")
+    newsroom = workspaces.create("Newsroom", owner=alice)
+    log_in(page, alice, f"/w/{encode('ws', newsroom.pk)}/")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Search")
+    expect(field).to_be_focused()
+    focused = page.evaluate("""() => {
+      const field = document.activeElement;
+      field.closest("dialog").close();
+      const focused = document.activeElement;
+      focused.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true, cancelable: true }));
+      return focused === field;
+    }""")
+    assert focused
+    expect(field).to_be_focused()
+    # Two frames later the event of the closing has come, too.
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(field).to_be_focused()
+
+
 def test_keys_of_every_page(page, db):
     alice = person("alice@example.test", "Alice")
     newsroom = workspaces.create("Newsroom", owner=alice)
