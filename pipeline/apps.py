@@ -13,4 +13,4 @@ class PipelineConfig(AppConfig):
     def ready(self) -> None:
         """Keep the platforms' secrets out of the logs."""
         for platform in plugins.every("platforms", Platform):
-            logs.add_secret_forms(platform.secret_forms)
+            logs.add_secrets(addresses=platform.secret_addresses, keys=platform.secret_keys)

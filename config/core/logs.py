@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
 # Names whose values are never logged, and patterns of secrets that are cut out anywhere: our own tokens, webhook
-# secrets, bearer headers, and credentials or tokens inside addresses. Platforms add their own (`add_secret_forms`).
+# secrets, bearer headers, and credentials or tokens inside addresses. Platforms add their own (`add_secrets`).
 _SECRET_NAMES = re.compile(
     r"(?i)^(authorization|cookie|set-cookie|passwd|x-api-key|x-goog-api-key|model_key"
     r"|(?:(?!lease).*_)?(?:password|secret|token|api_?key|credentials))$"
@@ -51,20 +51,31 @@ _SECRET_PATTERNS = (
 )
 # Every pattern needs one of these: most strings have none, and are searched only once.
 _MAY_BE_SECRET = re.compile(r"[/=]|cpk_|whsec_|sk-|AIza|(?i:bearer)")
-_added_patterns: dict[str, re.Pattern[str]] = {}
+# Most strings of a line are no addresses: these are looked for only where there is a `/`.
+_added_addresses: dict[str, re.Pattern[str]] = {}
+_added_keys: dict[str, re.Pattern[str]] = {}
 
 
-def add_secret_forms(forms: Iterable[str]) -> None:
-    """Cut out what these regular expressions match, but for their first group; a form is added once.
+def add_secrets(*, addresses: Iterable[str] = (), keys: Iterable[str] = ()) -> None:
+    """Cut out what these regular expressions match, but for their first group; each is added once.
 
-    Raises `ValueError` for a form without a group.
+    Raises `ValueError` for one without a group, and for that of an address without a `/`.
     """
-    for form in forms:
-        pattern = re.compile(form)
-        if not pattern.groups:
-            message = f"The form {form} needs a group around what of it may be shown."
+    for form in addresses:
+        if "/" not in form:
+            message = f"The address {form} needs a /, or is a key."
             raise ValueError(message)
-        _added_patterns[form] = pattern
+        _added_addresses[form] = _with_group(form)
+    for form in keys:
+        _added_keys[form] = _with_group(form)
+
+
+def _with_group(form: str) -> re.Pattern[str]:
+    pattern = re.compile(form)
+    if not pattern.groups:
+        message = f"The form {form} needs a group around what of it may be shown."
+        raise ValueError(message)
+    return pattern
 
 
 def redact(value: Any) -> Any:
@@ -76,9 +87,9 @@ def redact(value: Any) -> Any:
         if _MAY_BE_SECRET.search(value):
             for pattern, replacement in _SECRET_PATTERNS:
                 value = pattern.sub(replacement, value)
-        for pattern in _added_patterns.values():
-            value = pattern.sub(r"\1[redacted]", value)
-        return value
+        if "/" in value:
+            value = _without(_added_addresses, value)
+        return _without(_added_keys, value)
     if isinstance(value, dict):
         return {
             key: "[redacted]" if isinstance(key, str) and _SECRET_NAMES.match(key) else redact(member)
@@ -92,6 +103,14 @@ def redact(value: Any) -> Any:
     representation = repr(value)
     cleaned = redact(representation)
     return value if cleaned == representation else cleaned
+
+
+def _without(patterns: dict[str, re.Pattern[str]], value: str) -> str:
+    for pattern in patterns.values():
+        # To search costs a tenth of a replacement that finds nothing.
+        if pattern.search(value):
+            value = pattern.sub(r"\1[redacted]", value)
+    return value
 
 
 def _redact_event(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:

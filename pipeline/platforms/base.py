@@ -216,12 +216,11 @@ class Platform(ABC):
     """Names its mark, of `static/icons`, where it isn't a company's; else its mark has letters."""
     letters: ClassVar[str] = ""
     """One or two letters of its mark; empty for the label's first one and its next capital."""
-    secret_forms: ClassVar[tuple[str, ...]] = ()
-    """Regular expressions of its addresses and keys that work for whoever knows them.
-
-    They are cut out of every log line but for their first group. One that matches texts without `/` and `=` has
-    neither character itself, or it isn't looked for there.
-    """
+    secret_addresses: ClassVar[tuple[str, ...]] = ()
+    """Regular expressions of addresses that work for whoever knows them, each with a `/`: every log line has only
+    their first group."""
+    secret_keys: ClassVar[tuple[str, ...]] = ()
+    """The same of keys that stand by themselves."""
     evidence: ClassVar[Evidence]
     is_simulated: ClassVar[bool] = False
     """True: nobody sees its posts; a test token's items may only go to such platforms."""

@@ -120,7 +120,8 @@ def test_the_kinds_of_addresses_are_platforms():
 
 def test_every_form_of_a_platform_s_secrets_is_tried():
     """The first group of a form is what stays of it in the logs."""
-    forms = {one.kind: one.secret_forms for one in plugins.every("platforms", Platform) if one.secret_forms}
+    platforms = plugins.every("platforms", Platform)
+    forms = {one.kind: own for one in platforms if (own := one.secret_addresses + one.secret_keys)}
     assert set(forms) == {"discord", "linkedin", "signed_webhook", "slack", "telegram"}
     for kind, own in forms.items():
         for form in own:
@@ -129,16 +130,17 @@ def test_every_form_of_a_platform_s_secrets_is_tried():
             assert all(match[1] and SECRET not in match[1] for match in found), form
 
 
-def test_a_form_is_looked_for_in_texts_of_every_kind(monkeypatch):
-    monkeypatch.setattr(logs, "_added_patterns", {})
+def test_a_key_is_looked_for_everywhere_and_an_address_where_there_is_a_slash(monkeypatch):
+    monkeypatch.setattr(logs, "_added_addresses", {})
+    monkeypatch.setattr(logs, "_added_keys", {})
     assert redact("the key new-12345678") == "the key new-12345678"
-    logs.add_secret_forms([r"\b(new-)\d{8}", r"(/keys/)\d+"])
-    logs.add_secret_forms([r"\b(new-)\d{8}"])
+    logs.add_secrets(addresses=[r"(/keys/)\d+"], keys=[r"\b(new-)\d{8}"])
     with pytest.raises(ValueError, match="needs a group"):
-        logs.add_secret_forms([r"bare-\d+"])
+        logs.add_secrets(keys=[r"bare-\d+"])
+    with pytest.raises(ValueError, match="needs a /"):
+        logs.add_secrets(addresses=[r"(keys)\d+"])
     assert redact("the key new-12345678 of /keys/123") == "the key new-[redacted] of /keys/[redacted]"
     assert redact("the key new-12345678") == "the key new-[redacted]"
-    assert len(logs._added_patterns) == 2
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class Discord(Platform):
     kind = "discord"
     label = "Discord"
     summary = "Messages with text, pictures and videos in a channel of a Discord server; articles as cards."
-    secret_forms = (r"(/api/(?:v\d+/)?webhooks/)[^\s\"'<>?]+",)
+    secret_addresses = (r"(/api/(?:v\d+/)?webhooks/)[^\s\"'<>?]+",)
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_discord.py")
     buckets = ("text", "image", "video", "blog")
     shows_link_card = True

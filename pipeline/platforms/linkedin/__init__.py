@@ -166,7 +166,7 @@ class LinkedIn(TokenPlatform):
     kind = "linkedin"
     label = "LinkedIn"
     summary = "Posts of up to 3,000 characters on a member's profile, with pictures, a video or a link card."
-    secret_forms = (
+    secret_addresses = (
         # Where the bytes of a file are sent.
         r"(/dms-uploads/)[^\s\"'<>?]+",
     )

@@ -76,7 +76,7 @@ class SignedWebhook(Platform):
     label = "Signed webhook"
     icon = "webhook"
     summary = "A receiver of your own: each post is sent to it as signed JSON."
-    secret_forms = (
+    secret_addresses = (
         # Zapier's, Make's, IFTTT's and Microsoft Teams' receivers.
         r"(/hooks/(?:catch|standard)/)[^\s\"'<>?]+",
         r"(?i:(//hook\.(?:[a-z0-9]+\.)?make\.com/))[^\s\"'<>?]+",

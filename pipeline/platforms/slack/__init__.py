@@ -72,12 +72,12 @@ class Slack(Platform):
     kind = "slack"
     label = "Slack"
     summary = "Messages with text and pictures in a Slack channel, by an app or an incoming webhook."
-    secret_forms = (
+    secret_addresses = (
         r"(/(?:services|workflows|triggers)/)[TE][0-9A-Z]{3,}/[^\s\"'<>?]+",
         r"(?i:(//hooks\.slack(?:-gov)?\.com/))[^\s\"'<>?]+",
-        # Tokens of a bot or an app.
-        r"\b(x(?:ox[a-z]|app)-)[0-9A-Za-z-]{8,}",
     )
+    # Tokens of a bot or an app.
+    secret_keys = (r"\b(x(?:ox[a-z]|app)-)[0-9A-Za-z-]{8,}",)
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_slack.py")
     buckets = ("text", "image")
     shows_link_card = True

@@ -64,7 +64,7 @@ class Telegram(Platform):
     kind = "telegram"
     label = "Telegram"
     summary = "Posts of text, pictures and videos in a Telegram channel or group."
-    secret_forms = (r"(?i:(/bot)\d+(?::|%3A)[0-9A-Za-z_-]{8,})",)
+    secret_addresses = (r"(?i:(/bot)\d+(?::|%3A)[0-9A-Za-z_-]{8,})",)
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_telegram.py")
     buckets = ("text", "image", "video")
     shows_link_card = True
