@@ -47,6 +47,8 @@ def path_id(prefix: str) -> OpenApiParameter:
 IF_MATCH: Final = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="The ETag that was read; 412 where it has changed."
 )
+ACT_PARAMETERS: Final = [IF_MATCH, *POST_PARAMETERS]
+"""The header parameters of a POST on an object that has a version."""
 
 _DEFAULTS: Final[Prepared[WorkspaceDefaults]] = Prepared(
     lambda workspace, test: WorkspaceDefaults.objects.of(workspace).select_related(

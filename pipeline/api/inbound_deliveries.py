@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from accounts import limits as accounts_limits
 from accounts.api.base import openapi_parameters, openapi_responses, secret_answer
 from config.core import limits as core_limits
+from config.core.api.etags import conditions_on
 from config.core.api.fields import (
     MomentField,
     NoFields,
@@ -28,7 +29,7 @@ from config.core.datetimes import as_z, as_z_or_none
 from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits
-from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
+from pipeline.api.base import ACT_PARAMETERS, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import JsonObjectField, OpenObjectField
 from pipeline.api.response_schemas import ObjectField, listing
 from pipeline.ingest.inbound_deliveries import secrets
@@ -234,20 +235,23 @@ class InboundDeliveryView(PipelineResource):
     @extend_schema(
         operation_id="sources_rotate_secret",
         summary="Rotate a webhook source's secret",
-        parameters=[path_id("src"), *POST_PARAMETERS],
+        parameters=[path_id("src"), *ACT_PARAMETERS],
         request=RotateInput,
-        responses=openapi_responses({200: InboundSecretDocument}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: InboundSecretDocument}, 404, 409, 412, 413, 415, 422),
     )
     def rotate(self, request: Request, id: str) -> Response:
         source = self._source(id)
         rotation = self.read_body(request, RotateInput)
-        overlap = rotation.get("overlap_seconds")
-        new_secret = secrets.rotate(
-            source,
-            secret=rotation.get("secret"),
-            overlap=accounts_limits.TOKEN_OVERLAP_DEFAULT if overlap is None else timedelta(seconds=overlap),
-            actor=self.caller.actor,
-        )
+        seconds = rotation.get("overlap_seconds")
+        overlap = accounts_limits.TOKEN_OVERLAP_DEFAULT if seconds is None else timedelta(seconds=seconds)
+        with conditions_on(source, request) as expected_version:
+            new_secret = secrets.rotate(
+                source,
+                secret=rotation.get("secret"),
+                overlap=overlap,
+                actor=self.caller.actor,
+                expected_version=expected_version,
+            )
         return secret_answer(Response({"secret": new_secret}))
 
 

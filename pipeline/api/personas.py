@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import limits as core_limits
-from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import BoundedListField, StrictCharField, StrictSerializer
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
@@ -220,28 +220,28 @@ class PersonaView(PipelineResource):
         row = self.find(self._rows(), "per", id)
         values = self.read_body(request, PersonaChanges)
         self._refuse_test()
-        names_version = refuse_unless_match(request, row.version)
-        with as_version_conflict(), _locate_errors():
+        with conditions_on(row, request) as expected_version, _locate_errors():
             changed = crud.change(
                 row,
                 _as_content(values),
                 by=self.caller.actor,
                 now=utc_now(),
-                expected_version=row.version if names_version else None,
+                expected_version=expected_version,
             )
         return Response(self._serialize(changed), headers={"ETag": self._tag(changed)})
 
     @extend_schema(
         operation_id="personas_delete",
         summary="Delete a persona; what was made with it stays",
-        parameters=[path_id("per")],
-        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
+        parameters=[path_id("per"), IF_MATCH],
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409, 412),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "per", id)
         self.refuse_input(request)
         self._refuse_test()
-        crud.delete(row, by=self.caller.actor, now=utc_now())
+        with conditions_on(row, request) as expected_version:
+            crud.delete(row, by=self.caller.actor, now=utc_now(), expected_version=expected_version)
         return Response(status=204)
 
     def _refuse_test(self) -> None:

@@ -8,14 +8,14 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
-from config.core.api.etags import respond_with_tag, strong_tag
+from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choices, public_id, read_query
 from config.core.clock import utc_now
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
-from pipeline.api.base import POST_PARAMETERS, PipelineResource, path_id
+from pipeline.api.base import ACT_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.generated_items import SettleInput
 from pipeline.models import Attempt, Publication, PublicationStatus
 
@@ -112,60 +112,72 @@ class PublicationView(PipelineResource):
     @extend_schema(
         operation_id="publications_reconcile",
         summary="Look up an unknown outcome now",
-        parameters=[path_id("pub"), *POST_PARAMETERS],
+        parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def reconcile(self, request: Request, id: str) -> Response:
         """Have an unknown outcome looked up at once."""
         row = self.find(self.rows(Publication), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.reconcile_now(row, now=now), now)
+        with conditions_on(row, request) as expected_version:
+            changed = publish.reconcile_now(row, now=now, expected_version=expected_version)
+        return _accepted(changed, now)
 
     @extend_schema(
         operation_id="publications_retry",
         summary="Retry a failed publication",
-        parameters=[path_id("pub"), *POST_PARAMETERS],
+        parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         """Try a failed publication again at once."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.retry(row, by=self.caller.actor, now=now), now)
+        with conditions_on(row, request) as expected_version:
+            changed = publish.retry(row, by=self.caller.actor, now=now, expected_version=expected_version)
+        return _accepted(changed, now)
 
     @extend_schema(
         operation_id="publications_remove",
         summary="Delete a published post",
-        parameters=[path_id("pub"), *POST_PARAMETERS],
+        parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def remove(self, request: Request, id: str) -> Response:
         """Have the post deleted at its platform; it is `removed` when that has worked, and stays published until then."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         self.read_body(request, NoFields)
         now = utc_now()
-        return _accepted(publish.request_removal(row, now=now), now)
+        with conditions_on(row, request) as expected_version:
+            changed = publish.request_removal(row, now=now, expected_version=expected_version)
+        return _accepted(changed, now)
 
     @extend_schema(
         operation_id="publications_settle",
         summary="Record the outcome of a publication",
-        parameters=[path_id("pub"), *POST_PARAMETERS],
+        parameters=[path_id("pub"), *ACT_PARAMETERS],
         request=SettleInput,
-        responses=openapi_responses({200: response_schemas.Publication}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.Publication}, 404, 409, 412, 413, 415, 422),
     )
     def settle(self, request: Request, id: str) -> Response:
         """Say whether a publication that was handed over, or whose outcome is unknown, is published."""
         row = self.find(self.rows(Publication).select_related("item"), "pub", id)
         report = self.read_body(request, SettleInput)
         now = utc_now()
-        settled = publish.settle_publication(
-            row, was_sent=report["published"], url=report.get("url", ""), by=self.caller.actor, now=now
-        )
+        with conditions_on(row, request) as expected_version:
+            settled = publish.settle_publication(
+                row,
+                was_sent=report["published"],
+                url=report.get("url", ""),
+                by=self.caller.actor,
+                now=now,
+                expected_version=expected_version,
+            )
         return Response(payloads.publication(payloads.row_of(settled), now=now))
 
 

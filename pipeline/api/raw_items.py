@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from accounts.api.base import openapi_parameters, openapi_responses
 from accounts.ledger import reports
 from config.core import limits as core_limits
-from config.core.api.etags import respond_with_tag, strong_tag, weak_tag
+from config.core.api.etags import conditions_on, respond_with_tag, strong_tag, weak_tag
 from config.core.api.fields import NoFields
 from config.core.api.jsonio import flatten_errors, raw_body, refuse_unless_json
 from config.core.api.pagination import PAGING, page
@@ -29,7 +29,7 @@ from config.core.errors import CODES, AppError, Detail, Invalid
 from config.core.ids import encode
 from pipeline import limits, payloads, search
 from pipeline.api import response_schemas, search_pages
-from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
+from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.raw_items import EstimateInput, RawBatchInput, RawItemInput
 from pipeline.generate import generation_plan, raw_item_outcomes
 from pipeline.ingest import erase_raw_item, plan_and_estimate, raw_content, replan, store_raw_item
@@ -209,28 +209,31 @@ class RawItemView(PipelineResource):
     @extend_schema(
         operation_id="raw_retry",
         summary="Retry a failed, skipped or waiting raw item",
-        parameters=[path_id("raw"), *POST_PARAMETERS],
+        parameters=[path_id("raw"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.RawItem}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.RawItem}, 402, 404, 409, 412, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem), "raw", id)
         self.read_body(request, NoFields)
         price = sum(generation_plan.engine_named(name).credits for name in row.engines) * row.variants
-        with self.quota_before_conflict(price):
-            queued = replan.retry(row, workspace=self.caller.workspace, now=utc_now())
+        with conditions_on(row, request) as expected_version, self.quota_before_conflict(price):
+            queued = replan.retry(
+                row, workspace=self.caller.workspace, now=utc_now(), expected_version=expected_version
+            )
         return Response(raw_item_outcomes.serialize_raw_item(queued), status=202)
 
     @extend_schema(
         operation_id="raw_delete",
         summary="Erase a raw item's content",
-        parameters=[path_id("raw")],
-        responses=openapi_responses({204: NO_CONTENT}, 404),
+        parameters=[path_id("raw"), IF_MATCH],
+        responses=openapi_responses({204: NO_CONTENT}, 404, 412),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self.rows(RawItem).filter(deleted_at=None), "raw", id)
         self.refuse_input(request)
-        erase_raw_item.erase(row, now=utc_now())
+        with conditions_on(row, request) as expected_version:
+            erase_raw_item.erase(row, now=utc_now(), expected_version=expected_version)
         return Response(status=204)
 
 

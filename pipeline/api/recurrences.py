@@ -10,8 +10,7 @@ from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
 from config.core.api.etags import (
-    as_version_conflict,
-    refuse_unless_match,
+    conditions_on,
     respond_with_tag,
     strong_tag,
     weak_tag,
@@ -167,11 +166,9 @@ class RecurrenceView(PipelineResource):
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
         values = self.read_body(request, RecurrenceChanges)
-        names_version = refuse_unless_match(request, row.version)
-        expected = row.version if names_version else None
-        with as_version_conflict():
+        with conditions_on(row, request) as expected_version:
             changed = recurring.change(
-                row, values, now=utc_now(), by=self.caller.actor, expected_version=expected
+                row, values, now=utc_now(), by=self.caller.actor, expected_version=expected_version
             )
         return Response(payloads.recurrence(changed), headers={"ETag": strong_tag(changed.version)})
 

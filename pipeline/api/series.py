@@ -11,8 +11,7 @@ from rest_framework.response import Response
 from accounts.api.base import openapi_parameters, openapi_responses
 from config.core import ids
 from config.core.api.etags import (
-    as_version_conflict,
-    refuse_unless_match,
+    conditions_on,
     respond_with_tag,
     strong_tag,
     weak_tag,
@@ -34,7 +33,7 @@ from config.core.clock import utc_now
 from config.core.datetimes import as_z
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
-from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
+from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
 from pipeline.api.inputs.fields import PatternField
 from pipeline.api.queues import WeeklySlot
 from pipeline.engines.newsletter_digest import MAX_STORIES, MIN_STORIES
@@ -215,39 +214,38 @@ class SeriesView(PipelineResource):
     def partial_update(self, request: Request, id: str) -> Response:
         row = self._find(id)
         values = _as_settings(self.read_body(request, SeriesChanges))
-        names_version = refuse_unless_match(request, row.version)
-        expected = row.version if names_version else None
-        with as_version_conflict():
+        with conditions_on(row, request) as expected_version:
             changed = series.change(
-                row, values, now=utc_now(), by=self.caller.actor, expected_version=expected
+                row, values, now=utc_now(), by=self.caller.actor, expected_version=expected_version
             )
         return Response(payloads.series(changed), headers={"ETag": _tag(changed)})
 
     @extend_schema(
         operation_id="series_delete",
         summary="End a series; its digests stay",
-        parameters=[path_id("ser")],
-        responses=openapi_responses({204: NO_CONTENT}, 404),
+        parameters=[path_id("ser"), IF_MATCH],
+        responses=openapi_responses({204: NO_CONTENT}, 404, 412),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self._find(id)
         self.refuse_input(request)
-        series.delete(row, by=self.caller.actor)
+        with conditions_on(row, request) as expected_version:
+            series.delete(row, by=self.caller.actor, expected_version=expected_version)
         return Response(status=204)
 
     @extend_schema(
         operation_id="series_make",
         summary="Make a digest of the series now",
-        parameters=[path_id("ser"), *POST_PARAMETERS],
+        parameters=[path_id("ser"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: SeriesIssue}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: SeriesIssue}, 402, 404, 409, 412, 413, 415, 422),
     )
     def make(self, request: Request, id: str) -> Response:
         """Beside those of its times; 409 `too_few_items` where there is too little to tell."""
         row = self._find(id)
         self.read_body(request, NoFields)
-        with self.quota_before_conflict(DIGEST.credits):
-            issue = series.make_now(row, by=self.caller.actor)
+        with conditions_on(row, request) as expected_version, self.quota_before_conflict(DIGEST.credits):
+            issue = series.make_now(row, by=self.caller.actor, expected_version=expected_version)
         (answer,) = _serialize_issues(self.caller.workspace, [issue])
         return Response(answer, status=202)
 

@@ -10,7 +10,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses, secret_answer
-from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import NoFields
 from config.core.api.jsonio import flatten_errors
 from config.core.api.pagination import PAGING, page
@@ -20,7 +20,15 @@ from config.core.datetimes import as_z_or_none
 from config.core.errors import AppError, Invalid
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_pages
-from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, as_settings, path_id
+from pipeline.api.base import (
+    ACT_PARAMETERS,
+    IF_MATCH,
+    NO_CONTENT,
+    POST_PARAMETERS,
+    PipelineResource,
+    as_settings,
+    path_id,
+)
 from pipeline.api.inputs.fields import SOURCE_TYPES
 from pipeline.api.inputs.sources import SourceChanges, SourceInput, config_advice, source_as_meant
 from pipeline.ingest import collect
@@ -185,14 +193,13 @@ class SourceView(PipelineResource):
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         changes = self._read_changes(request, row)
-        names_version = refuse_unless_match(request, row.version)
-        with as_version_conflict():
+        with conditions_on(row, request) as expected_version:
             changed = secrets.change(
                 row,
                 changes,
                 workspace=self.caller.workspace,
                 now=utc_now(),
-                expected_version=row.version if names_version else None,
+                expected_version=expected_version,
             )
         body = payloads.source(payloads.row_of(changed.source))
         return Response(_with_secret(body, changed), headers={"ETag": _tag(body)})
@@ -200,26 +207,28 @@ class SourceView(PipelineResource):
     @extend_schema(
         operation_id="sources_delete",
         summary="Delete a source; what was made from it stays",
-        parameters=[path_id("src")],
-        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
+        parameters=[path_id("src"), IF_MATCH],
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409, 412),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         self.refuse_input(request)
-        collect.delete(row, now=utc_now())
+        with conditions_on(row, request) as expected_version:
+            collect.delete(row, now=utc_now(), expected_version=expected_version)
         return Response(status=204)
 
     @extend_schema(
         operation_id="sources_poll",
         summary="Poll a source now",
-        parameters=[path_id("src"), *POST_PARAMETERS],
+        parameters=[path_id("src"), *ACT_PARAMETERS],
         request=NoFields,
-        responses=openapi_responses({202: response_schemas.Source}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.Source}, 404, 409, 412, 413, 415, 422),
     )
     def poll(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "src", id)
         self.read_body(request, NoFields)
-        polled = collect.poll_now(row, now=utc_now())
+        with conditions_on(row, request) as expected_version:
+            polled = collect.poll_now(row, now=utc_now(), expected_version=expected_version)
         return Response(payloads.source(payloads.row_of(polled)), status=202)
 
     @extend_schema(

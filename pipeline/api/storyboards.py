@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from accounts.api.base import openapi_responses
 from config.core import ids
-from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import PublicIdField, StrictSerializer
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
@@ -116,14 +116,13 @@ class StoryboardView(PipelineResource):
         """The item is `generating` meanwhile; no model is asked, and it costs no credits."""
         row = self._find(id)
         storyboard = self.read_body(request, StoryboardInput)["storyboard"]
-        names_version = refuse_unless_match(request, row.version)
-        with as_version_conflict():
+        with conditions_on(row, request) as expected_version:
             changed = storyboards.edit(
                 row,
                 storyboards.read_board(storyboard),
                 by=self.caller.actor,
                 now=utc_now(),
-                expected_version=row.version if names_version else None,
+                expected_version=expected_version,
             )
         return answered(changed, 202)
 

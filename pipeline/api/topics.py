@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
-from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, strong_tag
+from config.core.api.etags import conditions_on, respond_with_tag, strong_tag
 from config.core.api.fields import (
     BoundedListField,
     MomentField,
@@ -210,26 +210,26 @@ class TopicView(PipelineResource):
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
         values = self.read_body(request, TopicChanges)
-        names_version = refuse_unless_match(request, row.version)
-        with as_version_conflict():
+        with conditions_on(row, request) as expected_version:
             changed = topics.change(
                 row,
                 as_settings(values),
                 now=utc_now(),
-                expected_version=row.version if names_version else None,
+                expected_version=expected_version,
             )
         return Response(payloads.topic(payloads.row_of(changed)), headers={"ETag": _tag(changed)})
 
     @extend_schema(
         operation_id="topics_delete",
         summary="Delete a topic; what was made of it stays",
-        parameters=[path_id("top")],
-        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
+        parameters=[path_id("top"), IF_MATCH],
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409, 412),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "top", id)
         self.refuse_input(request)
-        topics.delete(row, now=utc_now())
+        with conditions_on(row, request) as expected_version:
+            topics.delete(row, now=utc_now(), expected_version=expected_version)
         return Response(status=204)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
+from config.core import states
 from pipeline.generate import lifecycle, recoverable_failures
 from pipeline.generate.model import batches
 from pipeline.generate.model.spending_caps import BRIEF_AWAITED
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-def erase(raw_item: RawItem, *, now: datetime) -> None:
-    """Erase the content; the row stays as a tombstone, so that the same entry isn't taken in again."""
+def erase(raw_item: RawItem, *, now: datetime, expected_version: int | None = None) -> None:
+    """Erase the content; the row stays as a tombstone, so that the same entry isn't taken in again.
+
+    Raises `states.Overtaken` if it isn't the expected version.
+    """
     with transaction.atomic():
         # The sent body is content too. It goes before the raw item is locked: deliveries lock in this order.
         InboundDelivery.everywhere.filter(raw_item=raw_item).update(body=None, made=None)
         row = RawItem.everywhere.select_for_update().get(pk=raw_item.pk)
+        states.refuse_other_version(row.version, expected_version)
         if row.deleted_at is not None:
             return
         RawBody.everywhere.filter(raw_item=row).delete()

@@ -40,10 +40,16 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 
-def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
-    """Start runs again for a failed, skipped or waiting raw item. Raises `Conflict` and `QuotaExceeded`."""
+def retry(
+    raw_item: RawItem, *, workspace: Workspace, now: datetime, expected_version: int | None = None
+) -> RawItem:
+    """Start runs again for a failed, skipped or waiting raw item.
+
+    Raises `Conflict`, `QuotaExceeded`, and `states.Overtaken` if it isn't the expected version.
+    """
     with transaction.atomic():
         row = _lock_raw_item(raw_item.pk)
+        states.refuse_other_version(row.version, expected_version)
         if row.deleted_at is not None:
             message = "This raw item was deleted; push it again under another identity."
             raise Conflict.because(code="deleted", message=message)

@@ -124,13 +124,15 @@ def restore_version(
     return row
 
 
-def delete(persona: Persona, *, by: str, now: datetime) -> None:
+def delete(persona: Persona, *, by: str, now: datetime, expected_version: int | None = None) -> None:
     """Mark the persona deleted.
 
-    What was made with it stays, and its own topics rest. Raises `Conflict` while it is in use.
+    What was made with it stays, and its own topics rest. Raises `Conflict` while it is in use, and
+    `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = _lock(persona)
+        states.refuse_other_version(row.version, expected_version)
         _refuse_in_use(row)
         Persona.everywhere.filter(pk=row.pk).update(deleted_at=now, updated_at=now)
         _audit("persona.deleted", row, by, {"name": row.name})

@@ -60,10 +60,14 @@ def align_open_slot(source: Source, *, now: datetime) -> None:
     dispatcher.wake()
 
 
-def bring_forward(source: Source, *, now: datetime) -> Source:
-    """Make the open slot due now, also one that waits for credits. Raises `Conflict` if the lane is off."""
+def bring_forward(source: Source, *, now: datetime, expected_version: int | None = None) -> Source:
+    """Make the open slot due now, also one that waits for credits.
+
+    Raises `Conflict` if the lane is off, and `states.Overtaken` if the source isn't the expected version.
+    """
     with transaction.atomic():
-        Source.everywhere.select_for_update().get(pk=source.pk)
+        row = Source.everywhere.select_for_update().get(pk=source.pk)
+        states.refuse_other_version(row.version, expected_version)
         woken = BrandSlot.everywhere.filter(source=source, status__in=OPEN_SLOTS).update(
             due_at=now, wake_at=now, request_id=request_id(), **work_queue.overtake()
         )

@@ -77,10 +77,15 @@ def change(
     return row
 
 
-def delete(topic: Topic, *, now: datetime) -> None:
-    """Mark it deleted; what was made of it stays. Raises `Conflict` for a topic in a source's own list."""
+def delete(topic: Topic, *, now: datetime, expected_version: int | None = None) -> None:
+    """Mark the topic as deleted; what was made of it stays.
+
+    Raises `Conflict` for a topic in a source's own list, and `states.Overtaken` if it isn't the expected
+    version.
+    """
     with transaction.atomic():
         row = _lock(topic)
+        states.refuse_other_version(row.version, expected_version)
         if row.source_id is not None:
             _refuse_listed_topic(None)
         Topic.everywhere.filter(pk=row.pk).update(deleted_at=now, version=F("version") + 1, updated_at=now)

@@ -227,12 +227,19 @@ def was_never_called(row: Publication) -> bool:
 
 
 def settle_publication(
-    publication: Publication, *, was_sent: bool, url: str = "", by: str, now: datetime
+    publication: Publication,
+    *,
+    was_sent: bool,
+    url: str = "",
+    by: str,
+    now: datetime,
+    expected_version: int | None = None,
 ) -> Publication:
     """Record a person's report that a publication was sent, or wasn't.
 
     If it wasn't, one of unknown outcome is sent again, and one that was handed over has failed and can be
-    retried. Raises `Conflict` for a publication in any other state.
+    retried. Raises `Conflict` for a publication in any other state, and `states.Overtaken` if it isn't the
+    expected version.
     """
     with transaction.atomic():
         lock_item(publication.item)
@@ -241,6 +248,7 @@ def settle_publication(
             .select_related("item", "outlet", "workspace")
             .get(pk=publication.pk)
         )
+        states.refuse_other_version(row.version, expected_version)
         handed_over = row.is_handed_over
         if row.status != PublicationStatus.UNKNOWN and not handed_over:
             message = f"It is {row.status}; only an unknown outcome can be settled, or what was handed over."

@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def request_removal(publication: Publication, *, now: datetime) -> Publication:
+def request_removal(
+    publication: Publication, *, now: datetime, expected_version: int | None = None
+) -> Publication:
     """Request that the post be taken back.
 
     Raises `Conflict` if it isn't published, its platform takes nothing back, or nobody knows which post
-    it is: the platform never said, or a person settled it.
+    it is: the platform never said, or a person settled it. Raises `states.Overtaken` if it isn't the
+    expected version.
     """
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -45,6 +48,7 @@ def request_removal(publication: Publication, *, now: datetime) -> Publication:
             .select_related("outlet")
             .get(pk=publication.pk)
         )
+        states.refuse_other_version(row.version, expected_version)
         _refuse_unless_removable(row)
         if row.step != PublicationStep.REMOVE:
             values = {

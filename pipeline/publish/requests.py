@@ -201,8 +201,18 @@ def cancel(
     return row
 
 
-def retry(publication: Publication, *, by: str, now: datetime, at: datetime | None = None) -> Publication:
-    """Try a failed publication again with the item's newest content: at once, or at the later moment `at`."""
+def retry(
+    publication: Publication,
+    *,
+    by: str,
+    now: datetime,
+    at: datetime | None = None,
+    expected_version: int | None = None,
+) -> Publication:
+    """Try a failed publication again with the item's newest content: at once, or at the later moment `at`.
+
+    Raises `Conflict` for any other status, and `states.Overtaken` if it isn't the expected version.
+    """
     at = at or now
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -211,6 +221,7 @@ def retry(publication: Publication, *, by: str, now: datetime, at: datetime | No
             .select_related("outlet")
             .get(pk=publication.pk)
         )
+        states.refuse_other_version(row.version, expected_version)
         _refuse_unless_failed(row)
         refuse_unless_publishable(item)
         states.move(
@@ -270,10 +281,18 @@ def _refuse_unless_failed(row: Publication) -> None:
         raise Conflict(detail)
 
 
-def reconcile_now(publication: Publication, *, now: datetime) -> Publication:
-    """Look an unknown outcome up at once. Raises `Conflict` unless the outcome is unknown."""
+def reconcile_now(
+    publication: Publication, *, now: datetime, expected_version: int | None = None
+) -> Publication:
+    """Look an unknown outcome up at once.
+
+    Raises `Conflict` unless the outcome is unknown, and `states.Overtaken` if it isn't the expected version.
+    """
     with transaction.atomic():
         item = lock_item(publication.item)
+        if expected_version is not None:
+            row = Publication.everywhere.select_for_update(of=("self",)).get(pk=publication.pk)
+            states.refuse_other_version(row.version, expected_version)
         changed = (
             Publication.everywhere.unknown()
             .filter(pk=publication.pk)

@@ -249,13 +249,15 @@ def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> No
     collect.check_outlets(row.workspace, list(overrides), test=row.test, field_of=field_of_key)
 
 
-def erase(item: GeneratedItem, *, now: datetime) -> None:
+def erase(item: GeneratedItem, *, now: datetime, expected_version: int | None = None) -> None:
     """Erase the content and cancel what is scheduled; a tombstone stays for the ledger and the statistics.
 
-    Raises `Conflict` while a publication of it is under way.
+    Raises `Conflict` while a publication of it is under way, and with an `expected_version`
+    `states.Overtaken` as `edit` does.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
+        states.refuse_other_version(row.version, expected_version)
         if row.deleted_at is not None:
             return
         publications = Publication.everywhere.filter(item=row)

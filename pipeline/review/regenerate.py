@@ -96,8 +96,15 @@ def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | N
     return row
 
 
-def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint: str = "") -> GeneratedItem:
-    """Create a further variant of the same group. Raises `Conflict`, `QuotaExceeded`.
+def regenerate(
+    item: GeneratedItem,
+    *,
+    workspace: Workspace,
+    now: datetime,
+    hint: str = "",
+    expected_version: int | None = None,
+) -> GeneratedItem:
+    """Create a further variant of the same group. Raises `Conflict`, `QuotaExceeded` and `states.Overtaken`.
 
     A `hint`, up to 500 characters, is passed to the model; `Conflict` if no model writes the item.
     """
@@ -105,6 +112,7 @@ def regenerate(item: GeneratedItem, *, workspace: Workspace, now: datetime, hint
     with transaction.atomic():
         raw = lock_source(item)
         row = lock_with_workspace(item)
+        states.refuse_other_version(row.version, expected_version)
         refuse_deleted(row)
         if row.status in ITEMS_IN_MAKING:
             message = f"It is {row.status}; wait until it is made."

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from rest_framework.response import Response
 
 from config.core.api.jsonio import DumpedJson, dump
+from config.core.errors import Detail
 from config.core.states import Overtaken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from django.db.models import Model
     from rest_framework.request import Request
 
 
@@ -46,27 +48,44 @@ def respond_with_tag(
     return Response(body, status=status, headers=all_headers)
 
 
-def refuse_unless_match(request: Request, version: int) -> bool:
-    """Return whether `If-Match` names this version; False without the header or with `*`.
-
-    Raises `Overtaken` (412) if it names other versions. Only the version is compared: the rest of a strong
-    tag (the last poll, the delay) changes by itself, and a person's change must not fail for it. Weak tags
-    never match.
-    """
-    header = request.META.get("HTTP_IF_MATCH", "").strip()
-    tags = _split_tags(header)
-    if not header or "*" in tags:
-        return False
-    version_prefix = f'"v{version}'
-    if not any(tag == f'{version_prefix}"' or tag.startswith(f"{version_prefix}-") for tag in tags):
-        raise Overtaken(code="version_conflict")
-    return True
-
-
 @contextmanager
-def as_version_conflict() -> Iterator[None]:
-    """Answer `Overtaken` as `refuse_unless_match` would: the row changed between being read and being locked."""
+def conditions_on(row: Model, request: Request, *, revision: int | None = None) -> Iterator[int | None]:
+    """Give the version that a change must find, or `None` if the request names none.
+
+    A request names a version by `If-Match`, and a revision in its body. Raises `Overtaken` (412) unless the
+    row has both, and if the change finds another version: then the row has changed since it was read.
+
+    Of a strong tag only the version is compared. The rest (the last poll, the delay) changes without a
+    person, whose change must not fail for it. Weak tags never match.
+    """
+    named_tags = _split_tags(request.META.get("HTTP_IF_MATCH", ""))
+    is_conditional = revision is not None or bool(named_tags and "*" not in named_tags)
+    version: int = row.version  # type: ignore[attr-defined]  # every model with changes of people has one
+    if not _names_version(named_tags, version) or (
+        revision is not None and revision != row.revision  # type: ignore[attr-defined]  # of items
+    ):
+        raise _changed(row)
     try:
-        yield
+        yield version if is_conditional else None
     except Overtaken as error:
-        raise Overtaken(code="version_conflict") from error
+        if not is_conditional:
+            raise
+        row.refresh_from_db()
+        raise _changed(row) from error
+
+
+def _names_version(tags: Sequence[str], version: int) -> bool:
+    """Return whether the tags of an `If-Match` allow the version: all do if there are none, or `*`."""
+    if not tags or "*" in tags:
+        return True
+    return any(tag == f'"v{version}"' or tag.startswith(f'"v{version}-') for tag in tags)
+
+
+def _changed(row: Model) -> Overtaken:
+    """Return the 412 that names the row's present version, and its revision if it has one."""
+    version: int = row.version  # type: ignore[attr-defined]
+    revision = getattr(row, "revision", None)
+    present = f"version {version}" if revision is None else f"revision {revision}, version {version}"
+    message = f"It has changed: it is at {present} now. Read it again."
+    detail = Detail(None, "version_conflict", message)
+    return Overtaken(detail, code="version_conflict", headers={"ETag": strong_tag(version)})

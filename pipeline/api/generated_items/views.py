@@ -9,14 +9,13 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from accounts.api.base import openapi_parameters, openapi_responses
-from config.core.api.etags import as_version_conflict, refuse_unless_match, respond_with_tag, weak_tag
-from config.core.api.fields import NoFields
+from config.core.api.etags import conditions_on, respond_with_tag, weak_tag
 from config.core.api.pagination import page_by
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_pages
-from pipeline.api.base import IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
+from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, PipelineResource, path_id
 from pipeline.api.generated_items.answers import (
     COLUMNS,
     alt_texts_of,
@@ -39,6 +38,7 @@ from pipeline.api.inputs.generated_items import (
     PublishInput,
     RegenerateInput,
     RejectInput,
+    RevisionInput,
     moment_asked_for,
     refuse_unless_schedulable,
 )
@@ -156,103 +156,129 @@ class GeneratedItemView(PipelineResource):
     def partial_update(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         changes = dict(self.read_body(request, GeneratedItemChanges))
-        names_version = refuse_unless_match(request, row.version)
-        if "assets" in changes:
-            changes["alt_texts"] = alt_texts_of(row, changes.pop("assets"))
-        with as_version_conflict():
+        with conditions_on(row, request) as expected_version:
+            if "assets" in changes:
+                changes["alt_texts"] = alt_texts_of(row, changes.pop("assets"))
             edited = decisions.edit(
-                row,
-                changes,
-                by=self.caller.actor,
-                now=utc_now(),
-                expected_version=row.version if names_version else None,
+                row, changes, by=self.caller.actor, now=utc_now(), expected_version=expected_version
             )
         return self._answer(edited, 200)
 
     @extend_schema(
         operation_id="generated_delete",
         summary="Erase a generated item's content",
-        parameters=[path_id("gen")],
-        responses=openapi_responses({204: NO_CONTENT}, 404, 409),
+        parameters=[path_id("gen"), IF_MATCH],
+        responses=openapi_responses({204: NO_CONTENT}, 404, 409, 412),
     )
     def destroy(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
         self.refuse_input(request)
-        decisions.erase(row, now=utc_now())
+        with conditions_on(row, request) as expected_version:
+            decisions.erase(row, now=utc_now(), expected_version=expected_version)
         return Response(status=204)
 
     @extend_schema(
         operation_id="generated_approve",
         summary="Approve the newest revision",
-        parameters=[path_id("gen"), *POST_PARAMETERS],
-        request=NoFields,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
+        parameters=[path_id("gen"), *ACT_PARAMETERS],
+        request=RevisionInput,
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415, 422),
     )
     def approve(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
-        self.read_body(request, NoFields)
-        return self._answer(decisions.approve(row, by=self.caller.actor, now=utc_now()), 200)
+        revision = self.read_body(request, RevisionInput).get("revision")
+        with conditions_on(row, request, revision=revision) as expected_version:
+            approved = decisions.approve(
+                row, by=self.caller.actor, now=utc_now(), expected_version=expected_version
+            )
+        return self._answer(approved, 200)
 
     @extend_schema(
         operation_id="generated_reject",
         summary="Reject a generated item",
-        parameters=[path_id("gen"), *POST_PARAMETERS],
+        parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RejectInput,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415, 422),
     )
     def reject(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
-        reason = self.read_body(request, RejectInput).get("reason", "")
-        return self._answer(decisions.reject(row, reason=reason, by=self.caller.actor, now=utc_now()), 200)
+        values = self.read_body(request, RejectInput)
+        with conditions_on(row, request, revision=values.get("revision")) as expected_version:
+            rejected = decisions.reject(
+                row,
+                reason=values.get("reason", ""),
+                by=self.caller.actor,
+                now=utc_now(),
+                expected_version=expected_version,
+            )
+        return self._answer(rejected, 200)
 
     @extend_schema(
         operation_id="generated_restore",
         summary="Undo a rejection",
-        parameters=[path_id("gen"), *POST_PARAMETERS],
-        request=NoFields,
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 413, 415, 422),
+        parameters=[path_id("gen"), *ACT_PARAMETERS],
+        request=RevisionInput,
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412, 413, 415, 422),
     )
     def restore(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
-        self.read_body(request, NoFields)
-        return self._answer(decisions.restore(row, now=utc_now()), 200)
+        revision = self.read_body(request, RevisionInput).get("revision")
+        with conditions_on(row, request, revision=revision) as expected_version:
+            restored = decisions.restore(row, now=utc_now(), expected_version=expected_version)
+        return self._answer(restored, 200)
 
     @extend_schema(
         operation_id="generated_retry",
         summary="Retry a failed item",
-        parameters=[path_id("gen"), *POST_PARAMETERS],
-        request=NoFields,
-        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+        parameters=[path_id("gen"), *ACT_PARAMETERS],
+        request=RevisionInput,
+        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 412, 413, 415, 422),
     )
     def retry(self, request: Request, id: str) -> Response:
         row = self.find(self._rows(), "gen", id)
-        self.read_body(request, NoFields)
-        with self.quota_before_conflict(generation_plan.engine_named(row.engine_output).credits):
-            queued = regenerate.retry(row, workspace=self.caller.workspace, now=utc_now())
+        revision = self.read_body(request, RevisionInput).get("revision")
+        price = generation_plan.engine_named(row.engine_output).credits
+        with (
+            conditions_on(row, request, revision=revision) as expected_version,
+            self.quota_before_conflict(price),
+        ):
+            queued = regenerate.retry(
+                row, workspace=self.caller.workspace, now=utc_now(), expected_version=expected_version
+            )
         return self._answer(queued, 202)
 
     @extend_schema(
         operation_id="generated_regenerate",
         summary="Make another variant",
-        parameters=[path_id("gen"), *POST_PARAMETERS],
+        parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=RegenerateInput,
-        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 413, 415, 422),
+        responses=openapi_responses({202: response_schemas.GeneratedItem}, 402, 404, 409, 412, 413, 415, 422),
     )
     def regenerate(self, request: Request, id: str) -> Response:
         """A new variant of the same group; the answer is the new item."""
         row = self.find(self._rows(), "gen", id)
-        hint = self.read_body(request, RegenerateInput).get("hint", "")
-        with self.quota_before_conflict(generation_plan.engine_named(row.engine_output).credits):
-            variant = regenerate.regenerate(row, workspace=self.caller.workspace, now=utc_now(), hint=hint)
+        values = self.read_body(request, RegenerateInput)
+        price = generation_plan.engine_named(row.engine_output).credits
+        with (
+            conditions_on(row, request, revision=values.get("revision")) as expected_version,
+            self.quota_before_conflict(price),
+        ):
+            variant = regenerate.regenerate(
+                row,
+                workspace=self.caller.workspace,
+                now=utc_now(),
+                hint=values.get("hint", ""),
+                expected_version=expected_version,
+            )
         return self._answer(variant, 202)
 
     @extend_schema(
         operation_id="generated_publish",
         summary="Publish now, schedule or reschedule",
-        parameters=[path_id("gen"), *POST_PARAMETERS],
+        parameters=[path_id("gen"), *ACT_PARAMETERS],
         request=PublishInput,
         responses=openapi_responses(
-            {202: response_schemas.PublishedItem, 200: response_schemas.DryRun}, 404, 409, 413, 415, 422
+            {202: response_schemas.PublishedItem, 200: response_schemas.DryRun}, 404, 409, 412, 413, 415, 422
         ),
     )
     def publish(self, request: Request, id: str) -> Response:
@@ -261,24 +287,29 @@ class GeneratedItemView(PipelineResource):
         values = self.read_body(request, PublishInput)
         now = utc_now()
         wish = self._wish(values, now)
-        if values.get("dry_run"):
-            rehearsal = serialize_rehearsal(row, dry_run(row, wish, now=now))
-            return Response({**rehearsal, "notes": notes_on(wish)})
-        item, _ = publish_requests.request(row, wish, by=self.caller.actor, now=now)
+        with conditions_on(row, request, revision=values.get("revision")) as expected_version:
+            if values.get("dry_run"):
+                rehearsal = serialize_rehearsal(row, dry_run(row, wish, now=now))
+                return Response({**rehearsal, "notes": notes_on(wish)})
+            item, _ = publish_requests.request(
+                row, wish, by=self.caller.actor, now=now, expected_version=expected_version
+            )
         body = serialize_whole(item)
         return Response({**body, "notes": notes_on(wish)}, status=202, headers={"ETag": item_tag(item, body)})
 
     @extend_schema(
         operation_id="generated_cancel",
         summary="Cancel a schedule",
-        parameters=[path_id("gen")],
-        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409),
+        parameters=[path_id("gen"), IF_MATCH],
+        responses=openapi_responses({200: response_schemas.GeneratedItem}, 404, 409, 412),
     )
     def cancel(self, request: Request, id: str) -> Response:
         """Cancel what is scheduled."""
         row = self.find(self._rows(), "gen", id)
         self.refuse_input(request)
-        return self._answer(publish_requests.cancel(row, now=utc_now()), 200)
+        with conditions_on(row, request) as expected_version:
+            cancelled = publish_requests.cancel(row, now=utc_now(), expected_version=expected_version)
+        return self._answer(cancelled, 200)
 
     @extend_schema(
         operation_id="generated_explain",

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from config.core.errors import Detail
 
 
+MAX_REVISION: Final = 2**31 - 1
+"""The largest number that the column holds."""
+
+
 class AssetChanges(StrictSerializer):
     id = PublicIdField("ast")
     alt_text = StrictCharField(max_length=2000, allow_blank=True)
@@ -84,11 +88,17 @@ class GeneratedItemChanges(StrictSerializer):
     assets = BoundedListField(child=AssetChanges(), max_length=50, required=False)
 
 
-class RejectInput(StrictSerializer):
+class RevisionInput(StrictSerializer):
+    """May name the revision that was read; 412 if there is a newer one."""
+
+    revision = whole_number_field(MAX_REVISION, 0, required=False, help_text="412 unless it is the newest.")
+
+
+class RejectInput(RevisionInput):
     reason = StrictCharField(max_length=500, required=False, allow_blank=True)
 
 
-class RegenerateInput(StrictSerializer):
+class RegenerateInput(RevisionInput):
     hint = StrictCharField(
         max_length=limits.HINT_CHARACTERS,
         required=False,
@@ -110,7 +120,7 @@ _WORDS_FOR_NOW: Final = frozenset(
 )
 
 
-class PublishInput(StrictSerializer):
+class PublishInput(RevisionInput):
     """Empty publishes now; a time schedules or re-times."""
 
     schema_rules: ClassVar[Mapping[str, Any]] = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from accounts import audit, limits
+from config.core import states
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
@@ -84,16 +85,19 @@ def rotate(
     overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT,
     actor: str,
     now: datetime | None = None,
+    expected_version: int | None = None,
 ) -> str | None:
     """Store a new secret and return it where we made it; the old one stays valid for `overlap`.
 
     `overlap` is 0 to 7 days. Raises `Invalid` for a secret that can't be one, or that only the sender can
-    make and nobody gave; `Conflict` for a source without a verification that takes one.
+    make and nobody gave; `Conflict` for a source without a verification that takes one; `states.Overtaken`
+    if it isn't the expected version.
     """
     now = now or utc_now()
     with transaction.atomic():
         # Two rotations at once must not both keep the same old secret and lose one of the new ones.
         locked = Source.everywhere.select_for_update(no_key=True).get(pk=source.pk)
+        states.refuse_other_version(locked.version, expected_version)
         kind = kind_of(locked)
         if locked.type != "webhook" or kind == "address" or locked.deleted_at is not None:
             message = "This source takes no secret; set config.verification first."

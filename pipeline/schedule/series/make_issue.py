@@ -105,11 +105,16 @@ def _record_no_credits(series: Series, error: credit_account.QuotaExceeded, now:
         credit_account.notify_used_up(row.workspace, balance.period_start, balance.granted, now=now)
 
 
-def make_now(series: Series, *, by: str) -> SeriesIssue:
-    """Make a digest at once. Raises `Conflict` if there are too few stories, and `QuotaExceeded`."""
+def make_now(series: Series, *, by: str, expected_version: int | None = None) -> SeriesIssue:
+    """Make a digest at once.
+
+    Raises `Conflict` if there are too few stories, `QuotaExceeded`, and `states.Overtaken` if the series isn't
+    the expected version.
+    """
     now = utc_now()
     with transaction.atomic():
         row = lock_series(series)
+        states.refuse_other_version(row.version, expected_version)
         choice = select_items(row, now=now)
         if len(choice.raw_items) < row.items_least:
             raise Conflict.because(code="too_few_items", message=too_few(row, choice))
