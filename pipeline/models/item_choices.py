@@ -22,7 +22,10 @@ class Bucket(models.TextChoices):
 
 
 def bucket_choices() -> list[tuple[str, _StrPromise]]:
-    """Return the choices of a column that holds a bucket: migrations name this function, not the buckets."""
+    """Return the choices of a column that holds a bucket.
+
+    Migrations name this function and not the buckets, so that a new bucket needs no migration.
+    """
     return Bucket.choices
 
 
