@@ -218,7 +218,7 @@ def _mailing_json(row: Mailing) -> dict[str, Any]:
         "subject": row.subject,
         "status": row.status,
         "recipients": row.recipients,
-        "counts": mailing.counts_of(row),
+        "counts": mailing.count_deliveries(row),
         "created_at": as_z(row.created_at),
         "ended_at": as_z_or_none(row.ended_at),
     }
