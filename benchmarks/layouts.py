@@ -1,4 +1,4 @@
-"""The commands that start each layout of the service, by docs/running.md; a change of it changes this file alone."""
+"""Holds the commands that start each layout of the service, by docs/running.md, and the slots of their workers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from typing import Final
 
 _WAITING_QUEUES: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
-"""Queues whose tasks mostly wait for other servers."""
+"""The queues whose tasks mostly wait for other servers."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
 PUBLISH_SLOTS: Final = 24
-"""Calls to platforms that one worker makes at once, by the settings' defaults."""
+"""The number of calls to platforms that one worker makes at once, by the settings' defaults."""
 WEBHOOK_SLOTS: Final = 12
-"""Deliveries to healthy endpoints that one worker makes at once, by the settings' defaults."""
+"""The number of deliveries to healthy endpoints that one worker makes at once, by the settings' defaults."""
 
 
 def process_commands(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
