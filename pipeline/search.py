@@ -20,35 +20,9 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 _LANGUAGES: Final = [
-    "ar",
-    "ca",
-    "da",
-    "de",
-    "el",
-    "en",
-    "es",
-    "eu",
-    "fi",
-    "fr",
-    "ga",
-    "hi",
-    "hu",
-    "hy",
-    "id",
-    "it",
-    "lt",
-    "nb",
-    "ne",
-    "nl",
-    "pt",
-    "ro",
-    "ru",
-    "sr",
-    "sv",
-    "ta",
-    "tr",
-    "yi",
-]
+    "ar", "ca", "da", "de", "el", "en", "es", "eu", "fi", "fr", "ga", "hi", "hu", "hy",
+    "id", "it", "lt", "nb", "ne", "nl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
+]  # fmt: skip
 """The languages in which PostgreSQL knows the inflected forms of words."""
 _ADDRESS_SETTINGS: Final = (
     "url",

@@ -16,12 +16,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.money import as_usd
 from pipeline import plugins
-from pipeline.models import (
-    MediaFolder,
-    ModelCall,
-    OAuthApp,
-    Switch,
-)
+from pipeline.models import MediaFolder, ModelCall, OAuthApp, Switch
 from pipeline.outlets import oauth_connect
 from pipeline.switches import kill_switch
 

@@ -15,12 +15,7 @@ from django.db.models import Count as DatabaseCount
 from django.db.models import Min, OuterRef, Subquery
 
 from accounts.models import Workspace
-from pipeline.models import (
-    GeneratedItem,
-    Outlet,
-    Publication,
-    PublishHold,
-)
+from pipeline.models import GeneratedItem, Outlet, Publication, PublishHold
 
 if TYPE_CHECKING:
     from datetime import datetime
