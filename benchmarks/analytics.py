@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 ON: Final = ("postgres",)
-SIZES: Final = {
-    "measurements": (1_000_000, 240),
-    "days": (90, 3),
-    "rounds": (9, 1),
-    "fact_rounds": (3, 1),
-}
+SIZES: Final = {"measurements": (1_000_000, 240), "days": (90, 3), "rounds": (9, 1), "fact_rounds": (3, 1)}
 WORKSPACES: Final = 3
 OUTLETS: Final = 20
 KINDS: Final = ("video", "image", "text", "blog", "newsletter")

@@ -85,14 +85,8 @@ def measure(session: Session) -> Iterator[Row]:
 def serve(session: Session) -> Iterator[int]:
     """Serve with the project's gunicorn settings in one process, and yield the port."""
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "benchmarks.floor:application",
-        "--config",
-        "gunicorn.conf.py",
-    ]
+    command = [sys.executable, "-m", "gunicorn", "benchmarks.floor:application"]
+    command += ["--config", "gunicorn.conf.py"]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1"]
     environment = {**os.environ, "PORT": str(port)}
     with (session.folder / "api.log").open("ab") as log:

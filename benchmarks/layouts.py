@@ -8,6 +8,7 @@ from typing import Final
 _WAITING_QUEUES: Final = "dispatch,ingest,generate,publish,webhooks,mail,analytics,housekeeping"
 """The queues whose tasks mostly wait for other servers."""
 _CELERY: Final = [sys.executable, "-m", "celery", "-A", "config"]
+_WORKER: Final = [*_CELERY, "worker"]
 PUBLISH_SLOTS: Final = 24
 """The number of calls to platforms that one worker makes at once, by the settings' defaults."""
 WEBHOOK_SLOTS: Final = 12
@@ -21,29 +22,9 @@ def process_commands(layout: str, *, workers: int = 1) -> dict[str, list[str]]:
     return {
         "web": [sys.executable, "-m", "gunicorn", "config.wsgi"],
         **{
-            f"worker{number}": [
-                *_CELERY,
-                "worker",
-                "-P",
-                "threads",
-                "-n",
-                f"worker{number}@%h",
-                "-Q",
-                _WAITING_QUEUES,
-            ]
+            f"worker{number}": [*_WORKER, "-P", "threads", "-n", f"worker{number}@%h", "-Q", _WAITING_QUEUES]
             for number in range(workers)
         },
-        "computing": [
-            *_CELERY,
-            "worker",
-            "-P",
-            "prefork",
-            "-c",
-            "2",
-            "-n",
-            "computing@%h",
-            "-Q",
-            "compute,render",
-        ],
+        "computing": [*_WORKER, "-P", "prefork", "-c", "2", "-n", "computing@%h", "-Q", "compute,render"],
         "beat": [*_CELERY, "beat"],
     }

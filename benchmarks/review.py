@@ -312,10 +312,7 @@ def _make_asset(
 
 
 def _insert(
-    raws: Sequence[RawItem],
-    bodies: Sequence[RawBody],
-    rows: Sequence[GeneratedItem],
-    assets: Sequence[Asset],
+    raws: Sequence[RawItem], bodies: Sequence[RawBody], rows: Sequence[GeneratedItem], assets: Sequence[Asset]
 ) -> None:
     RawItem.everywhere.bulk_create(raws, batch_size=_BATCH_SIZE)
     RawBody.everywhere.bulk_create(bodies, batch_size=_BATCH_SIZE)

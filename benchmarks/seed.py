@@ -16,15 +16,7 @@ from accounts import workspaces
 from accounts.access import tokens
 from accounts.models import CreditBalance, Membership, User
 from config.core.database.bulk_update import update_each
-from pipeline.models import (
-    Asset,
-    GeneratedItem,
-    Generation,
-    Outlet,
-    Publication,
-    RawItem,
-    WorkspaceDefaults,
-)
+from pipeline.models import Asset, GeneratedItem, Generation, Outlet, Publication, RawItem, WorkspaceDefaults
 from webhooks.models import Endpoint
 
 if TYPE_CHECKING:

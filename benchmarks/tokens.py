@@ -142,11 +142,7 @@ def _make_variant(
         else {"text": f"{' '.join(quote.split()[:4])}\u2026", "fact": name, "derived": ""}
         for name, quote in used
     ]
-    return {
-        "angle": ANGLES[index],
-        **_answer_fields(kind, [quote for _, quote in used]),
-        "claims": claims,
-    }
+    return {"angle": ANGLES[index], **_answer_fields(kind, [quote for _, quote in used]), "claims": claims}
 
 
 def _shorten(quote: str) -> str:

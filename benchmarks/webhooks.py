@@ -152,10 +152,7 @@ def write_events(owners: Sequence[UUID], count: int, *, event_type: str = "gener
     columns = "id, workspace_id, test, type, body, request_id, created_at"
     bodies = []
     connection.ensure_connection()
-    with (
-        connection.connection.cursor() as cursor,
-        cursor.copy(f"COPY event ({columns}) FROM STDIN") as copy,
-    ):
+    with connection.connection.cursor() as cursor, cursor.copy(f"COPY event ({columns}) FROM STDIN") as copy:
         body_rest = {
             owner: json.dumps(
                 {

@@ -122,16 +122,8 @@ def write(*, upgrade: bool = False) -> int:
     before = {
         name: pinned_versions((ROOT / name).read_text()) for name in LOCK_FILES if (ROOT / name).exists()
     }
-    command = [
-        find_uv(),
-        "pip",
-        "compile",
-        "--quiet",
-        "--generate-hashes",
-        "--universal",
-        "--no-emit-index-url",
-    ]
-    command += ["--no-header", "--python-version", "3.11"]
+    command = [find_uv(), "pip", "compile", "--quiet", "--generate-hashes", "--universal"]
+    command += ["--no-emit-index-url", "--no-header", "--python-version", "3.11"]
     # Without `--upgrade`, the pinned versions stay if they still fit.
     command += ["--upgrade"] if upgrade else []
     constraints: list[str] = []

@@ -57,10 +57,7 @@ PROOFS = {
     "never-twice": ["tests/pipeline/publish/test_never_twice.py"],
     "fuzz": ["tests/fuzzing"],
     "frames": ["tests/render/video/test_lengths.py"],
-    "feeds": [
-        "tests/sources/test_hostile_markup.py",
-        "tests/sources/test_rss_mutated.py",
-    ],
+    "feeds": ["tests/sources/test_hostile_markup.py", "tests/sources/test_rss_mutated.py"],
     "simulate": ["tests/simulation"],
     "access": ["tests/browser/test_every_page.py"],
     "image": ["tests/operations/test_image.py"],

@@ -120,10 +120,7 @@ def make_board(film: FilmSize) -> Storyboard:
         leave=Motion("rise", min(0.3, seconds / 10), 40.0),
     )
     return Storyboard(
-        scenes=scenes,
-        overlays=(chip, hook),
-        captions=tuple(cards),
-        meta=Meta(title="Ferries", language="en"),
+        scenes=scenes, overlays=(chip, hook), captions=tuple(cards), meta=Meta(title="Ferries", language="en")
     )
 
 
@@ -143,12 +140,7 @@ def run_ours(folder: Path, film: FilmSize) -> dict[str, Any]:
     composer = Composer(storyboard, lambda name: (folder / name).read_bytes())
     path = folder / "ours.mp4"
     encode(
-        path,
-        composer.draw,
-        frames=storyboard.frames,
-        size=composer.size,
-        fps=storyboard.fps,
-        quality=FINAL,
+        path, composer.draw, frames=storyboard.frames, size=composer.size, fps=storyboard.fps, quality=FINAL
     )
     usage = {
         "cpu": cpu_seconds() - cpu_before,
