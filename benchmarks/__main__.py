@@ -54,15 +54,8 @@ RESULTS: Final = ROOT / "benchmarks" / "results"
 NOT_RUN_PREFIX: Final = "NOT RUN"
 """The beginning of a failure that says which service is missing."""
 OWN_VARIABLES: Final = {
-    "DATABASE_URL",
-    "REDIS_URL",
-    "MODE",
-    "DATA_DIR",
-    "PORT",
-    "PUBLIC_URL",
-    "SECRET_KEY",
-    "FIELD_KEYS",
-}
+    "DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS",
+}  # fmt: skip
 
 
 def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:

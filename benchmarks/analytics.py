@@ -221,7 +221,7 @@ class AnalyticsBench:
 
 
 def measure_answers(session: Session, bench: AnalyticsBench) -> Iterator[Row]:
-    """Yield the times of an answer beside SQL over the rollups, and of SQL over the facts beside an answer."""
+    """Yield the times of an answer against SQL over the rollups, and of SQL over the facts against an answer."""
     views = sum(row[5] for row in bench.sql(BY_ROLLUP, in_seconds=True)[0])
     facts = sum(row[5] for row in bench.sql(BY_FACT, in_seconds=False)[0])
     answer = json.loads(bench.get())

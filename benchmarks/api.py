@@ -1,9 +1,9 @@
-"""Measures `GET /v1/generated` and `POST /v1/raw` beside the floor (benchmarks/floor.py), and pages of a full workspace.
+"""Measures `GET /v1/generated` and `POST /v1/raw` against the floor (benchmarks/floor.py), and pages of a full workspace.
 
 - The requests a second of four kept connections, floor and ours in turn, by one gunicorn process that serves both.
-- The shared buffers that PostgreSQL reads for page 4,000 beside page 1. SQLite doesn't count them; there the plan has to
+- The shared buffers that PostgreSQL reads for page 4,000 and for page 1. SQLite doesn't count them; there the plan has to
   seek in the list's index and sort nothing.
-- Searches of `GET /v1/generated` among items with texts from five thousand words, beside the list without `q`, in this
+- Searches of `GET /v1/generated` among items with texts from five thousand words, against the list without `q`, in this
   process. They have one or two words, common or rare, and the last is often cut short.
 - The milliseconds and the number of statements of pages as a member gets them, rendered in this process.
 """
@@ -243,7 +243,7 @@ def measure_deep_page(session: Session, token: str) -> Row:
 
 
 def measure_searches(session: Session, seeded: seed.SeededList) -> Iterator[Row]:
-    """Yield the times of searches beside the list, among all items and among those of a status."""
+    """Yield the times of searches against the list, among all items and among those of a status."""
     from django.test import Client  # noqa: PLC0415
 
     random = Random(1)

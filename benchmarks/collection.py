@@ -110,7 +110,7 @@ def add_sites(session: Session) -> dict[UUID, datetime]:
 
 
 def measure_entries(session: Session, service: Service) -> Iterator[Row]:
-    """Yield the CPU time of a feed whose entries are all new, beside its floor."""
+    """Yield the CPU time of a feed whose entries are all new, against its floor."""
     size = session.size
     owner = seed.unlimited_workspace(session.name("Feeds"))
     read_feeds(session, service, owner, [10**6])

@@ -4,7 +4,7 @@ It is frozen and shares no code with the project, so that what makes the project
 It authenticates by the token's hash, reads and writes the same rows, and answers the same bytes of `data`; it has no
 strict input, no filters, no other pages, no scopes, no entity tags, no rate headers and no error messages.
 
-gunicorn serves it under `/floor/`, beside the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text
+gunicorn serves it under `/floor/`, together with the project. `python -m benchmarks.floor TOKEN URL FIRST COUNT` is the floor of a text
 from push to webhook: it pushes COUNT times without a server, posts each answer to URL over one kept connection, and
 prints the seconds and the CPU time that this took.
 """

@@ -141,6 +141,7 @@ class Connection(asyncio.Protocol):
         return method, path, headers, rest[:length]
 
     def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+        """Answer a request by its path, as the module's description lists them."""
         if path == "/counts":
             self._send(json.dumps(self.received.counts()).encode(), headers)
         elif path == "/arrivals":

@@ -1,4 +1,4 @@
-"""Measures the review queue with many waiting items, beside a bare Django view.
+"""Measures the review queue with many waiting items, against a bare Django view.
 
 The floor is a view of one line behind the same middleware, for the same person. Pages, cards, filtered lists and the news
 are requested in turn with it, so that a busy machine slows both. The notes add the CPU time of this process, which other

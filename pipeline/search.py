@@ -25,18 +25,9 @@ _LANGUAGES: Final = [
 ]  # fmt: skip
 """The languages in which PostgreSQL knows the inflected forms of words."""
 _ADDRESS_SETTINGS: Final = (
-    "url",
-    "sitemap",
-    "channel",
-    "playlist",
-    "handle",
-    "video",
-    "user",
-    "custom",
-    "username",
-    "hashtag",
+    "url", "sitemap", "channel", "playlist", "handle", "video", "user", "custom", "username", "hashtag",
     "links",
-)
+)  # fmt: skip
 """The settings of all types of sources that name an address, an account or a list."""
 _EXACT_WEIGHT: Final = 4
 """The factor by which a whole word counts more in the ranking than the beginning of a word."""

@@ -199,6 +199,7 @@ class Replay:
         raise_if_failed(self.current_stage.run(["sh", "-c", rest], **index_settings), f"RUN {rest}")
 
     def do_copy(self, rest: str) -> None:
+        """Copy files from the checkout or another stage. Raises `Failed` if one doesn't exist."""
         words = shlex.split(rest)
         origin = ROOT
         if words[0].startswith("--from="):

@@ -77,19 +77,9 @@ MAX_TESTS_NAMED = 500
 # Without this variable compiled modules are kept; otherwise hundreds of processes would compile the same ones.
 DROPPED_VARIABLES = ("PYTHONDONTWRITEBYTECODE",)
 OWN_VARIABLES = (
-    "DATABASE_URL",
-    "REDIS_URL",
-    "MODE",
-    "DATA_DIR",
-    "PORT",
-    "PUBLIC_URL",
-    "SECRET_KEY",
-    "FIELD_KEYS",
-    "POSTGRES_FOLLOWS",
-    "STATEMENTS",
-    "MARKED_ONLY",
-    "PROOF",
-)
+    "DATABASE_URL", "REDIS_URL", "MODE", "DATA_DIR", "PORT", "PUBLIC_URL", "SECRET_KEY", "FIELD_KEYS",
+    "POSTGRES_FOLLOWS", "STATEMENTS", "MARKED_ONLY", "PROOF",
+)  # fmt: skip
 
 
 def find_postgres() -> tuple[str | None, str]:

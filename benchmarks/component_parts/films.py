@@ -201,7 +201,7 @@ def run_here(part: str, folder: Path, film: FilmSize) -> dict[str, Any]:
 
 
 def measure_films(rounds: int, film: FilmSize, *, is_smallest: bool) -> Iterator[Row]:
-    """Yield the CPU time of a film beside its floor, and the memory of its process."""
+    """Yield the CPU time of a film against its floor, and the memory of its process."""
     run = run_here if is_smallest else run_in_child
     with tempfile.TemporaryDirectory(prefix="benchmark-film-") as folder_name:
         folder = Path(folder_name)

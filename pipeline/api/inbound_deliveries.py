@@ -285,6 +285,7 @@ def _row_of(delivery: InboundDelivery) -> dict[str, Any]:
 
 
 def _serialize_trial(trial: try_and_replay.Trial) -> dict[str, Any]:
+    """Return the outcome of a trial, with the plan of the raw item that it would push."""
     plan = trial.plan
     return {
         "outcome": trial.outcome,

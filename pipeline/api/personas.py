@@ -259,7 +259,7 @@ class PersonaView(PipelineResource):
 
 @contextmanager
 def _locate_errors() -> Iterator[None]:
-    """Rename the fields of an `Invalid` error to their paths in this API, where sections are nested."""
+    """Rename the fields of an `Invalid` error to their paths in this API, which nests the sections."""
     try:
         yield
     except Invalid as error:

@@ -243,6 +243,7 @@ class HoldView(PipelineResource):
         return Response(status=204)
 
     def _serialize_hold(self, row: PublishHold | None) -> dict[str, Any]:
+        """Return the hold, or that there is none, with the scheduled publications."""
         coming, has_more = workspace_hold.coming_publications(
             self.caller.workspace, test=self.caller.test, now=utc_now()
         )

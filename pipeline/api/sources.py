@@ -307,6 +307,7 @@ def _tag(body: Mapping[str, Any]) -> str:
 
 
 def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
+    """Return a preview, in which the decision `unchanged` is called `duplicate`."""
     return {
         "title": source_preview.title,
         "entries": [

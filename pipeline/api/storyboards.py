@@ -132,6 +132,7 @@ _FRAME_URL: Final = "{}/media/{}/{}"
 
 
 def _serialize_storyboard(row: GeneratedItem, stored: storyboards.StoredStoryboard) -> dict[str, Any]:
+    """Return a storyboard, with the frame and the editable texts of each scene."""
     board = stored.board
     texts = storyboard_edits.editable_texts(board)
     frames = [_FRAME_URL.format(settings.PUBLIC_URL, part.secret, part.name) for part in stored.frames]

@@ -151,7 +151,7 @@ def _find_delivery(queue: MailQueue, message: Message) -> MailDelivery | None:
 
 
 def _quoted_message_ids(message: Message) -> Iterator[str]:
-    """Yield the Message-IDs that the report quotes or refers to; its own is none of them."""
+    """Yield the Message-IDs that the report quotes or refers to, without the report's."""
     for part in message.walk():
         if part is message:
             continue

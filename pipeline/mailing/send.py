@@ -200,6 +200,7 @@ class Postman:
         return compose_mail(self.connection.account, issue, envelope, now=utc_now())
 
     def _build_envelope(self, row: MailDelivery, subscriber: Subscriber) -> Envelope:
+        """Return the envelope of a newsletter's mail, with the ways to unsubscribe."""
         config = self.connection.account.config
         mailbox = str(config.get("return_address", ""))
         domain = str(config["from_address"]).rpartition("@")[2]

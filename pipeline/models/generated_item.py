@@ -187,7 +187,7 @@ class GeneratedItem(WorkspaceRow):
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     """The item that this one was regenerated from."""
     hint = models.CharField(max_length=500, blank=True, db_default="", default="")
-    """What the person who regenerated it asked for."""
+    """The wish of the person who regenerated the item."""
     bucket = models.CharField(max_length=10, choices=bucket_choices)
     engine_output = models.CharField(max_length=60)
     engine_version = models.PositiveIntegerField()
@@ -209,7 +209,7 @@ class GeneratedItem(WorkspaceRow):
     excerpt = models.CharField(max_length=300, blank=True)
     language = models.CharField(max_length=35, blank=True)
     outlets = models.JSONField(default=list)
-    """Public ids of the outlets where it is published by default, in order."""
+    """Public ids of the outlets that publish the item by default, in order."""
     overrides = models.JSONField(default=dict)
     """By public id of an outlet: `{"title", "body", "settings"}`."""
     approval_required = models.BooleanField(default=False)

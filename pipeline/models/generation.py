@@ -166,9 +166,7 @@ class SharedBrief(WorkspaceRow):
         "pipeline.Generation", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     asked_until = models.DateTimeField(null=True)
-    """The end of a lease, or of a wait that the service asked for, by the database's clock: until then no
-    other run asks.
-    """
+    """Until then, by the database's clock, no other run asks: a lease, or a wait that the service asked for."""
     created_at = models.DateTimeField(default=utc_now)
 
     class Meta(WorkspaceRow.Meta):

@@ -22,7 +22,7 @@ def new_token() -> str:
 
 
 class SubscriberStatus(models.TextChoices):
-    """Whether mailings go to an address, or why they don't."""
+    """The state of a subscription; mailings go to active ones only."""
 
     ACTIVE = "active", _("Subscribed")
     PENDING = "pending", _("Unconfirmed")

@@ -1,4 +1,4 @@
-"""Outlets: a workspace's accounts on platforms, where items are published."""
+"""Outlets: a workspace's accounts on the platforms that publish its items."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Outlet(WorkspaceRow, DueModel):
     )
     """The queue whose slots the outlet uses; `None` for the workspace's default queue."""
     discloses_ai = models.BooleanField(default=True, db_default=True)
-    """True if generated content is marked as such where the platform has a field for that."""
+    """True if generated content is marked as such, provided that the platform has a field for that."""
     clicks_since = models.DateTimeField(null=True)
     """The time since which posts use short links, which count clicks; `None` if they link directly."""
     is_sample = models.BooleanField(default=False, db_default=False)

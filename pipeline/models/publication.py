@@ -34,7 +34,7 @@ class PublicationStatus(models.TextChoices):
 
 
 class LatePolicy(models.TextChoices):
-    """What happens to a publication that could not go out in time."""
+    """The rule for a publication that could not be sent in time."""
 
     PUBLISH = "publish", _("Publish anyway")
     NEXT_SLOT = "next_slot", _("Move to next free slot")
@@ -54,7 +54,7 @@ class PublicationStep(models.TextChoices):
 
 
 class GapChoice(models.TextChoices):
-    """What to do with a local time that the clocks skip."""
+    """The rule for a local time that the clocks skip."""
 
     SHIFT = "shift", _("Move forward")
     REJECT = "reject", _("Reject")

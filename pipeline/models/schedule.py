@@ -14,7 +14,7 @@ from pipeline.models.publication import OverlapChoice
 
 
 class SlotGapChoice(models.TextChoices):
-    """What to do with a slot whose local time the clocks skip."""
+    """The rule for a slot whose local time the clocks skip."""
 
     SHIFT = "shift", _("Move forward: 02:30 becomes 03:30")
     SKIP = "skip", _("Skip that day")
@@ -87,7 +87,7 @@ class Series(WorkspaceRow, DueModel):
     """Public ids of the sources whose raw items the series uses; empty for all sources."""
     persona = models.ForeignKey("pipeline.Persona", null=True, on_delete=models.SET_NULL, related_name="+")
     outlets = models.JSONField(default=list)
-    """Public ids of the outlets where the digests are published; empty for the workspace's default outlets."""
+    """Public ids of the outlets that publish the digests; empty for the workspace's default outlets."""
     is_paused = models.BooleanField(default=False)
     deleted_at = models.DateTimeField(null=True)
     """The deletion can be undone for a week; then the series is erased with its log."""
@@ -199,8 +199,9 @@ class WeekPlan(WorkspaceRow):
 
     test = models.BooleanField(default=False)
     entries = models.JSONField(default=list)
-    """`[{"item", "outlet", "publication", "at", "revision", "set_aside"}]`: public ids, the scheduled moment,
-    the revision of that time, and the siblings that were rejected for it.
+    """`[{"item", "outlet", "publication", "at", "revision", "set_aside"}]`, with public ids.
+
+    `at` is the scheduled moment, `revision` that of the item then, `set_aside` the siblings rejected for it.
     """
     made_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(default=now)
