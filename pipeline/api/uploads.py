@@ -55,8 +55,8 @@ class UploadView(PipelineResource):
         """Return the file's name and digest, by which a repeated request is recognized.
 
         The body can't be used, because each request has another boundary and a video doesn't fit into memory.
-        The file is inspected here, unless the answer is stored already, because a video takes long and the
-        transaction of the answer hasn't begun yet. Raises as `_read_file` and `uploads.inspect_file` do.
+        The file is inspected here, because that takes long for a video and the transaction of the answer hasn't
+        begun yet; a replay needs no inspection. Raises as `_read_file` and `uploads.inspect_file` do.
         """
         received = _read_file(request, self.body_limit)
         if not idempotency.has_answer(self.caller, request.META.get("HTTP_IDEMPOTENCY_KEY")):

@@ -64,7 +64,7 @@ class Steps:
     """The steps of setting up a new workspace, and what is known about each."""
 
     has_content: bool
-    """True if there is a source or a raw item."""
+    """True if a source was added, or a raw item came in."""
     has_review: bool
     """True if somebody has approved, rejected or published an item."""
     has_publication: bool

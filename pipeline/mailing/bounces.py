@@ -87,7 +87,7 @@ def _handle_complaint(queue: MailQueue, message: Message, now: datetime) -> str:
 def _handle_undelivered(queue: MailQueue, message: Message, now: datetime) -> str:
     """Record an undelivered mail, and stop mailing the address if it failed permanently.
 
-    Only the first failed recipient who is a subscriber counts, because each mail has one recipient.
+    Only the first failed recipient who is a subscriber counts; each mail has one recipient.
     """
     blocks = [
         block for part in _find_parts(message, "message/delivery-status") for block in _read_blocks(part)

@@ -82,7 +82,7 @@ def find_subscriber(token: str) -> Subscriber | None:
 
 
 def sign_up(outlet: Outlet, email: str, *, origin: str = "form", now: datetime) -> None:
-    """Mail a confirmation request, unless the address is subscribed or was asked recently, or the list is full.
+    """Mail a confirmation request, unless the address is subscribed, was asked recently or doesn't fit the list.
 
     Returns nothing, so that a visitor can't find out which addresses are subscribed.
     """
