@@ -142,7 +142,7 @@ def _stopped(place: Place) -> list[Banner]:
 def _publishing(place: Place) -> list[Banner]:
     """Return the workspace's own hold or, without one, what is late by the clock, even without a worker."""
     now = utc_now()
-    reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
+    reason, late = counts.publishing_blockers(place.workspace.pk, now=now)
     if reason is not None:
         text = f"{reason.rstrip('.')}."
         link = _address(place, "queues_page")

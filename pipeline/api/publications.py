@@ -123,7 +123,7 @@ class PublicationView(PipelineResource):
         now = utc_now()
         with conditions_on(row, request) as expected_version:
             changed = publish.reconcile_now(row, now=now, expected_version=expected_version)
-        return _accepted(changed, now)
+        return _accepted_response(changed, now)
 
     @extend_schema(
         operation_id="publications_retry",
@@ -139,7 +139,7 @@ class PublicationView(PipelineResource):
         now = utc_now()
         with conditions_on(row, request) as expected_version:
             changed = publish.retry(row, by=self.caller.actor, now=now, expected_version=expected_version)
-        return _accepted(changed, now)
+        return _accepted_response(changed, now)
 
     @extend_schema(
         operation_id="publications_remove",
@@ -155,7 +155,7 @@ class PublicationView(PipelineResource):
         now = utc_now()
         with conditions_on(row, request) as expected_version:
             changed = publish.request_removal(row, now=now, expected_version=expected_version)
-        return _accepted(changed, now)
+        return _accepted_response(changed, now)
 
     @extend_schema(
         operation_id="publications_settle",
@@ -181,6 +181,6 @@ class PublicationView(PipelineResource):
         return Response(payloads.publication(payloads.row_of(settled), now=now))
 
 
-def _accepted(row: Publication, now: datetime) -> Response:
-    """Return 202 with the publication."""
+def _accepted_response(row: Publication, now: datetime) -> Response:
+    """Return a response with status 202 and the publication."""
     return Response(payloads.publication(payloads.row_of(row), now=now), status=202)

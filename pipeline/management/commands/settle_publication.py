@@ -1,4 +1,4 @@
-"""settle_publication: say what became of a publication whose outcome nobody could tell."""
+"""settle_publication: records whether a publication with an unknown outcome was sent."""
 
 from __future__ import annotations
 
