@@ -18,6 +18,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
 from config import web_start_time
+from config.connections.request_buffer import REQUEST_LINE_BYTES
 from config.connections.worker import ConnectionsWorker
 from config.core import limits, task_runner
 from config.embedded import EmbeddedInstance
@@ -59,6 +60,7 @@ def options(*, host: str, workers: int) -> dict[str, Any]:
         "worker_class": ThreadsWorker,
         "threads": settings.WEB_THREADS,
         "worker_connections": limits.CONNECTIONS,
+        "limit_request_line": REQUEST_LINE_BYTES,
         "timeout": 60,
         "graceful_timeout": GRACE_SECONDS,
         # Longer than a proxy keeps them: else it may send a request on one that is closing, and answer 502.

@@ -300,6 +300,8 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
         "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": signing.sign(signing.secrets_of(endpoint, now=now), event_id, now, body),
     }
+    if delivery.request_id:
+        headers["x-request-id"] = delivery.request_id
     # The exchange may last long; meanwhile another task can use the connection to the database.
     work_queue.release_connections()
     started = monotonic()

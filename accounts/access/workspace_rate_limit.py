@@ -50,7 +50,7 @@ class Decision:
     """Says whether a request is allowed.
 
     `remaining` requests are left now, and the allowance is full again in `reset_seconds`. `retry_after` is
-    the number of seconds until one request is allowed, 0 if this one was.
+    the number of seconds until the next request is allowed, 0 if one is left.
     """
 
     allowed: bool
@@ -87,14 +87,15 @@ def unlimited_decision() -> Decision:
 def headers_of(decision: Decision) -> dict[str, str]:
     """Return the current IETF draft's two headers and the older three.
 
-    `X-RateLimit-Reset` is in seconds since 1970.
+    `X-RateLimit-Reset` is when the next request is allowed, in seconds since 1970: clients of the older three
+    wait until then.
     """
     values = {
         "RateLimit-Policy": f'"workspace";q={decision.limit};w={WINDOW // _MICROS_PER_SECOND}',
         "RateLimit": f'"workspace";r={decision.remaining};t={decision.reset_seconds}',
         "X-RateLimit-Limit": str(decision.limit),
         "X-RateLimit-Remaining": str(decision.remaining),
-        "X-RateLimit-Reset": str(int(time.time()) + decision.reset_seconds),
+        "X-RateLimit-Reset": str(int(time.time()) + decision.retry_after),
     }
     if not decision.allowed:
         values["Retry-After"] = str(decision.retry_after)
@@ -108,13 +109,14 @@ def _decide(*, allowed: bool, arrival: int, now: int) -> Decision:
     microseconds.
     """
     ahead = max(arrival - now, 0)
+    until_next = _to_whole_seconds(ahead + INTERVAL - WINDOW)
     return Decision(
         allowed=allowed,
         limit=CAPACITY,
         remaining=max((WINDOW - ahead) // INTERVAL, 0) if allowed else 0,
         reset_seconds=_to_whole_seconds(ahead),
-        # At least one: a clock that moved on while we asked must not send the caller back at once.
-        retry_after=0 if allowed else max(_to_whole_seconds(ahead + INTERVAL - WINDOW), 1),
+        # After a refusal at least one: a clock that moved on meanwhile must not send the caller back at once.
+        retry_after=max(until_next, 0 if allowed else 1),
     )
 
 

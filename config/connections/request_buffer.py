@@ -16,6 +16,7 @@ from gunicorn.http.unreader import Unreader
 
 from config.core import errors, limits
 from config.core.errors import Detail
+from config.core.ids import uuid7
 from pipeline import limits as pipeline_limits
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES: Final = 256 * 1024
 """Bytes that the loop reads or sends before it serves the other connections."""
+REQUEST_LINE_BYTES: Final = 8190
+"""The most that gunicorn can be set to."""
 _MIN_CHUNK_BYTES: Final = 8192
 _CHUNK_LINE_BYTES: Final = 8190
 _CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,12}")
@@ -30,7 +33,10 @@ _BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
 _HEAD_END: Final = b"\r\n\r\n"
 _REFUSAL_RESPONSE: Final = (
     "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
-    "{extra_headers}Connection: close\r\n\r\n{body}"
+    "X-Request-Id: {request_id}\r\n{extra_headers}Connection: close\r\n\r\n{body}"
+)
+_TRY_AGAIN: Final = frozenset(
+    {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.REQUEST_TIMEOUT}
 )
 _REFUSALS: Final = {
     HTTPStatus.TOO_MANY_REQUESTS: (
@@ -48,17 +54,36 @@ _REFUSALS: Final = {
         "too_slow",
         "The request did not come in time; send it again.",
     ),
+    HTTPStatus.REQUEST_URI_TOO_LONG: (
+        "invalid_request",
+        "address_too_long",
+        f"The first line of a request may have {REQUEST_LINE_BYTES} bytes.",
+    ),
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (
+        "invalid_request",
+        "headers_too_large",
+        "The request has too many headers, or one that is too long.",
+    ),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (
+        "internal_error",
+        "internal_error",
+        errors.CODES["internal_error"].message,
+    ),
 }
 _MALFORMED: Final = ("invalid_request", "malformed_request", "This is no HTTP request that can be read.")
 
 
-def refusal_bytes(status: HTTPStatus) -> bytes:
-    """Return an error response of the usual form, which needs no thread."""
+def refusal_bytes(status: HTTPStatus, *, request_id: str = "") -> bytes:
+    """Return an error response of the usual form, which needs no thread; by default it has an id of its own."""
     error, code, message = _REFUSALS.get(status, _MALFORMED)
     body = json.dumps(errors.error_body(error, [Detail(None, code, message)]))
-    extra_headers = "Retry-After: 1\r\n" if status in _REFUSALS else ""
+    extra_headers = "Retry-After: 1\r\n" if status in _TRY_AGAIN else ""
     return _REFUSAL_RESPONSE.format(
-        status=status, length=len(body), extra_headers=extra_headers, body=body
+        status=status,
+        length=len(body),
+        request_id=request_id or f"req_{uuid7().hex}",
+        extra_headers=extra_headers,
+        body=body,
     ).encode()
 
 

@@ -20,12 +20,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
+from gunicorn.http import errors as parse_errors
 from gunicorn.http.body import LengthReader
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from config.connections.client_connection import NEW_CONNECTION_BYTES, ClientConnection
 from config.connections.request_buffer import CHUNK_BYTES, RefusedError, refusal_bytes
 from config.core import limits
+from config.core.ids import uuid7
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +37,17 @@ if TYPE_CHECKING:
 
 _WARNING_INTERVAL_SECONDS: Final = 60.0
 _FILE_LIMIT_ERRORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+# The first that fits counts: a response's invalid header is the service's fault, though its class is a header's.
+_STATUS_BY_ERROR: Final = (
+    (parse_errors.InvalidResponseHeader, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (parse_errors.InvalidResponseHeaderName, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (parse_errors.ConfigurationProblem, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (parse_errors.LimitRequestLine, HTTPStatus.REQUEST_URI_TOO_LONG),
+    (parse_errors.LimitRequestHeaders, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE),
+    (parse_errors.UnsupportedTransferCoding, HTTPStatus.NOT_IMPLEMENTED),
+    (parse_errors.ExpectationFailed, HTTPStatus.EXPECTATION_FAILED),
+    (parse_errors.ParseException, HTTPStatus.BAD_REQUEST),
+)
 _NO_CLIENT_ERRORS: Final = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED})
 
 
@@ -140,6 +153,24 @@ class ConnectionsWorker(ThreadWorker):
             req.force_close()
         incoming.has_certain_end = isinstance(reader, LengthReader) and reader.length == incoming.length
         return super().handle_request(req, conn)
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
+        """Answer a request that gunicorn can't read, or that failed there, as all other errors are answered.
+
+        gunicorn's own answer is a page without a request id.
+        """
+        server_error = HTTPStatus.INTERNAL_SERVER_ERROR
+        status = next((status for error, status in _STATUS_BY_ERROR if isinstance(exc, error)), server_error)
+        request_id = f"req_{uuid7().hex}"
+        if status == server_error:
+            self.log.error(
+                "Error handling %s (%s)", getattr(req, "uri", "a request"), request_id, exc_info=exc
+            )
+        else:
+            address = addr[0] if addr else "a socket"
+            self.log.warning("Refused a request from %s: %s (%s)", address, exc, request_id)
+        with suppress(OSError):
+            client.sendall(refusal_bytes(status, request_id=request_id))
 
     def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
         """Keep a connection whose body nobody read; gunicorn would read a little of it and then close.

@@ -30,6 +30,7 @@ CODES: Final[Mapping[str, ErrorCode]] = {
     "insufficient_scope": ErrorCode(403, "This token lacks a scope."),
     "not_found": ErrorCode(404, "There is nothing at this address."),
     "method_not_allowed": ErrorCode(405, "This address does not take this method; see the Allow header."),
+    "not_acceptable": ErrorCode(406, "This address has no answer in a format that Accept names."),
     "conflict": ErrorCode(409, "The state of this object does not allow it."),
     "idempotency_in_progress": ErrorCode(
         409, "The first request with this Idempotency-Key is still running."
@@ -37,7 +38,7 @@ CODES: Final[Mapping[str, ErrorCode]] = {
     "source_unavailable": ErrorCode(409, "Such a source can't work on this service now; detail says why."),
     "engine_unavailable": ErrorCode(409, "This service can't run such an engine now; detail says why."),
     "version_conflict": ErrorCode(
-        412, "The object has changed since the version in If-Match; read it again."
+        412, "The object has changed since the version that was named; read it again."
     ),
     "payload_too_large": ErrorCode(413, "The body is larger than this address takes."),
     "unsupported_media_type": ErrorCode(415, "Send the body as application/json."),

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
 log = structlog.get_logger(__name__)
-_VALID_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{8,{limits.REQUEST_ID_CHARACTERS}}}")
+_VALID_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{1,{limits.REQUEST_ID_CHARACTERS}}}")
 _STATUSES_WITHOUT_BODY: Final = (204, 304)
 _API_PREFIXES: Final = ("/v1/", "/hooks/", "/healthz", "/readyz", "/feeds/", "/media/", "/openapi.json")
 _LOGGED_PREFIXES: Final = ("/v1/", "/hooks/")
+_JSON_TYPE: Final = "application/json"
 _READ_ONLY_SQLSTATE: Final = "25006"
 """PostgreSQL's SQLSTATE for a write in a read-only transaction."""
 _MAX_LOGGED_PATH: Final = 200
@@ -104,7 +105,7 @@ def _set_content_length(response: HttpResponseBase) -> None:
 
 
 class LastResortMiddleware:
-    """Gives every error at the API's addresses the contract's form, also errors from outside our views."""
+    """Gives errors the contract's form: all at the API's addresses, elsewhere those of clients that want JSON."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -113,7 +114,7 @@ class LastResortMiddleware:
         response = self.get_response(request)
         if (
             response.status_code >= 400
-            and is_api(request)
+            and (is_api(request) or _wants_json(request))
             and not response.get("Content-Type", "").startswith("application/json")
         ):
             # A 405 keeps its Allow header.
@@ -238,6 +239,13 @@ class UnnamedFiles(FileUploadHandler):
 def is_api(request: HttpRequest) -> bool:
     """Return whether the request is for an address that answers JSON or files, not pages."""
     return request.path_info.startswith(_API_PREFIXES) or request.path_info == "/v1"
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    """Return whether the request sends JSON, or accepts it but no page."""
+    accept = request.META.get("HTTP_ACCEPT", "").lower()
+    is_accepted = _JSON_TYPE in accept and "text/html" not in accept
+    return is_accepted or (request.content_type or "").lower() == _JSON_TYPE
 
 
 def _code_for(status: int) -> str:

@@ -13,6 +13,7 @@ from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.pagination import PAGING, open_position, seal_position
 from config.core.api.query_params import Parameter, choices, read_query
+from config.core.errors import Invalid
 from config.core.limits import PAGE_ROWS_DEFAULT
 from pipeline import events
 from pipeline.api import response_schemas
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 
 FILTERS: Mapping[str, Parameter] = {
     "limit": PAGING["limit"],
-    "after": Parameter(
+    "cursor": Parameter(
         str, description="The `next_cursor` of the previous page; without it, from the beginning."
     ),
+    "after": Parameter(str, description="Another name of `cursor`."),
     "type": choices(*events.TYPES),
 }
 _FEED_KIND = "events"
@@ -84,7 +86,10 @@ class EventView(PipelineResource):
         query = read_query(request, FILTERS)
         size = query.get("limit", PAGE_ROWS_DEFAULT)
         # The position in the feed doesn't depend on the filter, so that a receiver may change the filter and go on.
-        after = open_position(request, query["after"], _FEED_KIND) if "after" in query else 0
+        if "cursor" in query and "after" in query:
+            raise Invalid.one("after", "conflicting", "Give either cursor or after: they are the same.")
+        cursor = query.get("cursor", query.get("after"))
+        after = 0 if cursor is None else open_position(request, cursor, _FEED_KIND)
         rows = self.rows(Event).filter(position__gt=after, body__isnull=False)
         if "type" in query:
             rows = rows.filter(type__in=query["type"])

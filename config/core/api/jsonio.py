@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import zlib
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import PermissionDenied
@@ -58,7 +60,11 @@ def dump(data: Any) -> bytes:
 
 
 class JsonOnly(BaseContentNegotiation):
-    """Answers JSON whatever `Accept` says, so that an API client's `*/*` and a browser's list get the same."""
+    """Chooses a view's format: JSON, unless `Accept` names another one that it has.
+
+    A client's `*/*` and a browser's list get the same. Raises `NotAcceptable` (406) if `Accept` names only
+    formats that the view doesn't have.
+    """
 
     def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:  # type: ignore[override]
         content_type = (request.content_type or "").partition(";")[0].strip().lower()
@@ -71,11 +77,21 @@ class JsonOnly(BaseContentNegotiation):
         self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         del format_suffix
-        accept = request.META.get("HTTP_ACCEPT", "")
+        accept = request.META.get("HTTP_ACCEPT", "").lower()
         for renderer in renderers[1:]:
             if renderer.media_type in accept:
                 return renderer, renderer.media_type
-        return renderers[0], renderers[0].media_type
+        renderer = renderers[0]
+        accepted = {media_range.partition(";")[0].strip() for media_range in accept.split(",")}
+        if accept and not accepted & {"*/*", "application/*", renderer.media_type}:
+            raise NotAcceptable(
+                Detail(None, "not_acceptable", f"This address answers {renderer.media_type}.")
+            )
+        return renderer, renderer.media_type
+
+
+class NotAcceptable(AppError):
+    code = "not_acceptable"
 
 
 class PayloadTooLarge(AppError):
@@ -96,15 +112,15 @@ class StrictJsonParser(BaseParser):
     ) -> Any:
         del stream, media_type
         context = parser_context or {}
-        return parse_json(
-            raw_body(context["request"], max_bytes=getattr(context["view"], "body_limit", limits.BODY_BYTES))
-        )
+        max_bytes = getattr(context["view"], "body_limit", limits.BODY_BYTES)
+        return parse_json(raw_body(context["request"], max_bytes=max_bytes), has_unique_keys=True)
 
 
 def raw_body(request: Request, *, max_bytes: int) -> bytes:
-    """Return the body's bytes, read once.
+    """Return the body's bytes, read once and unpacked if its `Content-Encoding` is gzip.
 
-    Raises `PayloadTooLarge` (413) by the announced length before reading.
+    Raises `PayloadTooLarge` (413), by the announced length before reading, and `AppError` (415) for any other
+    encoding.
     """
     announced = request.META.get("CONTENT_LENGTH") or ""
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -115,7 +131,46 @@ def raw_body(request: Request, *, max_bytes: int) -> bytes:
     body: bytes = django_request.body
     if len(body) > max_bytes:
         raise _too_large(max_bytes)
+    # The header is taken off with the encoding, because this is called several times.
+    encoding = request.META.pop("HTTP_CONTENT_ENCODING", "").strip().lower()
+    if body and encoding not in {"", "identity"}:
+        body = _unpack(body, encoding, max_bytes)
+        django_request._body = body  # noqa: SLF001  as Django itself keeps it
+        request.META["CONTENT_LENGTH"] = str(len(body))
     return body
+
+
+def _unpack(body: bytes, encoding: str, max_bytes: int) -> bytes:
+    """Return the unpacked body.
+
+    Raises `AppError` (415) for another encoding than gzip, `MalformedJson` for a body that isn't whole, and
+    `PayloadTooLarge` for one that would be larger than `max_bytes`.
+    """
+    if encoding not in {"gzip", "x-gzip"}:
+        message = "Send the body as it is, or with Content-Encoding: gzip."
+        raise _unsupported_media_type(message)
+    unpacked = b""
+    # A gzip stream may have several members.
+    while body:
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            unpacked += unpacker.decompress(body, max_bytes + 1 - len(unpacked))
+        except zlib.error as error:
+            raise _malformed("The body is no gzip stream that can be read.") from error
+        if len(unpacked) > max_bytes:
+            raise _too_large(max_bytes)
+        if not unpacker.eof:
+            raise _malformed("The gzip stream in the body has no end.")
+        body = unpacker.unused_data
+    return unpacked
+
+
+def _malformed(message: str) -> MalformedJson:
+    return MalformedJson(Detail(None, "malformed_json", message))
+
+
+def _unsupported_media_type(message: str) -> AppError:
+    return AppError(Detail(None, "unsupported_media_type", message), code="unsupported_media_type")
 
 
 def _read_chunked(request: HttpRequest, max_bytes: int) -> None:
@@ -137,7 +192,8 @@ def _too_large(max_bytes: int) -> PayloadTooLarge:
 
 def _refuse_constant(name: str) -> Any:
     """Refuse NaN and Infinity, which Python's parser accepts."""
-    raise MalformedJson(Detail(None, "malformed_json", f"{name} is not JSON."))
+    message = f"{name} is not JSON."
+    raise _malformed(message)
 
 
 def _parse_finite_float(text: str) -> float:
@@ -151,20 +207,39 @@ def _parse_finite_float(text: str) -> float:
     return number
 
 
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _ESCAPES_TO_CHECK: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
-def parse_json(body: bytes) -> Any:
-    """Return the parsed body. Raises `MalformedJson` or `Invalid`."""
+def _unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object. Raises `MalformedJson` for a key that stands twice, of which readers take either value."""
+    parsed = dict(members)
+    if len(parsed) < len(members):
+        twice = Counter(key for key, _ in members).most_common(1)[0][0]
+        message = f"The key {twice[:100]} stands twice in the same object."
+        raise _malformed(message)
+    return parsed
+
+
+def parse_json(body: bytes, *, has_unique_keys: bool = False) -> Any:
+    """Return the parsed body.
+
+    Raises `MalformedJson`, with `has_unique_keys` also for a key that stands twice in an object, or `Invalid`.
+    """
     try:
-        text = body.decode()
+        text = body.removeprefix(BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
-        raise MalformedJson(Detail(None, "malformed_json", "The body is not UTF-8.")) from error
+        raise _malformed("The body is not UTF-8.") from error
     try:
-        parsed = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite_float)
+        parsed = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_finite_float,
+            object_pairs_hook=_unique_keys if has_unique_keys else None,
+        )
     except json.JSONDecodeError as error:
         message = f"The body is not JSON that can be read: {error}."
-        raise MalformedJson(Detail(None, "malformed_json", message)) from error
+        raise _malformed(message) from error
     # Python converts no whole number of more than some thousand digits.
     except ValueError as error:
         raise Invalid.one(None, "number_too_large", "A number in the body has too many digits.") from error
@@ -272,11 +347,16 @@ def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
         yield Detail(path or None, getattr(detail, "code", "invalid"), str(detail))
 
 
+_CHARSET: Final = re.compile(r'charset="?([^\s;"]+)')
+
+
 def refuse_unless_json(request: Request) -> None:
-    """Raise 415 for a body of another content type, even if the view wouldn't have read it."""
-    content_type = (request.content_type or "").partition(";")[0].strip().lower()
-    if request._request.body and content_type != "application/json":  # noqa: SLF001
-        raise AppError(
-            Detail(None, "unsupported_media_type", CODES["unsupported_media_type"].message),
-            code="unsupported_media_type",
-        )
+    """Raise 415 for a body of another content type or charset, even if the view wouldn't have read it."""
+    if not request._request.body:  # noqa: SLF001
+        return
+    content_type, _, parameters = (request.content_type or "").lower().partition(";")
+    if content_type.strip() != "application/json":
+        raise _unsupported_media_type(CODES["unsupported_media_type"].message)
+    charset = _CHARSET.search(parameters)
+    if charset is not None and charset[1] not in {"utf-8", "utf8", "us-ascii"}:
+        raise _unsupported_media_type("Send the body as UTF-8.")

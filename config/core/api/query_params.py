@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from django.http import QueryDict
     from rest_framework.request import Request
 
 
@@ -28,18 +29,17 @@ class Parameter:
 
     read: Callable[[str], Any]
     is_repeatable: bool = False
+    """True if it may be given several times, or once with several values that commas separate."""
     description: str = ""
     schema: Any = OpenApiTypes.STR
-    has_commas: bool = False
-    """True if one text may hold several values, separated by commas; only for repeatable parameters."""
 
 
 def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """Return the given parameters, read. Raises `Invalid` for unknown ones and for wrongly repeated ones."""
     if not request.META.get("QUERY_STRING"):
         return {}
-    query_params = request.query_params
-    unknown = {name: texts[-1] for name, texts in query_params.lists() if name not in parameters}
+    given = _texts_by_name(request.query_params, parameters)
+    unknown = {name: texts[-1] for name, texts in given.items() if name not in parameters}
     advice = {
         name: advice_text
         for name, text in unknown.items()
@@ -47,14 +47,14 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
     }
     details = unknown_names(unknown, parameters, noun="parameter", advice=advice)
     values: dict[str, Any] = {}
-    for name, texts in query_params.lists():
+    for name, texts in given.items():
         parameter = parameters.get(name)
         if parameter is None:
             continue
         if len(texts) > 1 and not parameter.is_repeatable:
             details.append(Detail(name, "repeated", f"{name} may be given once."))
             continue
-        parts = [part for text in texts for part in text.split(",")] if parameter.has_commas else texts
+        parts = [part for text in texts for part in text.split(",")] if parameter.is_repeatable else texts
         read_values, problems = _read_each(name, parameter, parts)
         details += problems
         if not problems:
@@ -62,6 +62,17 @@ def read_query(request: Request, parameters: Mapping[str, Parameter]) -> dict[st
     if details:
         raise Invalid(*details)
     return values
+
+
+def _texts_by_name(query_params: QueryDict, parameters: Mapping[str, Parameter]) -> dict[str, list[str]]:
+    """Return what was given for each name; `status[]`, as many clients write it, is `status` if that is repeatable."""
+    texts_by_name: dict[str, list[str]] = {}
+    for written_name, texts in query_params.lists():
+        name = written_name.removesuffix("[]")
+        if name not in parameters or not parameters[name].is_repeatable:
+            name = written_name
+        texts_by_name.setdefault(name, []).extend(texts)
+    return texts_by_name
 
 
 def _read_each(name: str, parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], list[Detail]]:
@@ -89,8 +100,8 @@ _PERIOD_NAMES: Final = frozenset(
     {"period", "range", "days", "last", "date_range", "time_range", "timeframe", "window"}
 )
 _SORT_NAMES: Final = frozenset({"sort", "sort_by", "order_by"})
-# In a query a plus sign that isn't written as %2B is a space.
-_LOST_PLUS: Final = re.compile(r"\d \d\d:\d\d$", re.ASCII)
+# In a query a plus sign that isn't written as %2B is a space: 2026-11-20T09:30:00 01:00.
+_LOST_PLUS: Final = re.compile(r"(?<=\d) (?=\d\d:\d\d$)", re.ASCII)
 
 
 def _advice(name: str, text: str, parameters: Mapping[str, Parameter]) -> str:
@@ -148,7 +159,7 @@ def choices(*allowed: str) -> Parameter:
     """Return a parameter that takes several of these values, by repetition or separated by commas."""
     single = choice(*allowed)
     schema = {"type": "array", "items": single.schema}
-    return Parameter(single.read, is_repeatable=True, has_commas=True, schema=schema)
+    return Parameter(single.read, is_repeatable=True, schema=schema)
 
 
 def public_id(prefix: str) -> Parameter:
@@ -175,8 +186,6 @@ EXCLUSIVE_END_DESCRIPTION: Final = (
 
 def explain_invalid_date(text: str) -> str:
     """Return what to say about a text that is neither a date nor a moment."""
-    if _LOST_PLUS.search(text):
-        return "In an address a plus sign is written %2B, as in 2026-11-20T09:30:00%2B01:00."
     return (
         explain_invalid_moment(text)
         or "Give a date (2026-11-20) or a time with an offset (2026-11-20T09:30:00Z)."
@@ -187,7 +196,7 @@ def moment_or_date(description: str = "") -> Parameter:
     """Return a parameter that takes a moment, or a date for its first moment in UTC."""
 
     def read(text: str) -> datetime:
-        moment = read_date_or_moment(text)
+        moment = read_date_or_moment(text) or read_date_or_moment(_LOST_PLUS.sub("+", text))
         if moment is None:
             raise ValueError(explain_invalid_date(text))
         return moment

@@ -17,7 +17,6 @@ from config.core.errors import AppError, Invalid
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FORM_TYPE: Final = "application/x-www-form-urlencoded"
 _MULTIPART_TYPE: Final = "multipart/form-data"
 _MAX_FIELDS: Final = 1000
@@ -39,7 +38,7 @@ def read(body: bytes, content_type: str) -> dict[str, Any]:
         return _to_object(_parse_urlencoded(body))
     if media_type == _MULTIPART_TYPE:
         return _to_object(_parse_multipart(body, content_type))
-    payload = parse_json(body.removeprefix(_BYTE_ORDER_MARK))
+    payload = parse_json(body)
     if not isinstance(payload, dict):
         raise Invalid.one(None, "not_an_object", "Send a JSON object.")
     return payload
