@@ -11,7 +11,7 @@ class ConfigConfig(AppConfig):
         from config.core import settings_checks as of_ground  # noqa: F401, PLC0415  registers itself
         from config.operations import plugin_checks  # noqa: F401, PLC0415  registers its checks
 
-        dispatcher.wake_with(_wake_first)
+        dispatcher.set_waker(_wake_first)
 
 
 def _wake_first() -> None:

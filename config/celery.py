@@ -206,13 +206,13 @@ class RedisBroker(_Broker):
             log.warning("broker_away", error=str(error))
         self._is_away = True
 
-    def woken(self) -> None:
+    def rearm_wake(self) -> None:
         try:
             self._redis.delete(self._WAKE)
         except RedisError as error:
             self.note_away(error)
 
-    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+    def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
         names = list(queues)
         pipe = self._redis.pipeline(transaction=False)
         for name in names:
@@ -235,21 +235,21 @@ class InProcessBroker(_Broker):
         now = time.monotonic()
         if now - self._last_wake_at >= WAKE_EVERY_SECONDS:
             self._last_wake_at = now
-            if in_process_broker.waiting("dispatch") < WAKES_WAITING_MOST:
+            if in_process_broker.count_waiting("dispatch") < WAKES_WAITING_MOST:
                 self._send_wake()
 
-    def woken(self) -> None:
+    def rearm_wake(self) -> None:
         self._last_wake_at = -WAKE_EVERY_SECONDS
 
     def note_away(self, error: Exception) -> None:
         log.warning("broker_away", error=str(error))
 
-    def waiting(self, queues: Collection[str]) -> Mapping[str, int]:
-        return {name: in_process_broker.waiting(name) for name in queues}
+    def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
+        return {name: in_process_broker.count_waiting(name) for name in queues}
 
 
 broker: Final = RedisBroker(settings.REDIS_URL) if settings.REDIS_URL else InProcessBroker()
-dispatcher.wake_with(broker.wake)
+dispatcher.set_waker(broker.wake)
 
 
 class Beat(Scheduler):

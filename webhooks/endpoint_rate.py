@@ -45,7 +45,7 @@ class EndpointRate:
     def __init__(self, *, lasts: float = 0.0) -> None:
         self._window_milliseconds = _SECOND_MILLISECONDS + round(lasts * 1000)
 
-    def left(self, groups: Collection[UUID]) -> dict[UUID, int]:
+    def count_remaining(self, groups: Collection[UUID]) -> dict[UUID, int]:
         """Return how many attempts of each endpoint may begin now, without endpoints that don't exist."""
         if not groups:
             return {}

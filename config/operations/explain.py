@@ -174,7 +174,7 @@ def _running_line(
 
 def _queue_problems(queue: str, now: datetime) -> Iterator[str]:
     """Yield why something that is due isn't taken up."""
-    slots, load = work_leases.slots(now)[queue], work_leases.current_load(now).queues[queue]
+    slots, load = work_leases.count_slots(now)[queue], work_leases.read_load(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."
     elif load >= slots:

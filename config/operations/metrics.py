@@ -149,7 +149,7 @@ def _worker_series() -> Iterable[str]:
 
 
 def _slots() -> dict[str, int]:
-    slots = work_leases.slots(work_queue.database_now())
+    slots = work_leases.count_slots(work_queue.database_now())
     return {queue: slots[queue] for queue in jobs.QUEUES if queue != "dispatch"}
 
 

@@ -34,7 +34,7 @@ class JobQueue:
 
 def job_queues(now: datetime) -> list[JobQueue]:
     """Return every queue but the dispatcher's."""
-    slots = work_leases.slots(now)
+    slots = work_leases.count_slots(now)
     backlogs = queue_stats.backlog_of_jobs() + queue_stats.unread_events()
     leases = running_or_queued(now)
     queues = []

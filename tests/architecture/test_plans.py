@@ -195,7 +195,7 @@ def test_every_due_table_is_looked_at_here():
 def test_the_dispatcher_s_look_reads_the_waking_index(filled, table):
     filled(table)
     with seen() as sent:
-        work_queue.names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
+        work_queue.find_names_with_work({"one": (table, NARROWED.get(table, {}))}, {})
     assert indexes_of(*sent[-1]) == {f"{table}_wake"}
 
 
@@ -206,7 +206,7 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
     filled(table)
     with seen() as sent:
         where = NARROWED.get(table)
-        holders = work_queue.holders_of_due_rows(table, column, datetime.now(UTC), where)
+        holders = work_queue.find_holders_of_due_rows(table, column, datetime.now(UTC), where)
         until = datetime.now(UTC) + timedelta(seconds=60)
         shares = dict.fromkeys(holders[:2], 1)
         sql, parameters = work_queue._take_statement(
@@ -225,9 +225,9 @@ def test_claim_skips_from_holder_to_holder_and_takes_by_index(filled, table, col
 
 def test_due_deliveries_of_an_endpoint_are_counted_by_index(filled):
     filled("delivery")
-    (holder, *_) = work_queue.holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
+    (holder, *_) = work_queue.find_holders_of_due_rows("delivery", "endpoint_id", datetime.now(UTC))
     with seen() as sent:
-        counted = work_queue.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), most=8)
+        counted = work_queue.count_due("delivery", "endpoint_id", [holder], datetime.now(UTC), max_count=8)
     assert counted[holder] > 0
     assert indexes_of(*sent[0]) == {"delivery_wake_by_endpoint"}
 

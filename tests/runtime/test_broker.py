@@ -49,7 +49,7 @@ def test_a_burst_of_wakes_is_one_message(broker, sent):
     for _ in range(50):
         broker.wake()
     assert len(sent) == 1
-    broker.woken()
+    broker.rearm_wake()
     broker.wake()
     assert len(sent) == 2
 
@@ -65,7 +65,7 @@ def test_a_wake_in_process_is_one_message_too(sent):
     for _ in range(50):
         broker.wake()
     assert len(sent) == 1
-    broker.woken()
+    broker.rearm_wake()
     broker.wake()
     assert len(sent) == 2
 
@@ -80,8 +80,8 @@ def test_a_broker_that_is_away_is_asked_once_a_second_and_told_once(sent, monkey
     assert (len(asked), sent) == (1, [])
     broker._retry_at = 0.0
     broker.wake()
-    broker.woken()
-    assert broker.waiting(["publish"]) == {}
+    broker.rearm_wake()
+    assert broker.count_waiting(["publish"]) == {}
     assert sum("broker_away" in str(record.msg) for record in caplog.records) == 1
 
 

@@ -84,7 +84,7 @@ def test_the_slot_of_a_process_that_was_killed_is_free_again(row, age, is_known,
     Lease.everywhere.update(began_at=work_queue.database_now() - timedelta(seconds=age))
     running = [RunningTask(JOB, row.pk, row.lease_token, seconds=age)] if is_known else []
     TaskWatch().look(running)
-    assert work_leases.current_load(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
+    assert work_leases.read_load(work_queue.database_now()).queues == ({"ingest": 1} if is_left else {})
 
 
 def test_what_runs_is_what_celery_says(row, monkeypatch):
