@@ -32,7 +32,7 @@ from config.core.api.query_params import (
     read_query,
 )
 from config.core.clock import utc_now
-from config.core.datetimes import EMPTY_RANGE, as_z, as_z_or_none, read_moment
+from config.core.datetimes import EMPTY_RANGE_MESSAGE, as_z, as_z_or_none, read_moment
 from config.core.errors import Invalid
 from pipeline.models import Bucket
 
@@ -145,7 +145,7 @@ def _read_question(request: Request, caller: Caller, now: datetime) -> queries.Q
     start = _to_moment(query.get("from"), zone) or _default_start(end, zone)
     period = Period(start, end, query.get("interval", "day"), zone)
     if start >= end:
-        raise _invalid_end(EMPTY_RANGE, code="empty_range")
+        raise _invalid_end(EMPTY_RANGE_MESSAGE, code="empty_range")
     if period.days > limits.ANALYTICS_DAYS:
         message = f"The range may be {limits.ANALYTICS_DAYS} days long at most; ask for a shorter one."
         raise _invalid_end(message, code="range_too_long")

@@ -72,8 +72,7 @@ def test_a_message_that_was_lost_frees_its_lane():
     assert len(queue()) == 4
     later = timezone.now() + 2 * work_leases.QUEUED
     assert (
-        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.read_load(later), later, per_workspace=9))
-        == 4
+        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.read_load(later), later, per_workspace=9)) == 4
     )
 
 
@@ -90,8 +89,7 @@ def test_what_a_dead_worker_had_counts_no_more():
     assert queue() == []
     later = now + work_leases.ALIVE
     assert (
-        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.read_load(later), later, per_workspace=9))
-        == 4
+        len(dispatcher._claim_holders(HEALTHY, 9, work_leases.read_load(later), later, per_workspace=9)) == 4
     )
 
 
