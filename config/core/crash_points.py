@@ -1,7 +1,7 @@
-"""Named crash points, at which a test kills the process to check that nothing is lost or done twice.
+"""Kills the process at named crash points, so that a test can check that nothing is lost or done twice.
 
-Set `CRASH_AT=<name>` to die there as kill -9 would (`CRASH_AT=<name>#3`: when passing it the third time).
-Without it a crash point costs one comparison and an empty loop.
+With `CRASH_AT=<name>` the process dies there as by kill -9, with `CRASH_AT=<name>#3` when it passes the third
+time. Without the variable a crash point costs one comparison and an empty loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _AT, _, _NTH = os.environ.get("CRASH_AT", "").partition("#")
 _passed: Final = {"times": 0}
 listeners: Final[list[Callable[[str], None]]] = []
-"""Called with the name of each point passed: for a simulation, which runs its "processes" within one."""
+"""The functions that are called with the name of each point, for a simulation that runs all in one process."""
 
 POINTS: Final[frozenset[str]] = frozenset(
     {
@@ -130,7 +130,7 @@ POINTS: Final[frozenset[str]] = frozenset(
 
 
 def crash_point(name: str) -> None:
-    """Kill this process if `CRASH_AT` names the point, and call the listeners."""
+    """Kill this process if `CRASH_AT` names the point and it is passed often enough; else call the listeners."""
     if name == _AT:
         _passed["times"] += 1
         if _passed["times"] >= int(_NTH or 1):

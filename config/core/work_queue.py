@@ -59,7 +59,7 @@ class DueModel(models.Model):
         return type(self).everywhere.filter(pk=self.pk, lease_token=self.lease_token)
 
     def sleep_until(self, wake_at: datetime | None, **changes: Any) -> bool:
-        """Give the row back until `wake_at` and write `changes`; return False, writing nothing, if the lease was lost."""
+        """Give the row back until `wake_at` with `changes`; return False, writing nothing, if the lease was lost."""
         is_held = bool(self.under_lease().update(wake_at=wake_at, **changes))
         if not is_held:
             counters.note_lost_lease()
@@ -89,7 +89,7 @@ def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[
 
 
 def overtake() -> dict[str, Any]:
-    """Return the changes that end the lease of a running task; each write of a person to a due row needs them."""
+    """Return the changes that end a running task's lease; each write of a person to a due row needs them."""
     return {"lease_token": F("lease_token") + 1, "attempts": 0}
 
 
@@ -102,10 +102,7 @@ def database_now() -> datetime:
 
 Row = TypeVar("Row", bound=DueModel)
 ReadShares: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, datetime]]]"
-"""Returns how many rows each workspace had lately, and since when it waits.
-
-The workspace with the fewest rows comes first, and among equals the one that has waited longest.
-"""
+"""Returns how many rows each workspace had lately, and since when it waits: the fewest, then the longest, is first."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +158,7 @@ def claim(
 
 
 def _conditions_sql(where: Mapping[str, str] | None) -> str:
-    """Return conditions as SQL with literal values, so that the planner can use the job's index.
-
-    The values are names from our own code, never input.
-    """
+    """Return conditions with literal values, which are our code's, so that the planner can use the job's index."""
     return "".join(f" AND {column} = '{value}'" for column, value in (where or {}).items())
 
 
@@ -199,10 +193,7 @@ def begin(
 
 
 def take(model: type[Row], column: str, holder: UUID, *, limit: int, lease: timedelta) -> list[Row]:
-    """Claim and begin up to `limit` of the earliest due rows whose `column` is `holder`, and return them.
-
-    Rows that another claim has locked are skipped on PostgreSQL.
-    """
+    """Claim and begin up to `limit` of the earliest due rows whose `column` is `holder`, and return them."""
     now = database_now()
     sql, parameters = _take_statement(
         model._meta.db_table, column, {adapt_id(holder): limit}, now, now + lease, begins=True
@@ -222,10 +213,7 @@ def give_back(model: type[DueModel], pk: UUID, token: int) -> None:
 
 
 def lock_holder(table: str, holder: UUID) -> None:
-    """Wait for a lock on the holder's rows of `table`, and keep it until the transaction ends.
-
-    It only excludes other callers of this function.
-    """
+    """Lock the holder until the transaction ends, against others who call this before they take its rows."""
     # On SQLite, BEGIN IMMEDIATE holds the only write lock already.
     if connection.vendor != "postgresql":
         return
@@ -371,10 +359,7 @@ def _take_statement(
     begins: bool,
     where: Mapping[str, str] | None = None,
 ) -> tuple[str, list[Any]]:
-    """Return the statement, without RETURNING, and the parameters that claim the earliest rows of each holder.
-
-    `shares` has how many rows to claim of each holder. With `begins` the statement counts the try, too.
-    """
+    """Return the statement, without RETURNING, and the parameters that claim each holder's share of rows."""
     parameters: list[Any] = [adapt_datetime(until)]
     narrowing = _conditions_sql(where)
     if connection.vendor == "postgresql":

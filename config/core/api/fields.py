@@ -1,4 +1,4 @@
-"""Fields of request bodies, read strictly: nothing is guessed, and unknown names are refused."""
+"""Defines the fields of request bodies, which are read strictly: unknown names and other types are refused."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
-# A longer example would repeat the sender's whole text in the message.
-_EXAMPLE_CHARACTERS: Final = 60
+_MAX_EXAMPLE_CHARACTERS: Final = 60
+"""A longer example is left out, because it would repeat the sender's whole text in the message."""
 
 
 def unknown_names(
@@ -30,9 +30,10 @@ def unknown_names(
     noun: str,
     advice: Mapping[str, str] | None = None,
 ) -> list[Detail]:
-    """Return a detail for each unknown name, suggesting the nearest known one; `noun` says what is named.
+    """Return a detail for each unknown name, up to a limit, each with the nearest known name or all of them.
 
-    A mistyped filter must not return everything. `advice` replaces the suggestion for the names it holds.
+    They are refused because a mistyped filter must not return everything. `noun` says what the names are of, such as
+    `field`. `advice` replaces the suggestion for the names that it has.
     """
     names = sorted(known)
     # A request with half a million names costs no more than one with a few: only the first are handled.
@@ -47,10 +48,11 @@ def unknown_names(
 
 
 def _truncate_name(name: str) -> str:
-    """Return the name cut to a length that is cheap to compare and fit for a message."""
+    """Return the name, cut to a length that is cheap to compare and fits a message."""
     return name if len(name) <= limits.NAME_CHARACTERS else f"{name[: limits.NAME_CHARACTERS]}…"
 
 
+# The list of each kind, by the prefix of its ids.
 _LIST_PATHS: Final = {
     "gen": "generated",
     "out": "outlets",
@@ -63,7 +65,7 @@ _LIST_PATHS: Final = {
 
 
 def where_listed(prefix: str) -> str:
-    """Return where ids of this prefix are listed, as the end of a sentence; empty if nowhere."""
+    """Return the end of a sentence that says where ids of this prefix are listed, or an empty text."""
     return f"; GET /v1/{_LIST_PATHS[prefix]} lists them" if prefix in _LIST_PATHS else ""
 
 
@@ -112,7 +114,7 @@ class BoundedListField(serializers.ListField):
     def to_internal_value(self, data: Any) -> list[Any]:
         if isinstance(data, str | int) and not isinstance(data, bool):
             example = json.dumps([data], ensure_ascii=False)
-            self.fail("not_a_list", example=f": {example}" if len(example) <= _EXAMPLE_CHARACTERS else "")
+            self.fail("not_a_list", example=f": {example}" if len(example) <= _MAX_EXAMPLE_CHARACTERS else "")
         if not isinstance(data, list):
             self.fail("not_a_list", example="")
         if self.max_length is not None and len(data) > self.max_length:

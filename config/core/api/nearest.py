@@ -1,4 +1,4 @@
-"""Finds the name that a caller meant by an unknown one: a typing error, or another service's word."""
+"""Finds the known name that is meant by an unknown one: a typing error, or another service's word."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ _SYNONYMS: Final = {
 _OUR_NAMES: Final = {word: meant for words, meant in _SYNONYMS.items() for word in words}
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is meant, or None.
+def find_nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is meant, or `None` if none is near enough.
 
-    It may be spelled in another case, be another service's word, or contain a typing error.
+    The name may be spelled in another case, be another service's word, or contain a typing error.
     """
     names = sorted(known)
     word = name[: limits.NAME_CHARACTERS]
@@ -124,9 +124,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     same_name = by_folded_name.get(_fold_name(word))
     if same_name is not None:
         return same_name
+    # `feedUrl` and `feed-url` become `feed_url`.
     snake_case = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower().replace("-", "_")
     if snake_case in _OUR_NAMES:
-        # A word with a meaning of its own is no typing error for one that only looks like it.
+        # A word that other services use isn't a typing error for a name that only looks like it.
         return next((our_name for our_name in _OUR_NAMES[snake_case] if our_name in names), None)
     close_matches = difflib.get_close_matches(
         _fold_name(word), list(by_folded_name), n=1, cutoff=_MIN_SIMILARITY
@@ -135,8 +136,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def hint(name: str, known: Sequence[str]) -> str:
-    """Return what to say after an unknown name: the name that is meant, or else all known ones."""
-    meant = nearest(name, known)
+    """Return the sentence that follows an unknown name: the name that is meant, or else all known names."""
+    meant = find_nearest(name, known)
     return f"Did you mean {meant}?" if meant else f"Known are: {', '.join(known) or 'none'}."
 
 

@@ -181,7 +181,7 @@ def _adapt_value(value: Any, connection: BaseDatabaseWrapper) -> Any:
 
 
 def _unwrap_binary(parameter: Any) -> Any:
-    """Return the bytes inside psycopg's wrapper, which is equal to nothing but itself; other parameters as they are."""
+    """Return the bytes inside psycopg's wrapper, which equals nothing but itself, or any other parameter."""
     return getattr(parameter, "obj", parameter) if type(parameter).__name__ == "Binary" else parameter
 
 

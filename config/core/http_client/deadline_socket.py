@@ -114,8 +114,8 @@ def read_body(response: http.client.HTTPResponse, *, max_bytes: int, truncate: b
     """Return the decoded body, and whether it was cut at `max_bytes`; memory stays within the limit.
 
     Raises `ResponseTooLarge` if the body exceeds the limit without `truncate`, or its compressed bytes exceed it
-    by more than `ENCODING_OVERHEAD_BYTES`. Raises `BadResponse` for an unknown encoding, `http.client.HTTPException` for an incomplete body, `zlib.error` for a
-    damaged one.
+    by more than `ENCODING_OVERHEAD_BYTES`. Raises `BadResponse` for an unknown encoding,
+    `http.client.HTTPException` for an incomplete body, and `zlib.error` for a damaged one.
     """
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding in ("", "identity"):
