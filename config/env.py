@@ -1,4 +1,4 @@
-"""Reads environment variables by type; a wrong value stops the start with a message."""
+"""Reads environment variables by type; a wrong value raises `ImproperlyConfigured` with a message."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _environment = environ.Env()
 def _missing(
     name: str, reason: str = "it has no default in this mode. docs/settings.md says what it is for."
 ) -> ImproperlyConfigured:
-    """Return the error for a variable that must be set."""
+    """Return the error for a variable that must be set, in development with how to set it."""
     message = f"{name} must be set: {reason}"
     if not ENV_FILE.exists() and _environment.ENVIRON.get("MODE") != "production":
         message += (
@@ -53,9 +53,10 @@ def _missing(
 
 
 def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
-    """Return what `reader` reads; it raises `ValueError`, `TypeError` or `KeyError` for a value that it can't read.
+    """Return what `reader` returns; `kind` says in errors what the value must be.
 
-    Raises `ImproperlyConfigured` with the variable's name, and `kind`, which says what its value must be.
+    Raises `ImproperlyConfigured` with the variable's name if the variable must be set, or if `reader` raises
+    `ValueError`, `TypeError` or `KeyError` because it can't read the value.
     """
     try:
         return reader()
@@ -67,7 +68,10 @@ def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
 
 
 def text(name: str, default: str | None = None) -> str:
-    """Return the value; without a default the variable must be set."""
+    """Return the value without white space at its ends, or `default` if it is empty.
+
+    Raises `ImproperlyConfigured` if there is neither.
+    """
     value = _environment.ENVIRON.get(name, "").strip()
     if value:
         return str(value)
@@ -77,7 +81,7 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def one_of(name: str, choices: Sequence[str], default: str) -> str:
-    """Return the value, which must be one of `choices`."""
+    """Return the value. Raises `ImproperlyConfigured` if it is none of `choices`."""
     value = text(name, default)
     if value not in choices:
         message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
@@ -86,7 +90,10 @@ def one_of(name: str, choices: Sequence[str], default: str) -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return whether the value is 1, true, yes or on."""
+    """Return True for 1, true, yes or on, False for 0, false, no or off, and `default` for an empty value.
+
+    Raises `ImproperlyConfigured` for any other value.
+    """
     value = text(name, "").lower()
     if not value:
         return default
@@ -99,7 +106,10 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return the value as a whole number from `minimum` to `maximum`."""
+    """Return the value as a whole number.
+
+    Raises `ImproperlyConfigured` if it is none, or not from `minimum` to `maximum`.
+    """
     value: int = _read_typed(name, "a whole number", lambda: int(text(name, str(default))))
     if value < minimum or (maximum is not None and value > maximum):
         range_text = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
@@ -109,7 +119,7 @@ def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | No
 
 
 def comma_list(name: str, default: Sequence[str] = ()) -> list[str]:
-    """Return the members of a comma-separated list; empty members are dropped."""
+    """Return the members of a comma-separated list without empty ones, or `default` for an empty value."""
     value = text(name, "")
     if not value:
         return list(default)
@@ -117,7 +127,7 @@ def comma_list(name: str, default: Sequence[str] = ()) -> list[str]:
 
 
 def pairs(name: str) -> dict[str, str]:
-    """Return a comma-separated list of `key=value` as a dict."""
+    """Return a comma-separated list of `key=value` as a dict. Raises `ImproperlyConfigured` for other members."""
     values = {}
     for pair in comma_list(name):
         key, equals, value = pair.partition("=")
@@ -129,7 +139,7 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def database(name: str) -> dict[str, object]:
-    """Return the `DATABASES` entry of a `postgres://` address."""
+    """Return the `DATABASES` entry of a `postgres://` address. Raises `ImproperlyConfigured` for any other."""
     if urlsplit(text(name)).scheme not in {"postgres", "postgresql"}:
         message = f"{name} must be a postgres:// address; leave it out for SQLite."
         raise ImproperlyConfigured(message)
@@ -140,7 +150,10 @@ def database(name: str) -> dict[str, object]:
 
 
 def web_address(name: str, default: str | None = None) -> str:
-    """Return an http or https address without a path, so that paths can be appended."""
+    """Return an http or https address without a final slash, so that paths can be appended.
+
+    Raises `ImproperlyConfigured` for an address with a path or query, and for any other text.
+    """
     value = text(name, default).rstrip("/")
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
@@ -150,7 +163,7 @@ def web_address(name: str, default: str | None = None) -> str:
 
 
 def redis_address(name: str) -> str:
-    """Return a Redis address; empty if none is set."""
+    """Return a Redis address, or an empty text if none is set. Raises `ImproperlyConfigured` for any other."""
     value = text(name, "")
     if value and urlsplit(value).scheme not in {"redis", "rediss"}:
         message = f"{name} must be a redis:// or rediss:// address; leave it out for the embedded mode."
@@ -159,7 +172,10 @@ def redis_address(name: str) -> str:
 
 
 def sealing_keys(name: str) -> list[str]:
-    """Return `id:key` pairs, each key as `Fernet.generate_key()` makes it."""
+    """Return `id:key` pairs, each key as `Fernet.generate_key()` makes it.
+
+    Raises `ImproperlyConfigured` if there is none, or a key isn't usable.
+    """
     keys = comma_list(name)
     if not keys:
         raise _missing(
@@ -178,7 +194,10 @@ def sealing_keys(name: str) -> list[str]:
 
 
 def mail_settings(name: str, default: str) -> dict[str, object]:
-    """Return Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`."""
+    """Return Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`.
+
+    Raises `ImproperlyConfigured` for an unknown scheme or an address that can't be read.
+    """
     expected_form = "a mail address such as smtp+tls://user:password@host:587"
     address = text(name, default)
     if urlsplit(address).scheme not in environ.Env.EMAIL_SCHEMES:

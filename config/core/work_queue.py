@@ -102,7 +102,7 @@ def database_now() -> datetime:
 
 Row = TypeVar("Row", bound=DueModel)
 ReadShares: TypeAlias = "Callable[[Collection[UUID]], Mapping[UUID, tuple[int, datetime]]]"
-"""Returns how many rows each workspace had lately, and since when it waits: the fewest, then the longest, is first."""
+"""Returns how many rows each workspace had lately, and since when it waits: first the fewest, then the longest."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def test_a_burst_of_wakes_is_one_message(broker, sent):
 
 
 def test_wakes_don_t_pile_up_where_nobody_takes_them(broker, sent):
-    broker._redis.lpush("dispatch", *["message"] * celery.WAKES_WAITING_MOST)
+    broker._redis.lpush("dispatch", *["message"] * celery.MAX_WAITING_WAKES)
     broker.wake()
     assert sent == []
 
