@@ -173,10 +173,7 @@ class RedisBroker(_Broker):
     def __init__(self, url: str) -> None:
         # One try: the client's default of ten would delay a request by half a minute.
         self._redis = redis.Redis.from_url(
-            url,
-            socket_connect_timeout=WAIT_SECONDS,
-            socket_timeout=WAIT_SECONDS,
-            retry=Retry(NoBackoff(), 0),
+            url, socket_connect_timeout=WAIT_SECONDS, socket_timeout=WAIT_SECONDS, retry=Retry(NoBackoff(), 0)
         )
         self._retry_at = 0.0
         self._is_away = False

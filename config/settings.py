@@ -128,9 +128,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "accounts.pages.context_processors.frame",
-            ],
+            ]
         },
-    },
+    }
 ]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -142,7 +142,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
         "form-action": ["'self'"],
         "base-uri": ["'self'"],
-    },
+    }
 }
 FORM_RENDERER = "accounts.pages.form_renderer.PageRenderer"
 CSRF_FAILURE_VIEW = "accounts.pages.landing.csrf_failure"
@@ -386,7 +386,7 @@ SOURCE_ENVIRONMENT: dict[str, str] = {
 
 VOICE_ENVIRONMENT: dict[str, str] = {
     # The path of a text-to-speech program; if empty, the system voice is used.
-    "VOICE_TOOL": env.text("VOICE_TOOL", ""),
+    "VOICE_TOOL": env.text("VOICE_TOOL", "")
 }
 """The operator's settings for voices, by the names in their `environment`."""
 

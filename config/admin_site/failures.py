@@ -35,10 +35,7 @@ _COLUMN_HEADINGS: Final = {
     "persona_drafts": gettext_lazy("Drafts"),
     "deliveries": gettext_lazy("Deliveries"),
 }
-_STATUS_LABELS: Final = {
-    failures.LATE: gettext_lazy("Late"),
-    **dict(PublicationStatus.choices),
-}
+_STATUS_LABELS: Final = {failures.LATE: gettext_lazy("Late"), **dict(PublicationStatus.choices)}
 
 
 class PeriodForm(forms.Form):
@@ -77,9 +74,7 @@ class PeriodForm(forms.Form):
         """Return the period of a valid form."""
         values = self.cleaned_data
         return FailurePeriod(
-            _midnight(values["since"]),
-            _midnight(values["until"]) + timedelta(days=1),
-            values["platform"],
+            _midnight(values["since"]), _midnight(values["until"]) + timedelta(days=1), values["platform"]
         )
 
 

@@ -168,10 +168,7 @@ ALLAUTH_MAILS: Final[Mapping[str, Mapping[str, Any]]] = {
         "email": _TO,
         "password_reset_url": f"{settings.PUBLIC_URL}/account/password/reset/",
     },
-    "account/email/unknown_account": {
-        "email": _TO,
-        "signup_url": f"{settings.PUBLIC_URL}/account/signup/",
-    },
+    "account/email/unknown_account": {"email": _TO, "signup_url": f"{settings.PUBLIC_URL}/account/signup/"},
     **dict.fromkeys(
         (
             "account/email/password_reset",

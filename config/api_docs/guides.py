@@ -48,24 +48,14 @@ GUIDES: Final = (
         gettext_lazy("Your first call"),
         gettext_lazy("From a key to a published item in five calls."),
     ),
-    Guide(
-        "signing",
-        "guides/signing.md",
-        gettext_lazy("Signing"),
-        gettext_lazy("Verify webhooks."),
-    ),
+    Guide("signing", "guides/signing.md", gettext_lazy("Signing"), gettext_lazy("Verify webhooks.")),
     Guide(
         "brand-lane",
         "guides/brand-lane.md",
         gettext_lazy("The brand lane"),
         gettext_lazy("Posts without a source, from a persona and its topics."),
     ),
-    Guide(
-        "idempotency",
-        "guides/idempotency.md",
-        gettext_lazy("Idempotency"),
-        gettext_lazy("Retry safely."),
-    ),
+    Guide("idempotency", "guides/idempotency.md", gettext_lazy("Idempotency"), gettext_lazy("Retry safely.")),
     Guide(
         "pagination",
         "guides/pagination.md",
@@ -93,12 +83,7 @@ GUIDES: Final = (
     ),
 )
 API_DOCUMENTS: Final = (
-    Guide(
-        "api",
-        "api/README.md",
-        gettext_lazy("The API"),
-        gettext_lazy("Tokens, errors, limits and lists."),
-    ),
+    Guide("api", "api/README.md", gettext_lazy("The API"), gettext_lazy("Tokens, errors, limits and lists.")),
     Guide(
         "api/workspace",
         "api/workspace.md",
@@ -149,12 +134,7 @@ API_DOCUMENTS: Final = (
         gettext_lazy("Personas and topics"),
         gettext_lazy("Voice and topics."),
     ),
-    Guide(
-        "api/analytics",
-        "api/analytics.md",
-        gettext_lazy("Analytics"),
-        gettext_lazy("Metrics and gaps."),
-    ),
+    Guide("api/analytics", "api/analytics.md", gettext_lazy("Analytics"), gettext_lazy("Metrics and gaps.")),
     Guide(
         "api/events", "api/events.md", gettext_lazy("Event feed"), gettext_lazy("All events, without gaps.")
     ),

@@ -75,10 +75,7 @@ class AppError(Exception):
     code: str = "internal_error"
 
     def __init__(
-        self,
-        *detail: Detail,
-        code: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, *detail: Detail, code: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
         if code is not None:
             self.code = code

@@ -205,10 +205,7 @@ def _may_remove(current: SweepRound, now: datetime) -> bool:
 def _stop_round(current: SweepRound, now: datetime) -> None:
     """Store what was found and wait for the operator."""
     MediaFolder.everywhere.update(
-        sweep_stopped_at=now,
-        sweep_found=current.found,
-        sweep_total=current.total,
-        sweep_approved=None,
+        sweep_stopped_at=now, sweep_found=current.found, sweep_total=current.total, sweep_approved=None
     )
     log.error("media_sweep_stopped", found=current.found, total=current.total, advice=APPROVE_ADVICE)
 

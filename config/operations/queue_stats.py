@@ -79,10 +79,7 @@ DEAD: Final[Mapping[str, DeadRows]] = {
             "Retry what failed. An unknown outcome is looked up before anything is sent again.",
         ),
         DeadRows(
-            "deliveries",
-            Delivery,
-            Delivery.everywhere.failed,
-            "Send it again when the receiver works.",
+            "deliveries", Delivery, Delivery.everywhere.failed, "Send it again when the receiver works."
         ),
     )
 }

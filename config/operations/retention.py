@@ -74,9 +74,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
         accounts_limits.STRANGERS_SESSION_KEPT,
     ),
     RetentionRule(
-        "accounts whose address was never confirmed",
-        accounts_limits.UNVERIFIED_KEPT,
-        users.delete_unverified,
+        "accounts whose address was never confirmed", accounts_limits.UNVERIFIED_KEPT, users.delete_unverified
     ),
     RetentionRule(
         "counts of tries at log-ins, and of what strangers sent",
@@ -127,8 +125,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule("raw and generated items", "until they are deleted; then a tombstone without content"),
     RetentionRule(
-        "what identifies a raw item (`dedup_key`)",
-        "for good, so that deleted content isn't imported again",
+        "what identifies a raw item (`dedup_key`)", "for good, so that deleted content isn't imported again"
     ),
     RetentionRule(
         "entries of a source that nothing was made of, in its log",
@@ -143,9 +140,7 @@ RULES: Final[tuple[RetentionRule, ...]] = (
     ),
     RetentionRule("ended series and their logs; their digests stay", series.KEPT, series.forget),
     RetentionRule(
-        "items that no longer repeat, with their logs; their repeats stay",
-        recurring.KEPT,
-        recurring.forget,
+        "items that no longer repeat, with their logs; their repeats stay", recurring.KEPT, recurring.forget
     ),
     RetentionRule(
         "unfinished connections of outlets at a platform",

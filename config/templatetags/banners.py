@@ -149,11 +149,7 @@ def _publishing(place: Place) -> list[Banner]:
         return [Banner(_("Publishing is paused."), text, link, _("View"))]
     if late is None:
         return []
-    title = ngettext(
-        "%(count)d post late (%(span)s)",
-        "%(count)d posts late (up to %(span)s)",
-        late.count,
-    )
+    title = ngettext("%(count)d post late (%(span)s)", "%(count)d posts late (up to %(span)s)", late.count)
     span = timesince(now - timedelta(minutes=late.minutes), now, depth=1).replace("\xa0", " ")
     link = _address(place, "failures")
     return [Banner(title % {"count": late.count, "span": span}, "", link, _("Fix"))]

@@ -24,11 +24,7 @@ _MAX_EXAMPLE_CHARACTERS: Final = 60
 
 
 def unknown_names(
-    names_given: Iterable[str],
-    known: Iterable[str],
-    *,
-    noun: str,
-    advice: Mapping[str, str] | None = None,
+    names_given: Iterable[str], known: Iterable[str], *, noun: str, advice: Mapping[str, str] | None = None
 ) -> list[Detail]:
     """Return a detail for each unknown name, up to a limit, each with the nearest known name or all of them.
 

@@ -60,11 +60,7 @@ _GLOBAL_V6 = IPv6Network("2000::/3")
 _REFUSED_V6 = (IPv6Network("2001::/23"), IPv6Network("2001:db8::/32"), IPv6Network("3fff::/20"))
 # Networks whose addresses carry an IPv4 address, with the number of bits to its right. The local NAT64 prefix
 # 64:ff9b:1::/48 is not among them: it isn't globally routable, whatever it carries.
-_EMBEDDING_V6 = (
-    (IPv6Network("::/96"), 0),
-    (IPv6Network("64:ff9b::/96"), 0),
-    (IPv6Network("2002::/16"), 80),
-)
+_EMBEDDING_V6 = ((IPv6Network("::/96"), 0), (IPv6Network("64:ff9b::/96"), 0), (IPv6Network("2002::/16"), 80))
 
 # Labels with dots between them, such as `www.example.org` or `my_site.example.org.`.
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")

@@ -20,9 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--host",
-            default=settings.WEB_HOST,
-            help="The address to listen at (default: %(default)s).",
+            "--host", default=settings.WEB_HOST, help="The address to listen at (default: %(default)s)."
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
