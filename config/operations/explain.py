@@ -1,4 +1,4 @@
-"""Explains in sentences why something hasn't moved: the output of `manage.py explain` for a public id."""
+"""Explains in sentences why the row of a public id hasn't moved, for `manage.py explain`."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ MAX_PARTS: Final = 20
 
 
 def explain(public_id: str, *, now: datetime) -> list[str]:
-    """Return the explanation as lines; empty if nothing has this id."""
+    """Return the explanation as lines, or no lines if nothing has this id."""
     row = _find(public_id)
     return [] if row is None else list(_explain_row(row, now))
 
 
 def _find(public_id: str) -> Any:
-    """Return the row with this public id, or None."""
+    """Return the row with this public id, or `None` if there is none."""
     prefix = public_id.partition("_")[0]
     key = decode(prefix, public_id)
     model = next((model for model in apps.get_models() if _prefix_of(model) == prefix), None)
@@ -77,7 +77,7 @@ def _find(public_id: str) -> Any:
 
 
 def _prefix_of(model: type[Model]) -> str | None:
-    """Return the prefix of the public ids of a model's rows; None if they have none."""
+    """Return the prefix of the public ids of a model's rows, or `None` if they have no public ids."""
     return PREFIXES.get(name_of_table(model._meta.db_table))
 
 
@@ -106,13 +106,13 @@ def _state(row: Any) -> str:
 
 
 def _explain_parts(rows: Iterable[Any], now: datetime) -> Iterator[str]:
-    """Yield the indented lines about rows that belong to the requested one."""
+    """Yield the indented lines about rows that belong to the requested one, at most `MAX_PARTS`."""
     for row in list(rows)[:MAX_PARTS]:
         yield from (f"  {line}" for line in _explain_row(row, now))
 
 
 def _error_lines(row: Any) -> Iterator[str]:
-    """Yield the row's stored errors, and what to do if no task retries it."""
+    """Yield the row's stored errors and, if no task retries the row, what to do."""
     for field, word in _ERROR_LABELS.items():
         text = getattr(row, field, None)
         if isinstance(row, GeneratedItem) and field == "error":
@@ -133,7 +133,7 @@ def _error_lines(row: Any) -> Iterator[str]:
 
 
 def _work_lines(row: DueModel, now: datetime) -> Iterator[str]:
-    """Yield when the row is worked on next, and by which worker."""
+    """Yield when the row was promised, which worker has it or when it runs next, and how often it was tried."""
     job = next((job for job in jobs.jobs().values() if _is_of(row, job)), None)
     if job is None or row.wake_at is None:
         return
@@ -173,7 +173,7 @@ def _running_line(
 
 
 def _queue_problems(queue: str, now: datetime) -> Iterator[str]:
-    """Yield why something that is due isn't taken up."""
+    """Yield why due rows of the queue wait: no worker, no free slot, or no dispatcher."""
     slots, load = work_leases.count_slots(now)[queue], work_leases.read_load(now).queues[queue]
     if not slots:
         yield f"No worker takes the queue {queue}: start one that does."

@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         from config import server  # noqa: PLC0415  gunicorn, which `help` doesn't need
 
-        # Before the fork, so that a restarted process doesn't have to import every view first.
+        # Imported before the fork, so that a restarted process doesn't have to import every view first.
         import_module(settings.ROOT_URLCONF)
         try:
             unfinished_restore.refuse_to_start(before_fork=True)
