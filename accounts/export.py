@@ -13,7 +13,7 @@ from accounts import audit
 from accounts.ledger import credits, reports
 from accounts.models import AuditEntry, LedgerEntry, Membership
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.ids import encode
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def _workspace_json(workspace: Workspace) -> dict[str, Any]:
         "plan": workspace.plan.name,
         "requires_approval": workspace.requires_approval,
         "credits": {"granted": report.limit, "used": report.used, "reserved": report.reserved},
-        "created_at": as_z(workspace.created_at),
-        "whitelisted_at": as_z_or_none(workspace.whitelisted_at),
+        "created_at": format_utc(workspace.created_at),
+        "whitelisted_at": format_utc_or_none(workspace.whitelisted_at),
     }
 
 
@@ -147,7 +147,7 @@ def _member_json(row: Membership) -> dict[str, Any]:
         "email": row.user.email,
         "name": row.user.name,
         "role": row.role,
-        "joined_at": as_z(row.created_at),
+        "joined_at": format_utc(row.created_at),
     }
 
 
@@ -157,5 +157,5 @@ def _audit_entry_json(row: AuditEntry) -> dict[str, Any]:
         "actor": row.actor,
         "subject": row.subject,
         "details": row.details,
-        "at": as_z(row.created_at),
+        "at": format_utc(row.created_at),
     }

@@ -17,7 +17,7 @@ from analytics.models import (
     OutcomeRollup,
     RollupDay,
 )
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline.models import Publication
 from pipeline.platforms.base import METRICS
@@ -54,7 +54,7 @@ def _measurement_json(row: Measurement) -> dict[str, Any]:
     return {
         "publication": encode("pub", row.publication_id),
         "number": row.number,
-        "at": as_z(row.at),
+        "at": format_utc(row.at),
         **{name: getattr(row, name) for name in METRICS},
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from accounts import notices
 from accounts.export import iterate_rows
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode
 from webhooks.models import Delivery, Endpoint
 
@@ -36,7 +36,7 @@ def _endpoint_json(row: Endpoint) -> dict[str, Any]:
         "rate": row.rate,
         "status": row.status,
         "test": row.test,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 

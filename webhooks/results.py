@@ -20,7 +20,7 @@ from config.core import counters, states
 from config.core.clock import utc_now
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.http_client.retry_after import read_retry_after
 from config.core.ids import encode
 from webhooks import limits
@@ -287,7 +287,7 @@ def _notify_members(endpoint: Endpoint, result: AttemptResult, now: datetime) ->
     notices.record(
         "webhook",
         workspace_id=endpoint.workspace_id,
-        key=f"{endpoint.pk.hex}:{endpoint.status}:{as_z(endpoint.failing_since or now)}",
+        key=f"{endpoint.pk.hex}:{endpoint.status}:{format_utc(endpoint.failing_since or now)}",
         title=title,
         text=f"{result.error}\n{text}",
         path="settings/webhooks",

@@ -10,7 +10,7 @@ from rest_framework.permissions import BasePermission
 
 from accounts.access import workspace_rate_limit
 from accounts.access.authentication import Caller, Unauthenticated
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Detail
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class BeingDeleted(AppError):
     code = "workspace_not_whitelisted"
 
     def __init__(self, deletes_at: datetime) -> None:
-        message = f"This workspace will be deleted at {as_z(deletes_at)}; until then an owner can undo that in its settings."
+        message = f"This workspace will be deleted at {format_utc(deletes_at)}; until then an owner can undo that in its settings."
         super().__init__(Detail(None, "workspace_being_deleted", message))
 
 

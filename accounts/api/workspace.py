@@ -14,7 +14,7 @@ from accounts.ledger import credits
 from config.core.api.etags import respond_with_tag, weak_tag
 from config.core.api.fields import MomentField, PublicIdField
 from config.core.api.query_params import read_query
-from config.core.datetimes import as_z_or_none
+from config.core.datetimes import format_utc_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,12 +108,12 @@ class WorkspaceView(WorkspaceResource):
             "name": workspace.name,
             "timezone": workspace.timezone,
             "plan": workspace.plan.name,
-            "whitelisted_at": as_z_or_none(workspace.whitelisted_at),
+            "whitelisted_at": format_utc_or_none(workspace.whitelisted_at),
             "limits": limits_of(workspace),
             "token": {
                 "id": caller.actor,
                 "scopes": [scope for scope in tokens.SCOPES if scope in caller.scopes],
-                "expires_at": as_z_or_none(caller.expires_at),
+                "expires_at": format_utc_or_none(caller.expires_at),
                 "test": caller.test,
             },
         }

@@ -17,7 +17,7 @@ from accounts.models import CreditBalance, LedgerEntry, Workspace
 from config.core.clock import utc_now
 from config.core.database.insert import insert
 from config.core.database.prepared_queries import Prepared
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.errors import AppError, Detail
 from config.core.ids import encode
 
@@ -37,7 +37,7 @@ class QuotaExceeded(AppError):
 
     def __init__(self, *, needed: int, balance: CreditBalance) -> None:
         self.balance = balance
-        resets_at = as_z(start_of_next_month(balance.period_start))
+        resets_at = format_utc(start_of_next_month(balance.period_start))
         unit = "credit" if needed == 1 else "credits"
         message = (
             f"This needs {needed} {unit} and {max(balance.available, 0)} of {balance.granted} are left "
@@ -373,5 +373,5 @@ def serialize_entry(entry: LedgerEntry) -> dict[str, Any]:
         "used_change": entry.used_change,
         "generation": None if entry.subject is None else encode("gnr", entry.subject),
         "reason": entry.reason,
-        "created_at": as_z(entry.created_at),
+        "created_at": format_utc(entry.created_at),
     }

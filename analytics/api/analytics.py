@@ -32,7 +32,7 @@ from config.core.api.query_params import (
     read_query,
 )
 from config.core.clock import utc_now
-from config.core.datetimes import EMPTY_RANGE_MESSAGE, as_z, as_z_or_none, read_moment
+from config.core.datetimes import EMPTY_RANGE_MESSAGE, format_utc, format_utc_or_none, read_moment
 from config.core.errors import Invalid
 from pipeline.models import Bucket
 
@@ -196,10 +196,10 @@ def _body(question: queries.Question) -> dict[str, Any]:
     return {
         "data": [serialize_row(row, question.group_by) for row in result.rows],
         "totals": figures(result.totals),
-        "range": {"from": as_z(period.start), "to": as_z(period.end)},
+        "range": {"from": format_utc(period.start), "to": format_utc(period.end)},
         "interval": period.interval,
         "timezone": period.zone.key,
-        "fresh_at": as_z_or_none(result.fresh_at),
+        "fresh_at": format_utc_or_none(result.fresh_at),
     }
 
 

@@ -58,10 +58,10 @@ def read_date_or_moment(text: str) -> datetime | None:
     return read_moment(text)
 
 
-def as_z(moment: datetime) -> str:
+def format_utc(moment: datetime) -> str:
     """Return the moment as RFC 3339 in UTC with `Z` and milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def as_z_or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else as_z(moment)
+def format_utc_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else format_utc(moment)

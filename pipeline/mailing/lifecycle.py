@@ -11,7 +11,7 @@ from django.db.models import Count
 from accounts import audit
 from config.core import ids, states
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
 from pipeline.mailing.queue import wake_queue
 from pipeline.models import (
@@ -160,7 +160,7 @@ def counts_of(mailing: Mailing) -> dict[str, int]:
 
 def halt(mailing: Mailing, code: str, message: str, *, now: datetime) -> None:
     """Stop a mailing with a reason; end it if its item was erased meanwhile."""
-    error = {"code": code, "message": message, "at": as_z(now)}
+    error = {"code": code, "message": message, "at": format_utc(now)}
     states.move(mailing, "stopped", error=error, updated_at=now)
     erased = GeneratedItem.everywhere.filter(deleted_at__isnull=False)
     if erased.filter(publications=mailing.publication_id).exists():

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from config.core import ids, limits
 from config.core.api.nearest import hint
-from config.core.datetimes import as_z, explain_invalid_moment, read_moment
+from config.core.datetimes import explain_invalid_moment, format_utc, read_moment
 from config.core.errors import Detail
 
 if TYPE_CHECKING:
@@ -215,4 +215,4 @@ class MomentField(serializers.Field[datetime, str, str, Any]):
         return moment
 
     def to_representation(self, value: datetime) -> str:
-        return as_z(value)
+        return format_utc(value)
