@@ -106,10 +106,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return the value as a whole number.
-
-    Raises `ImproperlyConfigured` if it is none, or not from `minimum` to `maximum`.
-    """
+    """Return a whole number. Raises `ImproperlyConfigured` if it isn't one from `minimum` to `maximum`."""
     value: int = _read_typed(name, "a whole number", lambda: int(text(name, str(default))))
     if value < minimum or (maximum is not None and value > maximum):
         range_text = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"

@@ -19,12 +19,10 @@ LONGEST_SLEEP_SECONDS: Final = 1.0
 
 
 class _ActivityState:
-    """What sleeping consumers look at when they are woken."""
+    """How many times consumers were woken, and whether they may sleep, which they mustn't while the worker stops."""
 
     count = 0
-    """How many times consumers were woken."""
     allows_waits = True
-    """False while the worker stops, so that consumers without a message return at once."""
 
 
 _activity: Final = threading.Condition()
@@ -81,10 +79,7 @@ class Transport(memory.Transport):
     driver_name = "inproc"
 
     def drain_events(self, connection: Any, timeout: float | None = None, **_kwargs: Any) -> None:
-        """Deliver one message.
-
-        Raises `TimeoutError` if none came within `timeout` seconds, or at once if consumers mustn't sleep.
-        """
+        """Deliver one message. Raises `TimeoutError` after `timeout` seconds, or at once if waits aren't allowed."""
         del connection
         deadline = None if timeout is None else monotonic() + timeout
         while True:

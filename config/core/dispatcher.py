@@ -55,10 +55,7 @@ class Broker(Protocol):
         """Return how many messages of each queue no worker has taken yet, or nothing if that can't be read."""
 
     def wake(self) -> None:
-        """Make a worker run the dispatcher soon, unless one was woken already.
-
-        Never raises, and never waits long.
-        """
+        """Make a worker run the dispatcher soon, unless one was woken already; never raises, nor waits long."""
 
     def rearm_wake(self) -> None:
         """Make the next `wake()` send a message again. Never raises."""

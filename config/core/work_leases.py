@@ -73,10 +73,8 @@ class BatchLease(NamedTuple):
 
 
 def lock() -> None:
-    """Keep other processes from counting and claiming until the transaction ends.
-
-    SQLite needs no lock: there is only one process.
-    """
+    """Keep other processes from counting and claiming until the transaction ends."""
+    # With SQLite there is only one process.
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADVISORY_LOCK_KEY])
@@ -114,14 +112,8 @@ def add(job: str, queue: str, leases: Sequence[QueuedTask], *, now: datetime) ->
                 token = excluded.token, state = 'queued', worker = NULL, queued_at = excluded.queued_at, began_at = NULL, until = excluded.until {MAY_BE_LOST}"""  # noqa: S608
     parameters: list[Any] = []
     for task in leases:
-        parameters += [
-            adapt_id(task.subject),
-            job,
-            queue,
-            task.token,
-            adapt_id(task.owner),
-            adapt_id(task.holder),
-        ]
+        parameters += [adapt_id(task.subject), job, queue, task.token]
+        parameters += [adapt_id(task.owner), adapt_id(task.holder)]
         parameters += [adapt_datetime(now), adapt_datetime(now + QUEUED)]
     _execute(sql, parameters)
 
@@ -200,18 +192,8 @@ def note_worker(name: str, slots_by_queue: Mapping[str, int], *, connections: in
               VALUES (%s, %s, %s, %s, %s, %s)
               ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, slots = excluded.slots
               {MAY_BE_LOST}"""  # noqa: S608
-    slots_as_json = json.dumps(dict(slots_by_queue))
-    _execute(
-        sql,
-        [
-            adapt_id(worker_id()),
-            name[:255],
-            slots_as_json,
-            connections,
-            adapt_datetime(now),
-            adapt_datetime(now),
-        ],
-    )
+    slots_as_json, moment = json.dumps(dict(slots_by_queue)), adapt_datetime(now)
+    _execute(sql, [adapt_id(worker_id()), name[:255], slots_as_json, connections, moment, moment])
     deadline = adapt_datetime(now - FORGOTTEN)
     _execute(f"DELETE FROM worker WHERE seen_at < %s {MAY_BE_LOST}", [deadline])  # noqa: S608
     _execute(

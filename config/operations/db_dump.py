@@ -154,10 +154,7 @@ def _database_name() -> str:
 
 
 def _run(program: str, *arguments: str) -> str:
-    """Run one of PostgreSQL's client programs and return its output.
-
-    Raises `UnusableBackup` if it isn't installed or fails.
-    """
+    """Return a PostgreSQL client program's output. Raises `UnusableBackup` if it is missing or fails."""
     command = shutil.which(program)
     if command is None:
         message = f"{program} is not installed; install PostgreSQL's client programs of the server's version."

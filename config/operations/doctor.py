@@ -295,10 +295,7 @@ def platforms() -> Finding:
 
 
 def _sealed_values() -> Iterator[tuple[str, str, str]]:
-    """Yield the table, column and stored value of the newest and oldest secrets, read without the ORM.
-
-    The ORM would decrypt them.
-    """
+    """Yield table, column and stored value of the newest and oldest secrets; the ORM would decrypt them."""
     quote = connection.ops.quote_name
     for model in apps.get_models():
         for field in model._meta.concrete_fields:

@@ -177,10 +177,7 @@ def _postgres_fault() -> str:
 
 
 def _postgres_disk_fault() -> str:
-    """Have the server write a temporary file, and return its fault if the disk is full, else an empty text.
-
-    The file needs no table, no lock and no write-ahead log. Other `OperationalError`s get out.
-    """
+    """Return the fault of a full disk, tried by a temporary file, which needs no table, lock or write-ahead log."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             # More rows than fit into this memory have to go into a file.

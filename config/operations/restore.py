@@ -220,10 +220,7 @@ def _refuse_unless_space(stage: Path, needed: int) -> None:
 
 
 def _move_media(stage: Path) -> None:
-    """Replace the media by the unpacked files.
-
-    If the restore is killed in between, the next one unpacks everything again.
-    """
+    """Replace the media by the unpacked files; after a kill in between the next restore unpacks them again."""
     for path in settings.MEDIA_ROOT.iterdir():
         if path != stage and path.name != media_root_id.ID_FILE:
             _remove(path)

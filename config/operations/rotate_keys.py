@@ -93,10 +93,7 @@ def _rotate_once(column: Column) -> RotatedColumn:
 
 
 def _rotate_value(column: Column, key: Any, stored: str) -> str:
-    """Encrypt one value again unless it has changed, so that no concurrent write is undone.
-
-    Returns the outcome, by the name of its field in `RotatedColumn`.
-    """
+    """Encrypt one value again unless others changed it, and return the outcome's field in `RotatedColumn`."""
     try:
         fresh = seal(unseal(stored))
     except CannotDecrypt:

@@ -199,10 +199,7 @@ def _build_reader(
 def _build_row_maker(
     queryset: QuerySet[Any, Any], compiler: Any
 ) -> Callable[[Iterable[Sequence[Any]]], list[Any]]:
-    """Return a function that turns converted rows into dicts or instances.
-
-    Raises `TypeError` for a queryset that gives neither.
-    """
+    """Return a function that turns rows into dicts or instances. Raises `TypeError` for other querysets."""
     iterable_class = queryset._iterable_class  # noqa: SLF001
     if issubclass(iterable_class, ValuesIterable):
         names = tuple(queryset.query.selected or queryset.query.values_select)

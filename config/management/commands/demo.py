@@ -97,10 +97,7 @@ def _address(path: str) -> str:
 
 
 def _make_workspace() -> Workspace:
-    """Return the workspace, created as old as its history if there is none.
-
-    Nobody can log in as its owner before `_create_log_in`.
-    """
+    """Return the workspace, created if there is none, as old as its history; its owner can't log in yet."""
     with transaction.atomic(), clock.frozen_at(utc_now() - history.WORKSPACE_AGE):
         owner = User.objects.filter(email=OWNER).first()
         if owner is None:
