@@ -1,4 +1,4 @@
-"""Reads environment variables by type; a wrong value raises `ImproperlyConfigured` with a message."""
+"""Reads environment variables by type; each function raises `ImproperlyConfigured` for a wrong value."""
 
 from __future__ import annotations
 
@@ -68,10 +68,7 @@ def _read_typed(name: str, kind: str, reader: Callable[[], Value]) -> Value:
 
 
 def text(name: str, default: str | None = None) -> str:
-    """Return the value without white space at its ends, or `default` if it is empty.
-
-    Raises `ImproperlyConfigured` if there is neither.
-    """
+    """Return the value without white space at its ends, or `default`; without one the variable must be set."""
     value = _environment.ENVIRON.get(name, "").strip()
     if value:
         return str(value)
@@ -81,7 +78,7 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def one_of(name: str, choices: Sequence[str], default: str) -> str:
-    """Return the value. Raises `ImproperlyConfigured` if it is none of `choices`."""
+    """Return the value, which must be one of `choices`."""
     value = text(name, default)
     if value not in choices:
         message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
@@ -90,10 +87,7 @@ def one_of(name: str, choices: Sequence[str], default: str) -> str:
 
 
 def flag(name: str, *, default: bool) -> bool:
-    """Return True for 1, true, yes or on, False for 0, false, no or off, and `default` for an empty value.
-
-    Raises `ImproperlyConfigured` for any other value.
-    """
+    """Return True for 1, true, yes or on, False for 0, false, no or off, and `default` for an empty value."""
     value = text(name, "").lower()
     if not value:
         return default
@@ -106,7 +100,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 
 def whole_number(name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return a whole number. Raises `ImproperlyConfigured` if it isn't one from `minimum` to `maximum`."""
+    """Return the value, which must be a whole number from `minimum` to `maximum`, or `default`."""
     value: int = _read_typed(name, "a whole number", lambda: int(text(name, str(default))))
     if value < minimum or (maximum is not None and value > maximum):
         range_text = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
@@ -124,7 +118,7 @@ def comma_list(name: str, default: Sequence[str] = ()) -> list[str]:
 
 
 def pairs(name: str) -> dict[str, str]:
-    """Return a comma-separated list of `key=value` as a dict. Raises `ImproperlyConfigured` for other members."""
+    """Return a comma-separated list of `key=value` as a dict."""
     values = {}
     for pair in comma_list(name):
         key, equals, value = pair.partition("=")
@@ -136,7 +130,7 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def database(name: str) -> dict[str, object]:
-    """Return the `DATABASES` entry of a `postgres://` address. Raises `ImproperlyConfigured` for any other."""
+    """Return the `DATABASES` entry of a `postgres://` address."""
     if urlsplit(text(name)).scheme not in {"postgres", "postgresql"}:
         message = f"{name} must be a postgres:// address; leave it out for SQLite."
         raise ImproperlyConfigured(message)
@@ -147,10 +141,7 @@ def database(name: str) -> dict[str, object]:
 
 
 def web_address(name: str, default: str | None = None) -> str:
-    """Return an http or https address without a final slash, so that paths can be appended.
-
-    Raises `ImproperlyConfigured` for an address with a path or query, and for any other text.
-    """
+    """Return an http or https address without path and query, so that paths can be appended."""
     value = text(name, default).rstrip("/")
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
@@ -160,7 +151,7 @@ def web_address(name: str, default: str | None = None) -> str:
 
 
 def redis_address(name: str) -> str:
-    """Return a Redis address, or an empty text if none is set. Raises `ImproperlyConfigured` for any other."""
+    """Return a Redis address, or an empty text if none is set."""
     value = text(name, "")
     if value and urlsplit(value).scheme not in {"redis", "rediss"}:
         message = f"{name} must be a redis:// or rediss:// address; leave it out for the embedded mode."
@@ -169,10 +160,7 @@ def redis_address(name: str) -> str:
 
 
 def sealing_keys(name: str) -> list[str]:
-    """Return `id:key` pairs, each key as `Fernet.generate_key()` makes it.
-
-    Raises `ImproperlyConfigured` if there is none, or a key isn't usable.
-    """
+    """Return the `id:key` pairs, at least one, each key as `Fernet.generate_key()` makes it."""
     keys = comma_list(name)
     if not keys:
         raise _missing(
@@ -191,10 +179,7 @@ def sealing_keys(name: str) -> list[str]:
 
 
 def mail_settings(name: str, default: str) -> dict[str, object]:
-    """Return Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`.
-
-    Raises `ImproperlyConfigured` for an unknown scheme or an address that can't be read.
-    """
+    """Return Django's EMAIL_* settings of an address such as `smtp+tls://user:password@host:587`."""
     expected_form = "a mail address such as smtp+tls://user:password@host:587"
     address = text(name, default)
     if urlsplit(address).scheme not in environ.Env.EMAIL_SCHEMES:

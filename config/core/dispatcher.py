@@ -129,10 +129,7 @@ def run_rounds(broker: Broker) -> int:
 
 
 def _run_rounds(broker: Broker) -> int:
-    """Run rounds until nothing is due, and return how many tasks were queued.
-
-    After `ROUNDS_SECONDS` it wakes another dispatcher and returns.
-    """
+    """Run rounds until nothing is due, or for `ROUNDS_SECONDS`, and return how many tasks were queued."""
     queued = 0
     deadline = time.monotonic() + ROUNDS_SECONDS
     _ran_at["at"] = time.monotonic()

@@ -25,10 +25,7 @@ class ResilientRedisCache(RedisCache):
     _skipped_until = 0.0
 
     def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
-        """Store the value if the key is new, and return whether it is.
-
-        Returns True while Redis is unavailable, so that the caller counts as the first.
-        """
+        """Store the value if the key is new, and return whether it is; True while Redis is away, as for a new key."""
         return self._call(
             lambda: super(ResilientRedisCache, self).add(key, value, timeout, version), fallback=True
         )

@@ -95,9 +95,9 @@ def why_stopped() -> str:
 
 
 def approve() -> int:
-    """Let the next round begin soon and remove as many files as the last one found, and return how many.
+    """Let the next round, which begins soon, remove as many files as the stopped one found; return how many.
 
-    Returns 0 if no sweep was stopped.
+    Returns 0 if none was stopped.
     """
     row = MediaFolder.everywhere.filter(sweep_stopped_at__isnull=False).first()
     if row is None:
@@ -178,10 +178,7 @@ def _take_batch(folders: list[Path]) -> list[Path]:
 
 
 def _inspect_folder(current: SweepRound, folder: Path, now: datetime) -> None:
-    """Count the folder's files, and those that no row names; delete only what was abandoned.
-
-    Abandoned are incomplete files, empty folders, and leftovers of a restore, once they are old.
-    """
+    """Count the folder's files and those no row names; delete old incomplete files and leftovers of restores."""
     if folder.name.startswith("."):
         # The leftovers of a restore that was killed before it changed anything; none is under way while workers run.
         if _is_older(folder, limits.MEDIA_PARTS_KEPT, now):

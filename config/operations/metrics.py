@@ -168,10 +168,7 @@ def _running() -> dict[str, int]:
 
 
 def _lateness(open_rows: QuerySet[Publication] | QuerySet[Delivery], now: datetime) -> float:
-    """Return the seconds since the earliest due time of the waiting rows, or 0 if none is due.
-
-    A row that was postponed counts by its due time, too.
-    """
+    """Return the seconds since the earliest due time of waiting rows, also postponed ones, or 0 if none is due."""
     waits = open_rows.filter(wake_at__isnull=False, due_at__lte=now)
     due_at = waits.order_by("due_at").values_list("due_at", flat=True).first()
     return max((now - due_at).total_seconds(), 0.0) if due_at else 0.0

@@ -23,10 +23,7 @@ _ROWS_PER_STATEMENT: Final = 100
 
 
 def insert(rows: Sequence[Model]) -> None:
-    """Store new instances of one model, each with a value for every column, as `bulk_create` does.
-
-    Without a transaction a failure leaves the rows of earlier statements stored.
-    """
+    """Store new instances of one model, each with a value for every column, as `bulk_create` does."""
     for start in range(0, len(rows), _ROWS_PER_STATEMENT):
         _insert(rows[start : start + _ROWS_PER_STATEMENT])
 

@@ -17,7 +17,6 @@ MAX_CHARACTERS: Final = 60_000
 _RUN: Final = re.compile(UNSPACED_RUN)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 _ACCENT: Final = re.compile("[\u0300-\u036f]")
-"""Matches the accents that NFKD has parted from their letters."""
 _ELISION: Final = re.compile(r"\b[^\W\d_]['’](?=\w)")
 """Matches an elided article, as in `l'école`."""
 _SIGN: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]+")

@@ -204,10 +204,9 @@ class Client:
         )
 
     def _exchange(self, request: Request, limits: TransferLimits) -> RawResponse:
-        """Send the request over an idle connection if `keep_alive` finds one, else over a new one.
+        """Send the request over an idle connection if one answers, else over a new one.
 
-        An idle connection that breaks before the first byte of an answer is replaced by a new one. Raises a
-        subclass of `OutboundError` if no usable response came.
+        Raises a subclass of `OutboundError` if no usable response came.
         """
         pooled = self._idle.take(request.target.origin) if limits.keep_alive else None
         if pooled is not None:

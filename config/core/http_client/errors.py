@@ -50,8 +50,6 @@ class NameNotFound(ConnectFailed):
 
 
 class TooManyRedirects(OutboundError):
-    """Raised if a call with redirects meets more than `max_redirects` of them."""
-
     code = "too_many_redirects"
 
 
