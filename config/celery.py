@@ -52,14 +52,14 @@ STALE_AFTER_SECONDS: Final = 60
 MAX_WAITING_WAKES: Final = 4
 """The most wakes in the dispatcher's queue while no worker takes them."""
 AWAY_SECONDS: Final = 1.0
-"""How long a broker that failed isn't tried again by wakes."""
+"""The time for which wakes don't try a broker again that failed."""
 WAIT_SECONDS: Final = 0.05
 """The longest time that a wake waits for a connection to Redis, or for an answer."""
 RECONNECT_SECONDS: Final = 1.0
 KILLED_AFTER_SECONDS: Final = 30
 """The time between a task's time limit and the end of its process, if the task ignores the limit."""
 SHUTDOWN_SECONDS: Final = 20.0
-"""How long running tasks may take when a worker stops; the rows of longer ones are due again by their leases."""
+"""The time for running tasks when a worker stops; the rows of longer ones are due again by their leases."""
 
 
 def pool_settings(argv: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ LONGEST_SLEEP_SECONDS: Final = 1.0
 
 
 class _ActivityState:
-    """How many times consumers were woken, and whether they may sleep, which they mustn't while the worker stops."""
+    """The number of wakes, and whether consumers may sleep, which they mustn't while the worker stops."""
 
     count = 0
     allows_waits = True
@@ -46,7 +46,7 @@ def allow_waits(*, is_allowed: bool) -> None:
 
 
 def count_waiting(queue: str) -> int:
-    """Return how many messages of the queue no consumer has taken yet; 0 for an unknown queue."""
+    """Return how many messages of the queue no consumer has taken yet, or 0 for an unknown queue."""
     messages = memory.Channel.queues.get(queue)
     return messages.qsize() if messages is not None else 0
 

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from gunicorn.config import Config
 
 GRACE_SECONDS: Final = 30
-"""How long requests under way may take after a SIGTERM before the arbiter kills their worker."""
+"""The time for requests under way after a SIGTERM, before the arbiter kills their worker."""
 DRAIN_SECONDS: Final = 20.0
-"""How long running tasks of an embedded worker may take after a SIGTERM; less than `GRACE_SECONDS`."""
+"""The time for an embedded worker's running tasks after a SIGTERM; less than `GRACE_SECONDS`."""
 INTERRUPTED_DRAIN_SECONDS: Final = 3.0
-"""How long they may take after Ctrl-C, when a person waits; a longer one's row is due again after its lease."""
+"""The time for them after Ctrl-C, when a person waits; a longer task's row is due again after its lease."""
 INTERRUPTED_REQUEST_SECONDS: Final = 2
-"""How long requests under way may take after Ctrl-C."""
+"""The time for requests under way after Ctrl-C."""
 PORT_FREED_SECONDS: Final = 4.0
-"""How long the port may stay taken by a worker that only notices by polling that its arbiter was killed."""
+"""The time for which a worker that notices only by polling that its arbiter died may keep the port."""
 PR_SET_PDEATHSIG: Final = 1
 """Linux's `prctl` option for the signal that a process gets when its parent dies."""
 

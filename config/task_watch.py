@@ -28,7 +28,7 @@ class RunningTask:
     subject: UUID
     token: int
     seconds: float
-    """How long it has run."""
+    """The time for which it has run."""
 
 
 class TaskWatch:

@@ -33,7 +33,7 @@ class TaskLine:
     lease: Lease
     state: str
     row: str
-    """The id of the row that the task works on, public if it has one, or empty for a batch job."""
+    """The id of the row that the task works on, in its public form if it has one; empty for a batch job."""
     workspace: Workspace | None
     worker: str
     seconds: float

@@ -81,7 +81,7 @@ class SpendingSummary:
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How many rows have each value."""
+    """The number of rows with each value."""
 
     figures: Sequence[tuple[str, int]]
     """Pairs of value and count."""
@@ -103,7 +103,7 @@ class FailedRow:
 
 @dataclass(frozen=True)
 class DeadKind:
-    """One kind of dead rows: their number, and the newest."""
+    """The dead rows of one kind: their number, and the newest."""
 
     name: str
     count: int

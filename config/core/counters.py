@@ -42,7 +42,7 @@ def count_for_kind(kind: str) -> Iterator[None]:
 
 
 def drain() -> dict[tuple[str, str], float]:
-    """Return what was counted since the last call, and start again from zero."""
+    """Return the counts since the last call, and start again from zero."""
     with _lock:
         counts: dict[tuple[str, str], float] = dict(_counts)
         _counts.clear()

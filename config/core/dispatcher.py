@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 ROUND_PAUSE_SECONDS: Final = (0.03, 0.15)
 """The shortest and the longest pause between rounds that find work; the tasks queued ahead last longer."""
 ROUND_PAUSE_RATIO: Final = 8
-"""How many times as long as the round before it a pause is: under load slow rounds find more work each."""
+"""The length of a pause, in lengths of the round before it: under load slow rounds find more work each."""
 MAX_IDLE_PAUSE_SECONDS: Final = 0.25
 """Pauses double up to this while the due work finds no slot, such as for an endpoint that hangs."""
 ROUNDS_SECONDS: Final = 1.0
@@ -52,7 +52,7 @@ class Broker(Protocol):
         """Send the message of a lease. Raises whatever the broker's client raises."""
 
     def count_waiting(self, queues: Collection[str]) -> Mapping[str, int]:
-        """Return how many messages of each queue no worker has taken yet, or nothing if that can't be read."""
+        """Return how many messages of each queue no worker has taken yet, or none if that can't be read."""
 
     def wake(self) -> None:
         """Make a worker run the dispatcher soon, unless one was woken already; never raises, nor waits long."""
@@ -69,9 +69,9 @@ _rounds_lock: Final = threading.Lock()
 _is_requested: Final = threading.Event()
 """Set while a round was requested that hasn't begun."""
 _ran_at: Final = {"at": -math.inf}
-"""When this process last began rounds, in seconds of the monotonic clock."""
+"""The time at which this process last began rounds, in seconds of the monotonic clock."""
 _put_off_since: Final[dict[str, float]] = {}
-"""Since when this process has put off each job, by the job's name, in seconds of the monotonic clock."""
+"""The time since which this process has put off each job, by name, in seconds of the monotonic clock."""
 
 
 def set_waker(send_wake: Callable[[], None]) -> None:
@@ -105,7 +105,7 @@ class DispatchRound(NamedTuple):
     """The result of a round."""
 
     queued: int
-    """How many tasks were queued."""
+    """The number of tasks that were queued."""
     is_left: bool
     """True if a job with due work got no task in this round, or was put off."""
 
@@ -357,7 +357,7 @@ def _claim_holders(
 
 
 def _claim_batch(job: BatchJob, now: datetime) -> list[work_leases.QueuedTask]:
-    """Return the one task of a batch job, or nothing if the job is queued, running or resting."""
+    """Return the one task of a batch job, or no task if the job is queued, running or resting."""
     lease = work_leases.read_batch_leases([job.subject], now).get(job.subject)
     # Another dispatcher may have queued it since `find_due_jobs()` read the leases.
     if lease is not None and lease.is_busy:

@@ -54,7 +54,7 @@ QUOTA_FIELDS: Final = ("limit", "used", "resets_at")
 
 @dataclass(frozen=True)
 class Detail:
-    """One entry of `detail`; `field` is a dotted path (`a.b[0]`), or `None` for the whole request.
+    """An entry of `detail`; `field` is a dotted path (`a.b[0]`), or `None` for the whole request.
 
     Answers show only the `QUOTA_FIELDS` of `extra`; the message says everything else.
     """

@@ -43,15 +43,15 @@ class _Job:
     name: str
     """The name of the job and of its Celery task: the queue, a dot, and a verb."""
     ahead: int = 4
-    """How many tasks are queued beyond the free slots, so that a worker that ends one finds the next."""
+    """The number of tasks that are queued beyond the free slots, so that a worker that ends one finds the next."""
     late_after: timedelta = timedelta(minutes=1)
     """Rows that are due for longer are reported to the operator."""
     max_duration: timedelta | None = None
     """The time limit of a task, or `None` for the default of the job's kind."""
     is_promised: bool = False
-    """True if its rows are due at a moment that people were told."""
+    """True if its rows are due at a moment that was promised to people."""
     can_wait: bool = False
-    """True if it isn't queued, for a few seconds, while more of a promised job is due than there are slots for."""
+    """True if it isn't queued, for some seconds, while more rows of a promised job are due than fit the slots."""
 
     @property
     def queue(self) -> str:
@@ -86,7 +86,7 @@ class RowJob(_Job):
     read: Prepared[Any] | None = None
     """The query for a task's row by `pk`, or `None` to load it with its model's `begins_with` relations."""
     read_shares: work_queue.ReadShares | None = None
-    """What orders the workspaces; with `None` those with the fewest queued and running rows come first."""
+    """The function that orders the workspaces, or `None` for those with the fewest queued and running rows first."""
 
     @property
     def time_limit(self) -> timedelta:
@@ -95,7 +95,7 @@ class RowJob(_Job):
 
 @dataclass(frozen=True)
 class HolderSlots:
-    """One holder's workspace, and how many of its tasks may run at once."""
+    """A holder's workspace, and the most of the holder's tasks that may be queued and running at once."""
 
     workspace_id: UUID
     max_tasks: int

@@ -177,7 +177,7 @@ def body_limit(max_bytes: int) -> Callable[[View], View]:
 class BodyLimit:
     """Refuses a page's body that is announced as too large (413) or not announced (411), before it is read.
 
-    Otherwise the check of the CSRF token would read a form with all its files, whoever sent it. A body beyond
+    Otherwise the check of the CSRF token would read a form with all its files, from any sender. A body beyond
     `RAW_BODY_BYTES` is also refused (413) without a login.
     """
 
@@ -190,6 +190,7 @@ class BodyLimit:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], *_rest: Any
     ) -> HttpResponse | None:
+        """Return the refusal of a page's body, or `None` to let the view answer."""
         if is_api(request):
             return None
         # Twenty digits are enough for every length; Python refuses to read very long numbers.

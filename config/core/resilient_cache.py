@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 Answer = TypeVar("Answer")
 SKIPPED_SECONDS: Final = 5.0
-"""How long Redis isn't asked after a failure, because a dead server must not cost every page a time-out."""
+"""The time for which Redis isn't asked after a failure, because a dead server must not cost every page a time-out."""
 
 
 class ResilientRedisCache(RedisCache):

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 BATCH_SECONDS: Final = 20.0
 """A batch task begins no further batch after this time, and another task goes on with the rest."""
 FAILED_REST_SECONDS: Final = 1.0
-"""How long a batch job that failed rests before it is queued again."""
+"""The rest of a batch job that failed, before it is queued again."""
 LOCK_PAUSE_SECONDS: Final = 0.02
 """The pause between two batches on SQLite, so that threads that wait for the write lock get it."""
 _stopping: Final = threading.Event()
@@ -161,7 +161,7 @@ def is_stopping() -> bool:
 
 
 _did_at: Final = {"at": 0.0}
-"""When `do_every_second()` last called the functions, in seconds of the monotonic clock."""
+"""The time of the last calls by `do_every_second()`, in seconds of the monotonic clock."""
 
 
 def every_second(act: Callable[[], None]) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 QUEUED: Final = timedelta(seconds=10)
-"""How long a message may be under way; after that time the message is ignored and its row queued again."""
+"""The time for which a message may be under way; then it is ignored, and its row is queued again."""
 SEEN_EVERY_SECONDS: Final = 5.0
 """The time between two writes by which a worker shows that it lives."""
 ALIVE: Final = timedelta(seconds=15)
@@ -50,7 +50,7 @@ class QueuedTask:
 
 @dataclass
 class QueueLoad:
-    """How many tasks are queued and running now."""
+    """The numbers of tasks that are queued and running now."""
 
     queues: Counter[str] = field(default_factory=Counter)
     """Tasks by queue."""

@@ -16,7 +16,6 @@ import json
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -89,7 +88,7 @@ def claim_indexes(name: str, *, group: str = "workspace", of: str = "") -> list[
 
 
 def overtake() -> dict[str, Any]:
-    """Return the changes that end a running task's lease; each write of a person to a due row needs them."""
+    """Return the changes for each write of a person to a due row: they end its lease and reset its tries."""
     return {"lease_token": F("lease_token") + 1, "attempts": 0}
 
 
@@ -125,9 +124,10 @@ def claim(
     where: Mapping[str, str] | None = None,
     read_shares: ReadShares | None = None,
 ) -> list[ClaimedRow]:
-    """Claim up to `limit` due rows, up to `per_workspace` of one workspace; none is due again for `lease`.
+    """Claim up to `limit` due rows, which aren't due again for `lease`, and return them in order of `due_at`.
 
-    `busy` counts the queued and running tasks of each workspace. The workspace with the fewest comes first, in
+    `busy` counts the queued and running tasks of each workspace, which with the claimed rows has at most
+    `per_workspace`. The workspace with the fewest comes first, in
     random order among equals, so that many busy ones can't starve a quiet one; `read_shares` adds what each had
     lately. `where` has columns and their values, for a table whose rows belong to several jobs. No row is
     claimed twice, however many processes claim at once. The try isn't counted here, but by `begin()`.

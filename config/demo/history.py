@@ -50,7 +50,7 @@ DAYS: Final = 28
 WORKSPACE_AGE: Final = timedelta(days=DAYS, hours=12)
 """The age of the workspace, a little more than that of its history."""
 UPCOMING_STORIES: Final = 6
-"""How many of the last stories have publications that are still to come."""
+"""The number of stories, the last ones, with publications that are still to come."""
 SOURCE: Final = "Town newsroom"
 CHANNEL: Final = "Brentwick channel"
 SERIES: Final = "The week in Brentwick"
@@ -68,7 +68,7 @@ _OUTLETS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         {"place": "Notice board", "instructions": "Print it and pin it beside the door of the library."},
     ),
 }
-"""The outlets' platforms and settings: simulated ones, with how each answers, and one where a person posts."""
+"""The outlets' platforms and settings: simulated ones, with how each answers, and one for which a person posts."""
 EDITOR: Final = "edda@demo.example"
 _PEOPLE: Final = (
     ("Edda Quinn", EDITOR, Membership.Role.EDITOR),

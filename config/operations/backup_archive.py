@@ -192,7 +192,7 @@ def _read_manifest(info: tarfile.TarInfo, file: ReadableFile) -> Mapping[str, An
 
 
 def _media_path(media: Path, name: str) -> Path:
-    """Return where a media file is unpacked. Raises `UnusableBackup` if that lies outside the folder."""
+    """Return the path that a media file is unpacked to. Raises `UnusableBackup` if it lies outside the folder."""
     target = (media / name.removeprefix(MEDIA)).resolve()
     if not name.startswith(MEDIA) or not target.is_relative_to(media.resolve()):
         message = f"The backup holds {name!r}, which lies outside its folders."

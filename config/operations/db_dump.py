@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SESSION_TABLES: Final = ("usersessions_usersession", "django_session")
 LOCK_WAIT_SECONDS: Final = 10
-"""How long PostgreSQL's client programs wait for a lock."""
+"""The longest wait of PostgreSQL's client programs for a lock."""
 CONNECTION_CLOSE_SECONDS: Final = 3.0
-"""How long the server process of a closed connection may take to end."""
+"""The longest time that the server process of a closed connection may take to end."""
 STILL_RUNNING_MESSAGE: Final = (
     "Something else still uses the database. Stop web, workers and beat, then restore."
 )

@@ -80,7 +80,7 @@ class FailurePeriod:
 
 @dataclass(frozen=True)
 class FailureCause:
-    """How many publications failed, or are late, for the same reason, and in how many workspaces."""
+    """The numbers of publications that failed or are late for the same reason, and of their workspaces."""
 
     platform: str
     status: str

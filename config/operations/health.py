@@ -42,7 +42,7 @@ _DATABASE_UNAVAILABLE: Final = "The database doesn't answer."
 _POSTGRES_DISK_FULL: Final = "53100"
 """PostgreSQL's SQLSTATE for a full disk."""
 _probe_results: Final[dict[str, tuple[float, str]]] = {}
-"""When each thing was probed, in seconds of the monotonic clock, and its fault, which is empty if it had none."""
+"""The time of each thing's probe, in seconds of the monotonic clock, and its fault or an empty text."""
 _RAN_AT: Final = "dispatch:ran_at"
 """The key in Redis for when the dispatcher last ran, in seconds since the epoch."""
 _RAN_AT_KEPT_SECONDS: Final = 3600

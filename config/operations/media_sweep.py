@@ -34,7 +34,7 @@ MARK: Final = ".swept"
 """A file in the media folder whose age tells when any process last began a round."""
 ROUND_INTERVAL_SECONDS: Final = 24 * 3600.0
 REFUSAL_RECHECK_SECONDS: Final = 3600.0
-"""How long a folder that isn't this database's isn't checked again."""
+"""The time for which a folder that isn't this database's isn't checked again."""
 FOLDERS_PER_BATCH: Final = 200
 APPROVE_ADVICE: Final = (
     "Is DATABASE_URL right, and the database whole? Then manage.py media --approve-sweep lets it take them, once: "
@@ -52,18 +52,18 @@ class SweepRound:
     to_empty: list[Path] = field(default_factory=list)
     """The folders of the trash."""
     total: int = 0
-    """How many complete files were inspected."""
+    """The number of complete files that were inspected."""
     found: int = 0
-    """How many of them no row names."""
+    """The number of inspected files that no row names."""
     taken: int = 0
-    """How many were moved to the trash."""
+    """The number of files that were moved to the trash."""
     allowed: int | None = None
-    """How many files may be removed, or `None` until every folder was inspected."""
+    """The most files that may be removed, or `None` until every folder was inspected."""
 
 
 _round: Final[dict[str, SweepRound]] = {}
 _refused_until: Final = {"at": 0.0}
-"""Until when the folder counts as another database's, in seconds of the monotonic clock."""
+"""The time until which the folder counts as another database's, in seconds of the monotonic clock."""
 _lock: Final = threading.Lock()
 
 
@@ -215,7 +215,7 @@ def _may_remove(current: SweepRound, now: datetime) -> bool:
 
 
 def _stop_round(current: SweepRound, now: datetime) -> None:
-    """Store what was found and wait for the operator."""
+    """Store the round's numbers, with which the sweep waits for the operator."""
     MediaFolder.everywhere.update(
         sweep_stopped_at=now, sweep_found=current.found, sweep_total=current.total, sweep_approved=None
     )

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 WRITE_INTERVAL_SECONDS: Final = 5.0
 _last_write: Final = {"at": 0.0}
-"""When the counters were last written, in seconds of the monotonic clock."""
+"""The time at which the counters were last written, in seconds of the monotonic clock."""
 
 
 def write_counters() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Api
 
 EXPIRY_WARNING: Final = timedelta(days=60)
-"""How long before its end a version is reported, so that the operator can test and set the next one."""
+"""The time before its end from which a version is reported, enough to test and set the next one."""
 REVIEW_INTERVAL: Final = timedelta(days=300)
 """The time after which the documents of a platform's API have to be read again."""
 

@@ -38,11 +38,11 @@ class JobBacklog:
 
     kind: str
     due: int
-    """How many are due now."""
+    """The number of rows that are due now."""
     oldest_seconds: float
-    """How long the oldest due row has been due."""
+    """The time for which the oldest due row has been due."""
     depth: int = 0
-    """How many wait for their time or a worker."""
+    """The number of rows that wait for their time or a worker."""
     is_late: bool = False
     """True if the oldest has waited for longer than its job allows."""
 

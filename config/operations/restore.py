@@ -42,13 +42,13 @@ class RestoreResult:
 
     made_at: str
     voided: int
-    """How many rows were in work when the backup was made, and are due again."""
+    """The number of rows that were in work when the backup was made, and are due again."""
     doubted: int
-    """How many publications are looked up before they may be sent."""
+    """The number of publications that are looked up before they may be sent."""
     stopped: tuple[str, ...]
     """The names of the workspaces whose publishing waits for the operator."""
     warning: str
-    """What the keys of the settings can't decrypt, or an empty text if they decrypt everything."""
+    """The doctor's message if the keys of the settings can't decrypt every secret, else an empty text."""
 
 
 def restore(path: Path, *, wipe: bool) -> RestoreResult:

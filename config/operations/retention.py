@@ -1,4 +1,4 @@
-"""Lists how long each kind of data is kept, and deletes what is older in batches.
+"""Lists how long each kind of data is kept, and deletes older data in batches.
 
 Each `forget` deletes or empties a small batch in one short statement, and returns how many rows it handled, or 0
 if nothing is too old. If the process is killed in between, the next run continues.
@@ -43,7 +43,7 @@ BATCH_SIZE: Final = 500
 
 @dataclass(frozen=True)
 class RetentionRule:
-    """One kind of data (`what`); `how_long` is a span, or a text if something other than age ends it.
+    """The rule for one kind of data (`what`); `how_long` is a span, or a text if something other than age ends it.
 
     Without `forget` nothing has to be done, or another rule's `forget` does it.
     """

@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class RotatedColumn:
-    """How many of a column's values had which outcome."""
+    """The numbers of a column's values with each outcome."""
 
     column: Column
     rewritten: int

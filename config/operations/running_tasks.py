@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 UNSERVED_SECONDS: Final = 15.0
-"""How long a row must have been due for a queue without a worker to be reported."""
+"""The age of a due row from which a queue without a worker is reported."""
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     default_error_messages: ClassVar = {"invalid": "Give a JSON object."}
 
     def to_internal_value(self, data: Any) -> Any:
+        """Return the validated values. Raises `ValidationError` for unknown and invalid fields together."""
         problems: dict[str, Any] = {}
         if isinstance(data, dict):
             known = [name for name, field in self.fields.items() if not field.read_only]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 def _page_size() -> Parameter:
+    """Return the parameter `limit`, a number of rows from 1 to `PAGE_ROWS`."""
+
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= limits.PAGE_ROWS:
             message = f"Give a number from 1 to {limits.PAGE_ROWS}."

@@ -9,7 +9,7 @@ from typing import Final
 from django.db import connection
 
 MAX_READING_AGE_SECONDS: Final = 5.0
-"""How long a reading is extrapolated by the monotonic clock."""
+"""The longest time for which a reading is extrapolated by the monotonic clock."""
 MAX_ERROR_SECONDS: Final = 0.01
 """The longest time that a reading may take to be extrapolated, because it may be wrong by as much."""
 _UPTIME: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -74,7 +74,7 @@ class DeadlineSocket:
         return self._receiver.has_received
 
     def makefile(self, _mode: str) -> io.BufferedIOBase:
-        """Give http.client the one reader: a second one would lose what the first has buffered."""
+        """Give http.client the one reader, because a second one would lose the bytes that the first has buffered."""
         return self._reader
 
     def send(self, content: bytes) -> None:
@@ -190,7 +190,7 @@ class _Inflater:
         self._is_over = False
 
     def feed(self, encoded: bytes) -> Iterator[bytes]:
-        """Yield what the encoded bytes decompress to, in bounded pieces."""
+        """Yield the decompressed bytes in bounded pieces; bytes behind the end of the data are ignored."""
         while encoded and not self._is_over:
             if self._engine.eof:
                 # A gzip file may be several in a row; anything else behind the end is padding. Only the first

@@ -37,9 +37,9 @@ SOURCE: Final = "Sample feed"
 ENGINES: Final = ("Short Post", "Quote Graphic")
 """Engine outputs that take seconds, so that the first item is ready soon."""
 READY_SECONDS: Final = 60.0
-"""How long the command waits for the service."""
+"""The longest wait for the service."""
 FIRST_ITEM_SECONDS: Final = 60.0
-"""How long the command waits for the first item."""
+"""The longest wait for the first item."""
 
 
 class Command(BaseCommand):
@@ -56,6 +56,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        """Run the command. Raises `CommandError` outside of development, and if a wait ends in vain."""
         if not settings.IS_DEVELOPMENT:
             message = (
                 "The demo workspace is for development only; make one with: manage.py issue_token --create."

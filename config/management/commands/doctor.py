@@ -23,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        """Print the findings, and exit with 1 if one of them is a failure."""
         findings = doctor.examine()
         has_failed = any(finding.verdict == "FAIL" for finding in findings)
         if options["json"]:

@@ -37,7 +37,7 @@ PATIENCE_SECONDS: Final = 0.05
 WRITE_STATEMENT: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 """Matches the statements of Django that take the write lock outside a transaction."""
 DEFAULT_LOCK_SECONDS: Final = 5.0
-"""How long SQLite waits for the write lock by default."""
+"""SQLite's default for how long to wait for the write lock."""
 
 
 class _Waiter:
