@@ -41,7 +41,7 @@ class _Job:
     """The fields of every job."""
 
     name: str
-    """The name of the job and of its Celery task: the queue, a dot, and a verb."""
+    """The name of the job and of its Celery task: the queue, a dot, and the action."""
     ahead: int = 4
     """The number of tasks that are queued beyond the free slots, so that a worker that ends one finds the next."""
     late_after: timedelta = timedelta(minutes=1)

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 BATCH_SECONDS: Final = 20.0
 """A batch task begins no further batch after this time, and another task goes on with the rest."""
 FAILED_REST_SECONDS: Final = 1.0
-"""The rest of a batch job that failed, before it is queued again."""
+"""The pause of a batch job that failed, before it is queued again."""
 LOCK_PAUSE_SECONDS: Final = 0.02
 """The pause between two batches on SQLite, so that threads that wait for the write lock get it."""
 _stopping: Final = threading.Event()

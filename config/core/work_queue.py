@@ -127,10 +127,10 @@ def claim(
     """Claim up to `limit` due rows, which aren't due again for `lease`, and return them in order of `due_at`.
 
     `busy` counts the queued and running tasks of each workspace, which with the claimed rows has at most
-    `per_workspace`. The workspace with the fewest comes first, in
-    random order among equals, so that many busy ones can't starve a quiet one; `read_shares` adds what each had
-    lately. `where` has columns and their values, for a table whose rows belong to several jobs. No row is
-    claimed twice, however many processes claim at once. The try isn't counted here, but by `begin()`.
+    `per_workspace`. The workspace with the fewest comes first, in random order among equals, so that many busy
+    ones can't starve a quiet one; `read_shares` adds the rows that each had lately. `where` has columns and their
+    values, for a table whose rows belong to several jobs. No row is claimed twice, however many processes claim
+    at once. The try isn't counted here, but by `begin()`.
     """
     now = now or database_now()
     table = model._meta.db_table

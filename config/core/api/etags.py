@@ -68,7 +68,7 @@ def refuse_unless_match(request: Request, version: int) -> bool:
 
 @contextmanager
 def as_version_conflict() -> Iterator[None]:
-    """Turn `Overtaken` in the block into `refuse_unless_match`'s: the row changed between reading and locking."""
+    """Raise `Overtaken` of the block as a version conflict: the row changed between being read and locked."""
     try:
         yield
     except Overtaken as error:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_URL_LENGTH = 8192
-"""Characters of a URL."""
+"""The most characters of a URL."""
 # Of the 3xx codes only these ask for another request; 300, 304, 305 and 306 are answers like any other.
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 

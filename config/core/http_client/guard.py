@@ -17,12 +17,12 @@ from config.core.http_client.errors import AddressRefused, ConnectFailed, NameNo
 Address = IPv4Address | IPv6Address
 
 MAX_ADDRESSES_TRIED = 6
-"""Addresses of one name that a connection is tried to."""
+"""The most addresses of one name that are tried."""
 MAX_LOOKUPS_AT_ONCE = 32
-"""Lookups that may run at once in a process; others wait until their deadlines."""
+"""The most lookups at once in a process; others wait until their deadlines."""
 MAX_PORT = 65535
 MAX_NAME_LENGTH = 253
-"""Characters of a host name, without its final dot."""
+"""The most characters of a host name, without its final dot."""
 
 _LOOPBACK_V4 = IPv4Network("127.0.0.0/8")
 _LOOPBACK_V6 = IPv6Address("::1")
