@@ -1,4 +1,4 @@
-"""Sets gunicorn up for `gunicorn config.wsgi`; `manage.py serve` has its own settings."""
+"""Sets gunicorn up for `gunicorn config.wsgi`; `manage.py serve` doesn't read this file."""
 
 import os
 import sys

@@ -34,7 +34,7 @@ GRACE_SECONDS: Final = 30
 DRAIN_SECONDS: Final = 20.0
 """The time for an embedded worker's running tasks after a SIGTERM; less than `GRACE_SECONDS`."""
 INTERRUPTED_DRAIN_SECONDS: Final = 3.0
-"""The time for them after Ctrl-C, when a person waits; a longer task's row is due again after its lease."""
+"""The time for those tasks after Ctrl-C, when a person waits; rows of longer ones are due again by their leases."""
 INTERRUPTED_REQUEST_SECONDS: Final = 2
 """The time for requests under way after Ctrl-C."""
 PORT_FREED_SECONDS: Final = 4.0

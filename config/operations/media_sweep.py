@@ -1,8 +1,9 @@
 """Deletes media files that nobody needs: those that killed processes left incomplete, and those no row names.
 
-A round first inspects every folder and removes only incomplete files. Then it moves the files that no row names to
-the trash, where they stay for a while before they are deleted. A round that found more than a small share of all
-files stops instead and waits for the operator. In a folder that isn't this database's nothing is touched.
+A round first inspects every folder, and deletes only old incomplete files, empty folders and restores' leftovers.
+Then it moves the files that no row names to the trash, where they stay for a while before they are deleted. A round
+that found more than a small share of all files stops instead and waits for the operator. In a folder that isn't
+this database's nothing is touched.
 """
 
 from __future__ import annotations

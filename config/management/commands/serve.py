@@ -24,7 +24,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Serve until a signal. Raises `CommandError` if the port is taken, or a restore isn't finished."""
+        """Serve until a signal. Raises `CommandError` if the port can't be used, or a restore isn't finished."""
         from config import server  # noqa: PLC0415  gunicorn, which `help` doesn't need
 
         # Imported before the fork, so that a restarted process doesn't have to import every view first.
