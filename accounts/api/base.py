@@ -38,7 +38,7 @@ class WorkspaceResource(Resource):
     scopes: ClassVar[Mapping[str, str | None]] = {}
     without_effect: ClassVar[frozenset[str]] = frozenset()
 
-    def sent(self, request: Request) -> bytes:
+    def request_fingerprint(self, request: Request) -> bytes:
         """Return the bytes that tell a request from another one with its Idempotency-Key.
 
         Raises `PayloadTooLarge`.
@@ -66,7 +66,7 @@ class WorkspaceResource(Resource):
     ) -> HttpResponse:
         """Run the handler, or replay the answer that the Idempotency-Key has already."""
         try:
-            body = self.sent(request)
+            body = self.request_fingerprint(request)
         except PayloadTooLarge:
             # It can't succeed, so no answer would be stored; the handler decides which error comes first, a
             # 404 or this.

@@ -1,6 +1,6 @@
 """Reads the stages of a workspace's content: how many there are in each, and what the oldest one waits for.
 
-Every count stops at `counts.COUNTED_MOST`. How raw items ended isn't indexed, so it is counted over the
+Every count stops at `counts.MAX_COUNTED_ROWS`. How raw items ended isn't indexed, so it is counted over the
 newest `MAX_ROWS_READ` of the span only, and `Flow.is_complete` says whether there were fewer. So a page costs
 the same however much a workspace holds.
 """

@@ -152,7 +152,7 @@ def _publishing(place: Place) -> list[Banner]:
     They are late by the clock, so the banner appears even if no worker runs.
     """
     now = utc_now()
-    reason, late = counts.publishing_obstacles(place.workspace.pk, now=now)
+    reason, late = counts.publishing_blockers(place.workspace.pk, now=now)
     if reason is not None:
         text = f"{reason.rstrip('.')}."
         link = _address(place, "queues_page")

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from pipeline.models import SeriesIssue as IssueRow
 
 MAX_LISTED: Final = 50
+"""The most sources, and the most outlets, that a series may name."""
 
 
 class WeeklySlotInput(StrictSerializer):
@@ -271,13 +272,13 @@ def _serialize_issues(workspace: Workspace, rows: Sequence[IssueRow]) -> list[di
 
 
 def _tag(row: SeriesRow, answer: Mapping[str, Any] | None = None) -> str:
-    """Return a tag of the version, and of the times and coming content, which change without it."""
+    """Return a tag of the version and of the answer, whose times and content change without the version."""
     digest = () if answer is None else (weak_tag(answer).removeprefix('W/"').removesuffix('"'),)
     return strong_tag(row.version, *digest)
 
 
 def _as_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body under the model's names, with public ids."""
+    """Return the body's values by the model's names, with public ids."""
     settings = dict(values)
     for name, prefix in (("sources", "src"), ("outlets", "out")):
         if name in settings:

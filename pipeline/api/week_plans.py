@@ -212,6 +212,7 @@ class PlanView(PipelineResource):
         return Response({**_serialize_plan(result.plan), "kept": kept_entries})
 
     def _commit(self, entries: list[planning.PlanEntry], now: datetime, *, is_proposed: bool) -> Response:
+        """Schedule the entries and return the plan. Raises `Conflict` if there are none."""
         if not entries:
             message = "There is nothing to schedule: no ready item fits a free slot. A dry run says why."
             raise Conflict.because(code="nothing_to_plan", message=message)
@@ -263,6 +264,7 @@ def _serialize_refusal(refusal: planning.Refusal) -> dict[str, Any]:
 
 
 def _serialize_proposal(proposal: planning.Proposal) -> dict[str, Any]:
+    """Return a dry run's proposal, with the ready items that it leaves out."""
     return {
         "dry_run": True,
         "starts_at": format_utc(proposal.asked.starts_at),

@@ -110,7 +110,7 @@ def _field_of(error: Refused) -> str:
 def _detail(field: str | None, error: PluginError) -> Detail:
     """Return what happened and, if the platform says something specific, what to do about it."""
     message = error.message
-    if error.action != error.usual_action:
+    if error.action != error.default_action:
         message = f"{message} {error.action}"
     return Detail(field, error.code, message[:MESSAGE_CHARACTERS])
 

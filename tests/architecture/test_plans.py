@@ -27,7 +27,7 @@ from analytics.reports.rankings import DIMENSIONS
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
 from pipeline import events
-from pipeline.dashboard.overview import overview
+from pipeline.dashboard.overview import read_overview
 from pipeline.generate.model import spending_caps
 from pipeline.ingest import near_duplicates
 from pipeline.ingest.collect import entry_log
@@ -404,7 +404,7 @@ def test_tray_of_the_calendar_reads_its_index(workspace, filled, query):
 def test_first_page_reads_by_index_alone(workspace, filled):
     now = datetime.now(UTC)
     with seen() as sent:
-        overview(workspace, since=now - timedelta(days=7), now=now)
+        read_overview(workspace, since=now - timedelta(days=7), now=now)
     for table in ("generated_item", "publication", "raw_item"):
         filled(table)
     # The counts are one statement over several tables.

@@ -162,7 +162,7 @@ def test_how_punctual_it_was_is_told_of_the_span(newsroom, open_page):
 
 
 def test_counts_stop_somewhere_and_say_so(busy, open_page, monkeypatch):
-    monkeypatch.setattr(counts, "COUNTED_MOST", 3)
+    monkeypatch.setattr(counts, "MAX_COUNTED_ROWS", 3)
     monkeypatch.setattr(content_stages, "MAX_ROWS_READ", 4)
     answer = open_page()
     assert stages(answer)["entered"].count.text == "3+"
