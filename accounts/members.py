@@ -38,12 +38,12 @@ _MAILING_ACTIONS: Final = ("member.invited", "member.invitation_resent")
 # --- Queries ---------------------------------------------------------------------------------------------------------
 
 
-def members_of(workspace: Workspace) -> list[Membership]:
+def list_members(workspace: Workspace) -> list[Membership]:
     """Return the members, in the order in which they joined."""
     return list(Membership.objects.of(workspace).select_related("user").order_by("id"))
 
 
-def owner_addresses_of(workspace: Workspace) -> list[str]:
+def read_owner_addresses(workspace: Workspace) -> list[str]:
     """Return the addresses of the owners who can log in."""
     return list(_owners(workspace).order_by("id").values_list("user__email", flat=True))
 

@@ -21,13 +21,13 @@ def set_model_key(workspace: Workspace, key: str, actor: str) -> None:
     Raises `Invalid` for what can't be a key.
     """
     key = key.strip()
-    refuse_unless_model_key(key)
+    validate_model_key(key)
     _update_model_key(
         workspace, "workspace.model_key_set", actor, model_key=key, model_key_last_four=key[-4:]
     )
 
 
-def refuse_unless_model_key(key: str) -> None:
+def validate_model_key(key: str) -> None:
     """Raise `Invalid` for what can't be a key of any vendor."""
     if _KEY_PATTERN.fullmatch(key) is None:
         message = "Paste the whole key as its vendor shows it: 16 to 400 characters without spaces."

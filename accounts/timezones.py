@@ -20,7 +20,7 @@ def timezone_choices() -> list[tuple[str, str]]:
     return [("UTC", "UTC"), *((name, name.replace("_", " ")) for name in places)]
 
 
-def refuse_unknown_timezone(name: str) -> None:
+def validate_timezone(name: str) -> None:
     """Raise `Invalid` unless it is the name of an IANA time zone."""
     if name not in _known_timezones():
         raise Invalid.one(

@@ -149,4 +149,4 @@ def _mail_owners(name: str, workspace: Workspace, page: str = "", reason: str = 
         "is_in_sandbox": workspace.is_in_sandbox,
         "address": f"{settings.PUBLIC_URL}/w/{workspace.public_id}/{page}",
     }
-    mail_sending.send(name, members.owner_addresses_of(workspace), context)
+    mail_sending.send(name, members.read_owner_addresses(workspace), context)

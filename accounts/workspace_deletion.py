@@ -82,7 +82,7 @@ def request_deletion(workspace: Workspace, typed_name: str, *, by: User) -> bool
         workspace.deletes_at = deletes_at
         _audit("deletion_asked", workspace, by.email)
         mail_sending.send(
-            "workspace_deletion", members.owner_addresses_of(workspace), _mail_context(workspace, by.email)
+            "workspace_deletion", members.read_owner_addresses(workspace), _mail_context(workspace, by.email)
         )
     return True
 
@@ -99,7 +99,7 @@ def undo_deletion(workspace: Workspace, *, actor: str) -> bool:
         workspace.deletes_at = None
         _audit("deletion_undone", workspace, actor)
         mail_sending.send(
-            "workspace_kept", members.owner_addresses_of(workspace), _mail_context(workspace, actor)
+            "workspace_kept", members.read_owner_addresses(workspace), _mail_context(workspace, actor)
         )
     return True
 

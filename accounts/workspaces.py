@@ -13,7 +13,7 @@ from accounts.audit import audit_value
 from accounts.ledger import credits
 from accounts.models import Membership, Plan, User, Workspace
 from accounts.plans import default_plan
-from accounts.timezones import refuse_unknown_timezone
+from accounts.timezones import validate_timezone
 from config.core import limits as core_limits
 from config.core.clock import utc_now
 from config.core.errors import Conflict, Invalid
@@ -52,7 +52,7 @@ def establish(
     """
     workspace.name = workspace.name.strip()
     _refuse_bad_name(workspace.name)
-    refuse_unknown_timezone(workspace.timezone)
+    validate_timezone(workspace.timezone)
     with transaction.atomic():
         workspace.save(force_insert=True)
         credits.open_account(workspace, utc_now())
@@ -193,7 +193,7 @@ def _validate(workspace: Workspace, names: Collection[str]) -> None:
         workspace.name = workspace.name.strip()
         _refuse_bad_name(workspace.name)
     if "timezone" in names:
-        refuse_unknown_timezone(workspace.timezone)
+        validate_timezone(workspace.timezone)
 
 
 def _allowance_difference(old_row: Workspace, workspace: Workspace, names: Collection[str]) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from analytics.calendar_periods import Buckets
     from analytics.queries import Question, RowKey
 
-NAMES: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}
+METRIC_BY_HIT_KIND: Final = {HitKind.CLICK: "clicks", HitKind.FETCH: "feed_fetches"}
 
 
 def add_zeros(

@@ -31,7 +31,7 @@ from analytics.models import (
     Outcome,
     OutcomeRollup,
 )
-from analytics.rollup_coverage import Spans, spans_of
+from analytics.rollup_coverage import Spans, split_period
 from pipeline.models import HitCount, HitKind, Outlet
 
 if TYPE_CHECKING:
@@ -112,12 +112,12 @@ def answer(question: Question) -> AnalyticsAnswer:
 def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[AnalyticsAnswer]:
     """Answer a question in several groupings, which are parts of its `group_by`; the facts are read once."""
     buckets = buckets_of(question.period) if "date" in question.group_by else None
-    spans = spans_for(question, buckets)
+    spans = choose_spans(question, buckets)
     outcomes = [group for groups in outcome_groups(question, buckets, spans) for group in groups]
     measurements = [group for groups in measurement_groups(question, buckets, spans) for group in groups]
     hits = [group for groups in hit_groups(question, buckets, spans) for group in groups]
     outlets = load_outlet_names(question, {group["outlet_id"] for group in (*outcomes, *measurements, *hits)})
-    newest = fresh_at(question)
+    newest = find_newest_moment(question)
     total = Fold()
     cuts: list[dict[RowKey, Fold]] = [{} for _ in groupings]
 
@@ -136,7 +136,9 @@ def answers(question: Question, groupings: Sequence[tuple[str, ...]]) -> list[An
     for group in hits:
         for fold in folds_of(group):
             fold.add_hits(
-                first_party_counts.NAMES[group["kind"]], group["total"], outlets[group["outlet_id"]].platform
+                first_party_counts.METRIC_BY_HIT_KIND[group["kind"]],
+                group["total"],
+                outlets[group["outlet_id"]].platform,
             )
     first_party_counts.add_zeros(question, buckets, total, cuts)
     totals = total.figures()
@@ -169,13 +171,13 @@ def _filter_mode(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
     return rows.filter(test__in=[question.test])
 
 
-def spans_for(question: Question, buckets: Buckets | None) -> Spans:
+def choose_spans(question: Question, buckets: Buckets | None) -> Spans:
     """Return which parts of the period are read from rollups, and which from facts."""
 
     def current(first: date, last: date) -> set[date]:
-        return rollup.current_days(question.workspace_id, test=question.test, first=first, last=last)
+        return rollup.find_current_days(question.workspace_id, test=question.test, first=first, last=last)
 
-    return spans_of(question.period, buckets, current)
+    return split_period(question.period, buckets, current)
 
 
 def _in_scope(rows: QuerySet[Any], question: Question) -> QuerySet[Any]:
@@ -277,7 +279,7 @@ def load_outlet_names(question: Question, ids: set[UUID]) -> dict[UUID, OutletNa
     return {row[0]: OutletName(*row) for row in rows}
 
 
-def fresh_at(question: Question) -> datetime | None:
+def find_newest_moment(question: Question) -> datetime | None:
     """Return the newest moment of any outcome or measurement, read from the ends of two indexes."""
 
     def newest(rows: QuerySet[Any]) -> Subquery:

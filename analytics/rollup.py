@@ -227,7 +227,7 @@ def forget_hits(now: datetime) -> int:
     return len(ids)
 
 
-def current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
+def find_current_days(workspace_id: UUID, *, test: bool, first: date, last: date) -> set[date]:
     """Return the days from `first` to `last` whose rollups hold every fact."""
     rows = RollupDay.objects.of(workspace_id).filter(
         test__in=[test], day__gte=first, day__lte=last, is_current=True

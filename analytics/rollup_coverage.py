@@ -30,7 +30,7 @@ class Spans:
     are_days: bool
 
 
-def spans_of(
+def split_period(
     period: Period, buckets: Buckets | None, current: Callable[[date, date], Container[date]]
 ) -> Spans:
     """Split the period.

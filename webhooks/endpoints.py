@@ -63,9 +63,9 @@ def add(
     """
     event_types = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
-    validation.refuse_unless_usable(url, event_types, description, rate)
+    validation.validate_endpoint(url, event_types, description, rate)
     if is_tried:
-        validation.refuse_forbidden_address(url)
+        validation.connect_and_validate_address(url)
     secret = signing.make_secret()
     with transaction.atomic():
         endpoint: Endpoint = Endpoint.everywhere.create(
@@ -101,9 +101,9 @@ def change(
     """
     event_types = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
-    validation.refuse_unless_usable(url, event_types, description, rate)
+    validation.validate_endpoint(url, event_types, description, rate)
     if url != endpoint.url:
-        validation.refuse_forbidden_address(url)
+        validation.connect_and_validate_address(url)
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)
@@ -301,7 +301,7 @@ class DisabledEndpoint:
     is_gone: bool
 
 
-def disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
+def find_disabled(workspace_id: UUID) -> list[DisabledEndpoint]:
     """Return the newest five endpoints that the service, not a person, switched off."""
     rows = (
         Endpoint.objects.of(workspace_id)

@@ -96,7 +96,7 @@ def stop(recovery: Recovery, *, actor: str, now: datetime | None = None) -> None
         _audit("endpoint.recovery_stopped", recovery, actor)
 
 
-def newest_of(endpoint: Endpoint) -> Recovery | None:
+def find_newest(endpoint: Endpoint) -> Recovery | None:
     """Return the endpoint's newest recovery, ended or not; None if there was none."""
     recovery: Recovery | None = (
         Recovery.objects.of(endpoint.workspace_id).filter(endpoint=endpoint).order_by("-id").first()

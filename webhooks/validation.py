@@ -24,7 +24,7 @@ CONNECT_SECONDS: Final = 3.0
 _SPACE_OR_CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
 
 
-def refuse_unless_usable(
+def validate_endpoint(
     url: str, events: Sequence[str], description: str, rate: int = limits.WEBHOOK_RATE
 ) -> None:
     """Raise `Invalid` with everything that is wrong; `rate` is in deliveries a second."""
@@ -62,7 +62,7 @@ def problems_of_url(url: str) -> list[Detail]:
     return []
 
 
-def refuse_forbidden_address(url: str) -> None:
+def connect_and_validate_address(url: str) -> None:
     """Connect once. Raises `Invalid` if the address leads where no call may go.
 
     Only that is refused here. A receiver that isn't up yet, or a name that DNS doesn't know yet, shows with

@@ -85,7 +85,7 @@ class BearerToken(BaseAuthentication):
         if token is None:
             _count_bad_token(request._request)  # noqa: SLF001  django-ratelimit knows Django's requests
             raise Unauthenticated
-        tokens.note_use(token, address=client_address(request._request), now=now)  # noqa: SLF001
+        tokens.record_use(token, address=client_address(request._request), now=now)  # noqa: SLF001
         caller = caller_of(token)
         # On Django's own request, so that the record of a key's requests sees it whatever the answer will be.
         request._request.caller = caller  # type: ignore[attr-defined]  # noqa: SLF001

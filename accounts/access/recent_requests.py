@@ -98,7 +98,7 @@ def store_request(token_id: UUID, entry: RecentRequest) -> None:
         log.warning("request_not_recorded", error=str(error), seconds=REDIS_SKIPPED_SECONDS)
 
 
-def recent_requests_of(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
+def read_recent_requests(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
     """Return the key's requests, newest first; None if they can't be read just now."""
     since = ((now or utc_now()) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
     if not settings.REDIS_URL:

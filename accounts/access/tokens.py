@@ -55,14 +55,14 @@ _SHOWN_PREFIX_LENGTH: Final = len("cpk_live_") + 4
 
 
 @dataclass(frozen=True)
-class Minted:
+class IssuedToken:
     """A new token with its secret text, which is shown once and stored nowhere."""
 
     token: ApiToken
     secret: str
 
 
-def mint(
+def issue(
     workspace: Workspace,
     *,
     name: str,
@@ -71,7 +71,7 @@ def mint(
     expires_at: datetime | None = None,
     created_by: User | None = None,
     actor: str | None = None,
-) -> Minted:
+) -> IssuedToken:
     """Create a token; `actor` is who the audit log names if no user made it.
 
     Raises `Invalid` for unknown or missing scopes and for an `expires_at` in the past.
@@ -121,7 +121,7 @@ def _create_token(
     expires_at: datetime | None,
     created_by: User | None,
     rotated_from: ApiToken | None = None,
-) -> Minted:
+) -> IssuedToken:
     secret = _new_secret(is_test=is_test)
     token: ApiToken = ApiToken.everywhere.create(
         workspace=workspace,
@@ -135,7 +135,7 @@ def _create_token(
         created_by=created_by,
         rotated_from=rotated_from,
     )
-    return Minted(token, secret)
+    return IssuedToken(token, secret)
 
 
 def _new_secret(*, is_test: bool) -> str:
@@ -183,7 +183,7 @@ def find_token(text: str, now: datetime) -> ApiToken | None:
     return matches[0] if matches else None
 
 
-def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
+def record_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
     """Store when and from where the token was last used, at most once a minute: most requests don't write."""
     stale = now - limits.TOKEN_USE_NOTED_EVERY
     if token.last_used_at is not None and token.last_used_at > stale:
@@ -194,7 +194,7 @@ def note_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
     )
 
 
-def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT, by: User) -> Minted:
+def rotate(token: ApiToken, *, overlap: timedelta = limits.TOKEN_OVERLAP_DEFAULT, by: User) -> IssuedToken:
     """Create a successor with the same rights; the old token keeps working for `overlap`.
 
     It never works longer than it would have. Raises `Invalid` for an overlap out of range, `Conflict` for a

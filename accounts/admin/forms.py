@@ -79,7 +79,7 @@ class WorkspaceAdminForm(ModelFormBase):
         key: str = self.cleaned_data["new_model_key"]
         if key:
             try:
-                model_keys.refuse_unless_model_key(key)
+                model_keys.validate_model_key(key)
             except AppError as error:
                 raise ValidationError(str(error)) from error
         return key
@@ -91,7 +91,7 @@ class WorkspaceAdminForm(ModelFormBase):
     def clean_timezone(self) -> str:
         name: str = self.cleaned_data["timezone"]
         try:
-            timezones.refuse_unknown_timezone(name)
+            timezones.validate_timezone(name)
         except AppError as error:
             raise ValidationError(str(error)) from error
         return name

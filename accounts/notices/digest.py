@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from accounts import limits
 from accounts.models import NoticeDigest, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.kinds import DAILY
-from accounts.notices.preferences import preferences_of_members
+from accounts.notices.preferences import read_members_preferences
 from accounts.notices.record import record
 from config.core import states
 from config.core.clock import utc_now
@@ -62,7 +62,7 @@ def send_digest(row: NoticeDigest, lines: Sequence[DigestLine], *, now: datetime
         row.sleep_until(None, attempts=0)
         return
     morning = next_morning(max(now, row.due_at or now), workspace.timezone)
-    members_preferences = preferences_of_members(workspace.pk)
+    members_preferences = read_members_preferences(workspace.pk)
     with transaction.atomic():
         if _is_morning(row, workspace):
             for preferences in members_preferences:

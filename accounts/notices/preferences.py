@@ -45,7 +45,7 @@ class NoticePreferences:
         return [name for name, is_ready in is_set_up.items() if is_ready]
 
 
-def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
+def read_members_preferences(workspace_id: UUID) -> list[NoticePreferences]:
     """Return the preferences of everybody who is in the workspace now, in two statements."""
     members = (
         Membership.objects.of(workspace_id)
@@ -57,7 +57,7 @@ def preferences_of_members(workspace_id: UUID) -> list[NoticePreferences]:
     return [_merge_defaults(member, choices.get(member.user_id)) for member in members]
 
 
-def preferences_of(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
+def find_preferences(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
     """Return a member's preferences.
 
     None if they aren't in the workspace or may no longer log in, or if the workspace was deleted.

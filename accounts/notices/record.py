@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts import limits
 from accounts.models import Notice, NoticeKind, NoticeMessage, NoticeMessageStatus
 from accounts.notices.kinds import DAILY, KINDS, NOW, OFF
-from accounts.notices.preferences import preferences_of, preferences_of_members
+from accounts.notices.preferences import find_preferences, read_members_preferences
 from config.core import dispatcher, states
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -121,8 +121,8 @@ def give_up_notice(notice: Notice) -> None:
 def _recipients(notice: Notice) -> list[NoticePreferences]:
     """Return the preferences of the notice's only recipient, or of everybody in the workspace."""
     if notice.user_id is None:
-        return preferences_of_members(notice.workspace_id)
-    preferences = preferences_of(notice.workspace_id, notice.user_id)
+        return read_members_preferences(notice.workspace_id)
+    preferences = find_preferences(notice.workspace_id, notice.user_id)
     return [preferences] if preferences else []
 
 

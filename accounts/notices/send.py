@@ -19,7 +19,7 @@ from django.core import signing
 from accounts import limits, mail_sending
 from accounts.models import Notice, NoticeKind, NoticeMessage, Workspace
 from accounts.notices.kinds import KINDS, NOW, OFF
-from accounts.notices.preferences import preferences_of, save_preferences
+from accounts.notices.preferences import find_preferences, save_preferences
 from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
@@ -70,7 +70,7 @@ def resolve_token(token: str) -> UnsubscribeLink | None:
     except signing.BadSignature:
         return None
     workspace = Workspace.everywhere.filter(pk=UUID(workspace_id)).first()
-    preferences = preferences_of(UUID(workspace_id), UUID(user_id))
+    preferences = find_preferences(UUID(workspace_id), UUID(user_id))
     if workspace is None or preferences is None or kind not in KINDS:
         return None
     return UnsubscribeLink(workspace, preferences, kind)
@@ -125,7 +125,7 @@ def give_up(message: NoticeMessage) -> None:
 
 def _send_or_drop(message: NoticeMessage, now: datetime) -> None:
     """Send the message and record the outcome. Raises `Overtaken` if the lease is lost meanwhile."""
-    preferences = preferences_of(message.workspace_id, message.user_id)
+    preferences = find_preferences(message.workspace_id, message.user_id)
     if preferences is None or message.channel not in preferences.channels:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
         return

@@ -56,7 +56,7 @@ class ConfirmForm(forms.Form):
 @workspace_page("look", methods=("GET",))
 def member_list(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
-        "people": members.members_of(place.workspace),
+        "people": members.list_members(place.workspace),
         "is_last_owner": members.is_last_owner(place.workspace, place.user.pk),
         "invitations": list(members.pending_invitations(place.workspace)),
         "roles": {role.value: label for role, (label, _allows) in roles.DESCRIPTIONS.items()},

@@ -175,7 +175,7 @@ def send_test(request: HttpRequest, place: Place) -> HttpResponse:
 
 def _preferences_or_denied(place: Place) -> NoticePreferences:
     """Return the user's preferences in this workspace. Raises `PermissionDenied` if they just left it."""
-    preferences = notices.preferences_of(place.workspace.pk, place.user.pk)
+    preferences = notices.find_preferences(place.workspace.pk, place.user.pk)
     if preferences is None:
         raise PermissionDenied
     return preferences

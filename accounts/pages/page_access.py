@@ -102,7 +102,7 @@ def _answer_if_allowed(
         raise Http404
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
     if not place.may(act):
-        context = {"owners": members.owner_addresses_of(place.workspace)}
+        context = {"owners": members.read_owner_addresses(place.workspace)}
         return render(request, "pages/errors/not_yours.html", context, status=403)
     if request.session.get(_LAST_WORKSPACE_KEY) != str(workspace_id):
         request.session[_LAST_WORKSPACE_KEY] = str(workspace_id)

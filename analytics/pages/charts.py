@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from analytics.aggregate import METRICS
 from analytics.pages.filters import METRIC_NAMES
-from analytics.reports.number_format import format_change, number
+from analytics.reports.number_format import format_change, format_number
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ChartWithTable:
 def metric_cell(figures: Figures, metric: str) -> ChartCell:
     """Return the formatted metric with the reason if it is unknown."""
     value = figures.metrics[metric]
-    return ChartCell(number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
+    return ChartCell(format_number(value, metric), str(REASONS.get(figures.availability.get(metric, ""), "")))
 
 
 def metric_cells(figures: Figures) -> list[tuple[str, ChartCell]]:
@@ -101,14 +101,14 @@ def _card(comparison: MetricComparison, *, has_before: bool) -> ChartCard:
     elif before is None or not has_before:
         about = ""
     else:
-        about = _("from %(before)s") % {"before": number(before, comparison.metric)}
+        about = _("from %(before)s") % {"before": format_number(before, comparison.metric)}
     tone = ""
     if change and comparison.metric != "published":
         tone = "bad" if (change > 0) == (comparison.metric == "failed") else "good"
     return ChartCard(
         comparison.metric,
         str(METRIC_NAMES[comparison.metric]),
-        number(comparison.now, comparison.metric),
+        format_number(comparison.now, comparison.metric),
         "" if change is None else format_change(change),
         tone,
         about,
@@ -121,7 +121,7 @@ def chart_with_table(
     """Return a chart and its table; `line_label` names its lines."""
     labels = [format_bucket_label(label) for label in source.labels]
     names = tuple(line_label(line) for line in source.lines)
-    columns = [[number(value, metric) for value in line.values] for line in source.lines]
+    columns = [[format_number(value, metric) for value in line.values] for line in source.lines]
     is_percent = metric == "engagement_rate"
     return ChartWithTable(
         id=name,

@@ -14,10 +14,10 @@ from analytics.aggregate import COUNTED
 from analytics.pages import charts
 from analytics.pages.controls import controls_of, metric_query
 from analytics.pages.filters import METRIC_NAMES, AnalyticsFilter
-from analytics.pages.rankings import MIN_RANKED_POSTS, highlights
-from analytics.reports.number_format import format_seconds, number
+from analytics.pages.rankings import MIN_RANKED_POSTS, build_highlights
+from analytics.reports.number_format import format_number, format_seconds
 from analytics.reports.page_report import report
-from analytics.reports.punctuality_and_top_posts import performance
+from analytics.reports.punctuality_and_top_posts import compute_performance
 from analytics.reports.rankings import DIMENSIONS, MIN_POSTS
 from analytics.serialize import as_csv, serialize_row
 from config.core.clock import utc_now
@@ -68,11 +68,11 @@ def _headline(form: AnalyticsFilter, shown: Report) -> dict[str, Any]:
 
 def _highlights(place: Place, question: queries.Question, shown: Report) -> dict[str, Any]:
     metric = _DEFAULT_POST_METRIC if shown.metric in COUNTED else shown.metric
-    results = performance(question, metric, dimensions=DIMENSIONS)
+    results = compute_performance(question, metric, dimensions=DIMENSIONS)
     lateness = results.lateness
     return {
         "did": results,
-        "highlights": highlights(place, question, results, metric),
+        "highlights": build_highlights(place, question, results, metric),
         "post_metric": METRIC_NAMES[metric],
         "min_posts": MIN_RANKED_POSTS,
         "min_group_posts": MIN_POSTS,
@@ -162,7 +162,7 @@ def _charts(shown: Report) -> list[charts.ChartWithTable]:
 
 
 def _own_clicks(figures: Figures) -> str:
-    return number(figures.first_party["clicks"], "clicks")
+    return format_number(figures.first_party["clicks"], "clicks")
 
 
 def _published_and_metric(figures: Figures, metric: str) -> tuple[charts.ChartCell, charts.ChartCell]:

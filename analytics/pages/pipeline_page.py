@@ -19,9 +19,9 @@ from accounts.pages.page_access import Place, workspace_page
 from accounts.pages.poll_fragment import polling_fragment
 from analytics import queries
 from analytics.calendar_periods import Period
-from analytics.pages.stages import flow
+from analytics.pages.stages import count_flow
 from analytics.reports.number_format import format_seconds
-from analytics.reports.punctuality_and_top_posts import punctuality
+from analytics.reports.punctuality_and_top_posts import compute_punctuality
 from config.core.clock import utc_now
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
         span_name = "day"
     now = utc_now()
     label, span = SPANS[span_name]
-    shown = flow(place.workspace, span=span, now=now)
+    shown = count_flow(place.workspace, span=span, now=now)
     context: dict[str, Any] = {"flow": shown, "span": label, "public_url": settings.PUBLIC_URL}
     fragment = polling_fragment(
         request,
@@ -83,7 +83,7 @@ def _rates(place: Place, span: timedelta) -> Rates:
     now = utc_now().astimezone(UTC)
     period = Period(now - span, now, "day", ZoneInfo(place.workspace.timezone))
     question = queries.Question(place.workspace.pk, test=False, period=period, group_by=())
-    results = punctuality(question)
+    results = compute_punctuality(question)
     totals = queries.answer(question).totals.metrics
     failed, published = totals["failed"] or 0, totals["published"] or 0
     lateness = results.lateness

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from django.utils.dates import WEEKDAYS
 from django.utils.translation import gettext_lazy
 
-from analytics.reports.number_format import format_change, number
-from analytics.reports.page_report import source_names
+from analytics.reports.number_format import format_change, format_number
+from analytics.reports.page_report import read_source_names
 from analytics.reports.rankings import DIMENSIONS, HOURS
 from config.core.ids import encode
 from pipeline import plugins
@@ -80,7 +80,7 @@ class Highlights:
     """The dimensions of which too little is known, for a sentence."""
 
 
-def highlights(place: Place, question: Question, results: Performance, metric: str) -> Highlights:
+def build_highlights(place: Place, question: Question, results: Performance, metric: str) -> Highlights:
     """Return what is known well enough to be ranked; empty with fewer than `MIN_RANKED_POSTS` posts."""
     if results.known < MIN_RANKED_POSTS:
         return Highlights((), (), "")
@@ -94,7 +94,7 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
     }
     shown = {name: groups for name, groups in labelled.items() if len(groups) > 1}
     return Highlights(
-        posts=tuple((post, number(post.value, metric)) for post in results.best[:MAX_RANKED_POSTS]),
+        posts=tuple((post, format_number(post.value, metric)) for post in results.best[:MAX_RANKED_POSTS]),
         rankings=tuple(
             ShownRanking(
                 f"best-{name}",
@@ -104,7 +104,7 @@ def highlights(place: Place, question: Question, results: Performance, metric: s
                     ShownGroup(
                         *labels[name][group.key],
                         group.posts,
-                        number(group.median, metric),
+                        format_number(group.median, metric),
                         "" if group.change is None else format_change(group.change),
                         is_above=(group.change or 0) > 0,
                     )
@@ -151,7 +151,7 @@ def _topic_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
 def _source_labels(place: Place, question: Question, ids: list[Any]) -> Labels:
     return {
         key: (name, _content_link(place, source=encode("src", key)))
-        for key, name in source_names(question, ids).items()
+        for key, name in read_source_names(question, ids).items()
     }
 
 

@@ -75,7 +75,7 @@ class Flow:
         return not any(stage.count for stage in self.stages)
 
 
-def flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
+def count_flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
     """Count what entered, failed and was published in the span before `now`, and what is due in the next. one
     after.
 

@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from analytics import queries
 from analytics.calendar_periods import Period, local_midnight
-from analytics.reports.number_format import format_seconds, number
-from analytics.reports.punctuality_and_top_posts import MAX_ROWS_READ, Performance, performance
+from analytics.reports.number_format import format_number, format_seconds
+from analytics.reports.punctuality_and_top_posts import MAX_ROWS_READ, Performance, compute_performance
 from pipeline.models import Bucket
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Summary:
     """The page that shows the same dates, below the workspace's address."""
 
 
-def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
+def compose_summary(workspace: Workspace, first_day: date) -> Summary | None:
     """Return the summary of the month beginning with `first_day`; None if nothing was published or failed."""
     zone = ZoneInfo(workspace.timezone)
     question = queries.Question(
@@ -101,7 +101,7 @@ def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
     earlier = month_before(first_day)
     before = read_month(replace(question, period=period_of(earlier, zone)), earlier)
     ranked_by = next((name for name in _RANKING_METRICS if month.totals.metrics[name] is not None), "")
-    results = performance(question, ranked_by or "engagements")
+    results = compute_performance(question, ranked_by or "engagements")
     sections = [
         [_headline(month, before), *_comparison_lines(month, before)],
         _missing_data_lines(month),
@@ -119,7 +119,7 @@ def summary_of(workspace: Workspace, first_day: date) -> Summary | None:
             "%(count)s posts in %(month)s from %(workspace)s",
             int(count),
         )
-        % {"count": number(count), "month": name, "workspace": workspace.name},
+        % {"count": format_number(count), "month": name, "workspace": workspace.name},
         "\n\n".join("\n".join(lines) for lines in sections if lines),
         f"analytics?range=chosen&start={first_day}&end={last}",
     )
@@ -184,17 +184,21 @@ def _comparison_lines(month: MonthFigures, before: MonthFigures) -> list[str]:
     """Return a line for each known number of the month, with that of the month before if both are complete."""
     lines = []
     for metric, name in (("published", _("Published")), ("failed", _("Failed"))):
-        text = number(month.totals.metrics[metric] or 0, metric)
+        text = format_number(month.totals.metrics[metric] or 0, metric)
         if before.has_publications:
-            text += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric] or 0, metric)}
+            text += _(" (%(number)s before)") % {
+                "number": format_number(before.totals.metrics[metric] or 0, metric)
+            }
         lines.append(f"- {name}: {text}")
     for metric in SUMMARY_METRICS:
         value = month.totals.metrics[metric]
         if value is None:
             continue
-        text = number(value, metric)
+        text = format_number(value, metric)
         if month.is_covered(metric) and before.is_covered(metric):
-            text += _(" (%(number)s before)") % {"number": number(before.totals.metrics[metric], metric)}
+            text += _(" (%(number)s before)") % {
+                "number": format_number(before.totals.metrics[metric], metric)
+            }
         elif before.totals.metrics[metric] is not None:
             text += _(" (not compared: missing data)")
         lines.append(f"- {_NAMES[metric]}: {text}")
@@ -211,8 +215,8 @@ def _missing_data_lines(month: MonthFigures) -> list[str]:
         )
         % {
             "outlet": part.name,
-            "missing": number(part.published - part.posts_with_data),
-            "count": number(part.published),
+            "missing": format_number(part.published - part.posts_with_data),
+            "count": format_number(part.published),
         }
         for part in month.outlets
         if part.published > part.posts_with_data
@@ -237,13 +241,13 @@ def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
     for part in parts:
         numbers = [
             ngettext("%(count)s published", "%(count)s published", part.published)
-            % {"count": number(part.published)}
+            % {"count": format_number(part.published)}
         ]
         failed = part.figures.metrics["failed"]
         if failed:
-            numbers.append(_("%(count)s failed") % {"count": number(failed)})
+            numbers.append(_("%(count)s failed") % {"count": format_number(failed)})
         numbers += [
-            f"{number(value, metric)} {str(_NAMES[metric]).lower()}"
+            f"{format_number(value, metric)} {str(_NAMES[metric]).lower()}"
             for metric in SUMMARY_METRICS
             if (value := part.figures.metrics[metric]) is not None
         ]
@@ -251,8 +255,8 @@ def _part_lines(title: str, parts: Sequence[SummaryPart]) -> list[str]:
             numbers.append(
                 _("no data from %(missing)s of %(count)s")
                 % {
-                    "missing": number(part.published - part.posts_with_data),
-                    "count": number(part.published),
+                    "missing": format_number(part.published - part.posts_with_data),
+                    "count": format_number(part.published),
                 }
             )
         lines.append(f"- {part.name}: {', '.join(numbers)}")
@@ -264,7 +268,7 @@ def _best_post_lines(results: Performance, metric: str) -> list[str]:
     if not metric or not results.best:
         return []
     lines = [
-        f"- {_one_line(post.title) or _('Untitled')} ({post.outlet}): {number(post.value, metric)}"
+        f"- {_one_line(post.title) or _('Untitled')} ({post.outlet}): {format_number(post.value, metric)}"
         for post in results.best[:BEST_POSTS]
     ]
     return [_("Best posts by %(metric)s:") % {"metric": str(_NAMES[metric]).lower()}, *lines]
@@ -283,17 +287,20 @@ def _delivery_lines(month: MonthFigures, results: Performance) -> list[str]:
     failed, published = month.totals.metrics["failed"] or 0, month.totals.metrics["published"] or 0
     lines.append(
         _("- Failed publications: %(failed)s of %(all)s")
-        % {"failed": number(failed), "all": number(failed + published)}
+        % {"failed": format_number(failed), "all": format_number(failed + published)}
     )
     if results.made or results.not_made:
         lines.append(
             _("- Failed items: %(failed)s of %(all)s")
-            % {"failed": number(results.not_made), "all": number(results.made + results.not_made)}
+            % {
+                "failed": format_number(results.not_made),
+                "all": format_number(results.made + results.not_made),
+            }
         )
     title = (
         _("Delivery:")
         if results.is_complete
-        else _("Delivery (newest %(count)s):") % {"count": number(MAX_ROWS_READ)}
+        else _("Delivery (newest %(count)s):") % {"count": format_number(MAX_ROWS_READ)}
     )
     return [title, *lines]
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 
-def number(value: float | None, metric: str = "") -> str:
+def format_number(value: float | None, metric: str = "") -> str:
     """Return the value with thousands separators, a rate as a percentage; a dash for None."""
     if value is None:
         return "—"

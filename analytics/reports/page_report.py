@@ -129,7 +129,9 @@ def report(question: Question, metric: str, *, now: datetime) -> Report:
             sources,
             "source",
             shown_metric,
-            source_names(question, [row.dimensions.source for row in sources.rows if row.dimensions.source]),
+            read_source_names(
+                question, [row.dimensions.source for row in sources.rows if row.dimensions.source]
+            ),
         ),
         engines=_ranked(engines, "engine_output", shown_metric, {}),
         fresh_at=dated.fresh_at,
@@ -154,9 +156,9 @@ def period_before(period: Period) -> Period:
 def _first_party_totals(question: Question) -> Mapping[str, int | None]:
     total = Fold()
     by_outlet = replace(question, group_by=("outlet",))
-    for groups in queries.hit_groups(by_outlet, None, queries.spans_for(by_outlet, None)):
+    for groups in queries.hit_groups(by_outlet, None, queries.choose_spans(by_outlet, None)):
         for group in groups:
-            total.add_hits(first_party_counts.NAMES[group["kind"]], group["total"], "")
+            total.add_hits(first_party_counts.METRIC_BY_HIT_KIND[group["kind"]], group["total"], "")
     first_party_counts.add_zeros(by_outlet, None, total, [])
     return total.first_party
 
@@ -251,7 +253,7 @@ def _ranked(
     )
 
 
-def source_names(question: Question, ids: Collection[UUID]) -> dict[UUID, str]:
+def read_source_names(question: Question, ids: Collection[UUID]) -> dict[UUID, str]:
     """Return the names of the workspace's sources by id, deleted ones too."""
     rows = Source.objects.of(question.workspace_id).filter(pk__in=ids)
     return {

@@ -76,7 +76,7 @@ class Performance(Punctuality):
     """The best groups by dimension; empty if too little is known to rank them."""
 
 
-def performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:
+def compute_performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:
     """Return the punctuality and what has the highest `metric`, one that posts have; three statements."""
     columns = [column for dimension in dimensions for column in COLUMNS[dimension]]
     rows = _newest_publications(question, ["pk", "metrics", *_PUNCTUALITY_COLUMNS, *columns])
@@ -95,7 +95,7 @@ def performance(question: Question, metric: str, *, dimensions: Sequence[str] = 
     )
 
 
-def punctuality(question: Question) -> Punctuality:
+def compute_punctuality(question: Question) -> Punctuality:
     """Return the punctuality without the best posts; two statements."""
     rows = _newest_publications(question, _PUNCTUALITY_COLUMNS)
     made, not_made, are_all_items = _count_made(question)

@@ -17,7 +17,7 @@ from django.db import transaction
 from accounts import limits, notices
 from accounts.models import NoticeKind, Workspace
 from analytics.models import MonthlySummary
-from analytics.reports.monthly_summary import month_after, month_before, summary_of
+from analytics.reports.monthly_summary import compose_summary, month_after, month_before
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 
@@ -43,7 +43,7 @@ def send_monthly_summary(row: MonthlySummary, *, now: datetime | None = None) ->
     turn = last_turn(now, workspace.timezone)
     is_due = row.due_at is not None and turn >= row.due_at - TIMEZONE_CHANGE_SLACK
     month = month_before(turn.astimezone(ZoneInfo(workspace.timezone)).date())
-    summary = summary_of(workspace, month) if is_due else None
+    summary = compose_summary(workspace, month) if is_due else None
     next_due = next_turn(now, workspace.timezone)
     with transaction.atomic():
         if summary is not None:

@@ -24,7 +24,7 @@ from webhooks import endpoints, limits
 from webhooks.models import Delivery, DeliveryAttempt, DeliveryStatus
 from webhooks.pages import labels
 from webhooks.pages.forms import LogFilter
-from webhooks.pages.parts import answered_gone, find_endpoint, next_tries
+from webhooks.pages.parts import find_endpoint, has_answered_gone, read_next_tries
 from webhooks.pages.recovery import progress_fragment
 from webhooks.results import is_open
 
@@ -85,8 +85,8 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
         "endpoint": endpoint,
         "name": labels.name_of(endpoint),
         "state": state,
-        "is_gone": state == "disabled" and answered_gone(place, endpoint),
-        "next_try": next_tries(place, [whe]).get(whe),
+        "is_gone": state == "disabled" and has_answered_gone(place, endpoint),
+        "next_try": read_next_tries(place, [whe]).get(whe),
         "filter": form,
         "log": log_fragment,
         "progress": progress,

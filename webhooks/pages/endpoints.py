@@ -20,7 +20,7 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.pages import labels
 from webhooks.pages.delivery_log import outcome_fragment
 from webhooks.pages.forms import AddEndpointForm, EndpointForm, RotateEndpointSecretForm, initial_values
-from webhooks.pages.parts import answered_gone, find_endpoint, next_tries
+from webhooks.pages.parts import find_endpoint, has_answered_gone, read_next_tries
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -35,7 +35,7 @@ def webhooks(request: HttpRequest, place: Place) -> HttpResponse:
         Endpoint.objects.of(place.workspace).filter(deleted_at=None).defer("secret", "previous_secret")
     )
     newest_first = list(rows_of_workspace.order_by("-id"))
-    tries = next_tries(place, [endpoint.pk for endpoint in newest_first])
+    tries = read_next_tries(place, [endpoint.pk for endpoint in newest_first])
     rows = [
         {
             "endpoint": endpoint,
@@ -176,7 +176,7 @@ def webhook_resume(request: HttpRequest, place: Place, whe: UUID) -> HttpRespons
     held = Delivery.objects.of(place.workspace).held().filter(endpoint=endpoint).count()
     context = {"endpoint": endpoint, "name": labels.name_of(endpoint), "held": held}
     return render(
-        request, "pages/webhooks/resume.html", {**context, "is_gone": answered_gone(place, endpoint)}
+        request, "pages/webhooks/resume.html", {**context, "is_gone": has_answered_gone(place, endpoint)}
     )
 
 

@@ -171,7 +171,7 @@ def _has_timezone(value: str) -> bool:
     return parsed is not None and parsed.tzinfo is not None
 
 
-class RecoverForm(forms.Form):
+class ResendForm(forms.Form):
     """Asks what to send again; `since` is a time on the workspace's clocks."""
 
     since = _WallClockField(

@@ -37,7 +37,7 @@ class NextTry:
         return self.at <= utc_now()
 
 
-def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, NextTry]:
+def read_next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, NextTry]:
     """Return the next call of each endpoint that has waiting deliveries."""
     pending = Delivery.objects.of(place.workspace).pending()
     scheduled = pending.filter(endpoint__in=endpoint_ids, wake_at__isnull=False)
@@ -45,7 +45,7 @@ def next_tries(place: Place, endpoint_ids: Collection[UUID]) -> dict[UUID, NextT
     return {endpoint_id: NextTry(moment) for endpoint_id, moment in first_times}
 
 
-def answered_gone(place: Place, endpoint: Endpoint) -> bool:
+def has_answered_gone(place: Place, endpoint: Endpoint) -> bool:
     """Return whether the endpoint was disabled because it answered 410 (gone)."""
     has_answered: bool = answered_410(endpoint).filter(workspace=place.workspace).exists()
     return has_answered

@@ -18,7 +18,7 @@ from config.core.clock import utc_now
 from webhooks import limits, recovery
 from webhooks.models import RecoveryStatus
 from webhooks.pages import labels
-from webhooks.pages.forms import RecoverForm
+from webhooks.pages.forms import ResendForm
 from webhooks.pages.parts import find_endpoint
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpRespon
     endpoint = find_endpoint(place, whe)
     running = _running_recovery(endpoint)
     form = kept_forms.form_for(
-        request, RecoverForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
+        request, ResendForm, initial=_initial_values(endpoint, place), zone=place.workspace.timezone
     )
     if request.method == "POST" and form.is_valid():
         if not kept_forms.is_first_sending(request):
@@ -77,7 +77,7 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
 
     Without one it returns an empty text for the page, and a 204 for a poll, which leaves what is shown.
     """
-    newest = recovery.newest_of(endpoint)
+    newest = recovery.find_newest(endpoint)
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTER_END:
         newest = None
     if newest is None:
@@ -95,7 +95,7 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
 
 def _running_recovery(endpoint: Endpoint) -> Recovery | None:
     """Return the recovery that runs; None if there is none, or the newest has ended."""
-    newest = recovery.newest_of(endpoint)
+    newest = recovery.find_newest(endpoint)
     return newest if newest is not None and newest.status == RecoveryStatus.RUNNING else None
 
 
@@ -109,4 +109,4 @@ def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
         # Switching it on has deleted when it began to fail; a success afterwards says nothing about the time
         # before.
         since = min(since, endpoint.last_success_at)
-    return {"since": RecoverForm.to_wall_time(place.workspace.timezone, since)}
+    return {"since": ResendForm.to_wall_time(place.workspace.timezone, since)}

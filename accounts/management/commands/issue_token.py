@@ -65,7 +65,7 @@ def _issue(
     name: str,
     scopes: str,
     **_others: Any,
-) -> tuple[Workspace, tokens.Minted]:
+) -> tuple[Workspace, tokens.IssuedToken]:
     with transaction.atomic():
         row = workspaces.find_workspace(workspace)
         if row is None:
@@ -77,7 +77,7 @@ def _issue(
             whitelist_requests.grant(row, _ACTOR)
         if unlimited:
             workspaces.lift_limits(row, _ACTOR)
-        return row, tokens.mint(row, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
+        return row, tokens.issue(row, name=name, scopes=_read_scopes(scopes), is_test=test, actor=_ACTOR)
 
 
 def _read_scopes(text: str) -> Iterable[str]:

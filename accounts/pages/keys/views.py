@@ -77,7 +77,7 @@ def requests(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse
 
 def _requests_context(key: rows.Key) -> dict[str, Any]:
     """Return the template's `requests`, None if they can't be read, and `seen`, a digest of them."""
-    requests = recent_requests.recent_requests_of(key.token.pk)
+    requests = recent_requests.read_recent_requests(key.token.pk)
     seen = hashlib.sha256(repr(requests).encode()).hexdigest()[:16]
     return {"requests": requests, "seen": seen}
 
@@ -90,7 +90,7 @@ def create(request: HttpRequest, place: Place) -> HttpResponse:
         if not kept_forms.is_first_sending(request):
             return _repeat_first_answer(request, place)
         with report_errors(request, form):
-            minted = tokens.mint(
+            minted = tokens.issue(
                 place.workspace,
                 name=form.cleaned_data["name"],
                 scopes=form.chosen_scopes(),
@@ -133,7 +133,7 @@ def secret(request: HttpRequest, place: Place, token_id: UUID) -> HttpResponse:
     return render(request, "pages/keys/secret.html", context)
 
 
-def _redirect_to_secret(request: HttpRequest, place: Place, minted: tokens.Minted) -> HttpResponse:
+def _redirect_to_secret(request: HttpRequest, place: Place, minted: tokens.IssuedToken) -> HttpResponse:
     """Store the new key's text for its one view, and redirect there."""
     shown_once.keep_secret(request, tokens.public_id(minted.token), minted.secret)
     return redirect(place.url_of("key_secret", token_id=minted.token.pk))
