@@ -19,19 +19,20 @@ from config.core.states import move
 if TYPE_CHECKING:
     from accounts.models import Workspace
 
+# The most characters of an owner's message and of an operator's reason.
 MESSAGE_CHARACTERS: Final = 2000
 REASON_CHARACTERS: Final = 1000
 PENDING: Final = WhitelistRequest.Status.PENDING
 
 
 def last_request(workspace: Workspace) -> WhitelistRequest | None:
-    """Return the newest request, decided or not; None if the workspace never sent one."""
+    """Return the newest request, decided or not, or `None` if the workspace never sent one."""
     request: WhitelistRequest | None = WhitelistRequest.objects.of(workspace).order_by("-id").first()
     return request
 
 
 def request_whitelisting(workspace: Workspace, message: str, actor: str) -> WhitelistRequest:
-    """Add a request to the operator's queue and mail the operator; one of a workspace waits at a time.
+    """Add a request to the operators' queue and mail the operator; a workspace has one pending at a time.
 
     Raises `Invalid` for a message that is too long, `Conflict` for a workspace that is whitelisted or has a
     pending request.
@@ -64,7 +65,7 @@ def request_whitelisting(workspace: Workspace, message: str, actor: str) -> Whit
 
 
 def revise_request(workspace: Workspace, message: str, actor: str) -> None:
-    """Replace the intended use of the pending request; the operator's page shows the new one.
+    """Replace the message of the pending request; the operator's page shows the new one.
 
     Raises `Invalid` for a message that is too long, `Conflict` if no request is pending any more.
     """
@@ -86,9 +87,10 @@ def _validated_message(message: str) -> str:
 
 
 def grant(workspace: Workspace, actor: str) -> bool:
-    """Approve the pending request, or whitelist without one, and mail the owners; False if it has access.
+    """Approve the pending request, or whitelist without one, and mail the owners.
 
-    Raises `Conflict` if another operator decided the request meanwhile.
+    Returns `False` if there is no request and the workspace has access. Raises `Conflict` if another operator
+    decided the request meanwhile.
     """
     pending = WhitelistRequest.objects.of(workspace).filter(status=PENDING).first()
     if pending is not None:
@@ -96,14 +98,14 @@ def grant(workspace: Workspace, actor: str) -> bool:
         approve_request(pending, actor)
         return True
     with transaction.atomic():
-        was_changed = workspaces.whitelist(workspace, actor)
-        if was_changed:
+        is_changed = workspaces.whitelist(workspace, actor)
+        if is_changed:
             _mail_owners("whitelisted", workspace)
-    return was_changed
+    return is_changed
 
 
 def revoke(workspace: Workspace, actor: str) -> bool:
-    """Revoke the access and mail the owners; False if it has none."""
+    """Revoke the workspace's access and mail the owners, or return `False` if it has none."""
     with transaction.atomic():
         is_changed = workspaces.delist(workspace, actor)
         if is_changed:
@@ -112,7 +114,7 @@ def revoke(workspace: Workspace, actor: str) -> bool:
 
 
 def approve_request(request: WhitelistRequest, actor: str) -> None:
-    """Whitelist the workspace and mail its owners. Raises `Conflict` if it was decided already."""
+    """Whitelist the workspace and mail its owners. Raises `Conflict` if the request was decided already."""
     with transaction.atomic():
         move(request, "approved", decided_by=actor, decided_at=utc_now())
         workspaces.whitelist(request.workspace, actor)
@@ -123,7 +125,8 @@ def approve_request(request: WhitelistRequest, actor: str) -> None:
 def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
     """Refuse the request and mail the owners the reason; they may ask again.
 
-    Raises `Invalid` for a reason that is missing or too long, `Conflict` if it was decided already.
+    Raises `Invalid` for a reason that is missing or too long, `Conflict` if the request was
+    decided already.
     """
     reason = reason.strip()
     if not 1 <= len(reason) <= REASON_CHARACTERS:

@@ -34,7 +34,7 @@ class Figures:
     availability: Mapping[str, str]
     coverage: float | None
     first_party: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(FIRST_PARTY))
-    """What the service counted itself; None if nothing counted it."""
+    """What the service counted itself, or `None` if nothing counted it."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Fold:
 
 
 def engagement_rate(engagements: int | None, impressions: int | None) -> float | None:
-    """Return engagements by impressions, to four places; None if unknown, or without impressions."""
+    """Return engagements by impressions, to four places, or `None` if unknown, or without impressions."""
     if engagements is None or impressions is None or impressions <= 0:
         return None
     return round(engagements / impressions, 4)

@@ -88,7 +88,7 @@ class SliceOfSeconds(Slice):
 def outcome_groups(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
     """Count outcomes by `columns`, which are annotated already, and by what is known of each publication.
 
-    The column `known` is 1 if any number of the publication is known, 0 if its platform gave none, None if it
+    The column `known` is 1 if any number of the publication is known, 0 if its platform gave none, or `None` if it
     wasn't measured.
     """
     has_any_metric = Q()

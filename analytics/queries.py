@@ -7,7 +7,7 @@ rows it gives.
 
 What no platform gave is None with its reason, never 0. Of several reasons `unavailable` outweighs `delayed`,
 and that `unsupported`: what a person can do something about comes first. `coverage` is the share of the
-publications published in a row's scope of which a number is known by now; None if none was published.
+publications published in a row's scope of which a number is known by now, or `None` if none was published.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ def find_newest_moment(question: Question) -> datetime | None:
 
 
 class RowKey(NamedTuple):
-    """Identifies a row, in the order of rows; None for dimensions that aren't asked for."""
+    """Identifies a row, in the order of rows, or `None` for dimensions that aren't asked for."""
 
     place: int | None
     """The place of the row's bucket, as in `Buckets`."""

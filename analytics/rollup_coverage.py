@@ -55,7 +55,7 @@ def split_period(
 
 
 def _unit(buckets: Buckets | None) -> int | None:
-    """Return the largest unit that no bucket's edge cuts; None if even the smallest would be cut."""
+    """Return the largest unit that no bucket's edge cuts, or `None` if even the smallest would be cut."""
     if buckets is None:
         return DAY
     shifts = [buckets.last_offset, *(number for change in buckets.offsets for number in change)]

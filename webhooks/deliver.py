@@ -207,7 +207,7 @@ def deliver(delivery: Delivery, *, now: datetime | None = None) -> None:
 
 
 def _attempt_delivery(delivery: Delivery, *, now: datetime) -> AttemptResult | None:
-    """Send a delivery; None if there is nothing to send or nowhere to send it, and the delivery was ended."""
+    """Send a delivery, or `None` if there is nothing to send or nowhere to send it, and the delivery was ended."""
     try:
         if monotonic() - delivery.read_at > MAX_READ_AGE_SECONDS:
             _reload(delivery)
@@ -259,7 +259,7 @@ def _reload(delivery: Delivery) -> None:
 
 
 def _body_to_send(delivery: Delivery, endpoint: Endpoint) -> bytes | None:
-    """Return what to send; None if there is nothing or nowhere to send it, and end the delivery."""
+    """Return what to send, or `None` if there is nothing or nowhere to send it, and end the delivery."""
     if delivery.status not in OPEN_DELIVERIES:
         # It has a time to wake by mistake, and must not be claimed forever.
         delivery.sleep_until(None, attempts=0)

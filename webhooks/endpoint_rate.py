@@ -56,7 +56,7 @@ class EndpointRate:
         }
 
     def read(self, endpoint_id: UUID) -> Window | None:
-        """Return the endpoint with its window at this moment; None if there is no such endpoint."""
+        """Return the endpoint with its window at this moment, or `None` if there is no such endpoint."""
         endpoint_key = EndpointPace._meta.get_field("endpoint").get_db_prep_value(endpoint_id, connection)
         for endpoint in Endpoint.everywhere.raw(_ENDPOINT_SQL, [endpoint_key]):
             recent = self._within_window(json.loads(endpoint.recent or "[]"), _now_milliseconds())

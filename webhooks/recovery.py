@@ -97,7 +97,7 @@ def stop(recovery: Recovery, *, actor: str, now: datetime | None = None) -> None
 
 
 def find_newest(endpoint: Endpoint) -> Recovery | None:
-    """Return the endpoint's newest recovery, ended or not; None if there was none."""
+    """Return the endpoint's newest recovery, ended or not, or `None` if there was none."""
     recovery: Recovery | None = (
         Recovery.objects.of(endpoint.workspace_id).filter(endpoint=endpoint).order_by("-id").first()
     )
@@ -177,7 +177,7 @@ def _deliveries_to_resend(recovery: Recovery) -> QuerySet[Delivery]:
 
 
 def _requeue(delivery: Delivery, now: datetime) -> bool:
-    """Queue a delivery with a fresh schedule; False if it is being sent anyway, or was changed meanwhile."""
+    """Queue a delivery with a fresh schedule, or return `False` if it is being sent anyway, or was changed meanwhile."""
     if delivery.status == DeliveryStatus.PENDING and (
         delivery.attempts or (delivery.wake_at and delivery.wake_at <= now)
     ):

@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 PATH_CHARACTERS: Final = 200
+"""Characters of a path that are kept."""
 KEYS_IN_PROCESS: Final = 1000
 """Keys that the embedded mode remembers; beyond that, the least recently used one is dropped."""
 REDIS_TIMEOUT_SECONDS: Final = 0.25
 REDIS_SKIPPED_SECONDS: Final = 5.0
-"""Time without Redis after a failure: a dead one must not keep a thread from the next request."""
+"""Seconds without Redis after a failure: a dead one must not keep a thread from the next request."""
 _redis_skipped_until: Final = {"at": 0.0}
 
 
@@ -47,6 +48,7 @@ class RecentRequest:
     """An answered request; the path is without its query, which may hold what somebody searched for."""
 
     at: float
+    """When it was answered, in seconds since 1970."""
     method: str
     path: str
     status: int
@@ -58,7 +60,7 @@ class RecentRequest:
 
 
 class RecordRequests:
-    """Middleware that records every request with a valid key, whatever its answer. A 401 has no key."""
+    """Middleware that records every request with a valid key, whatever the answer's status."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -80,7 +82,7 @@ class RecordRequests:
 
 
 def store_request(token_id: UUID, entry: RecentRequest) -> None:
-    """Add a request to its key's list; it is dropped while Redis is away."""
+    """Add a request to its key's list, or drop it if Redis fails or has failed in the last seconds."""
     if not settings.REDIS_URL:
         _store_in_process(token_id, entry)
         return
@@ -99,7 +101,7 @@ def store_request(token_id: UUID, entry: RecentRequest) -> None:
 
 
 def read_recent_requests(token_id: UUID, *, now: datetime | None = None) -> list[RecentRequest] | None:
-    """Return the key's requests, newest first; None if they can't be read just now."""
+    """Return the key's requests of the last `KEY_REQUESTS_KEPT_FOR`, newest first, or `None` if Redis fails."""
     since = ((now or utc_now()) - limits.KEY_REQUESTS_KEPT_FOR).timestamp()
     if not settings.REDIS_URL:
         with _lock:
@@ -133,7 +135,7 @@ def _list_key(token_id: UUID) -> str:
 
 @cache
 def _client(url: str) -> Redis:
-    """Return the client: one pool per process, one short try per call."""
+    """Return the process's client, which has one pool of connections and tries each call once."""
     return Redis.from_url(
         url,
         socket_timeout=REDIS_TIMEOUT_SECONDS,

@@ -1,4 +1,4 @@
-"""Says which role may do what in a workspace's pages; nothing else decides that."""
+"""Defines which acts each role allows in a workspace's pages; nothing else decides that."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return TemplateResponse(request, "admin/accounts/whitelistrequest/decide.html", context)
 
     def _decide_posted(self, request: HttpRequest, row: WhitelistRequest) -> bool:
-        """Approve or refuse as the form says; False if that failed, so that the typed reason stays."""
+        """Approve or refuse as the form says, or return `False` if that failed, so that the typed reason stays."""
         name, actor = row.workspace.name, actor_of(request)
         try:
             if "approve" in request.POST:

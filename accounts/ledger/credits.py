@@ -142,7 +142,7 @@ class _Remaining:
 
 
 def _reserve_from_balance(workspace: Workspace, total: int, period_start: date) -> _Remaining | None:
-    """Reserve by one conditional statement, so that no two get the same credit; None if there are too few."""
+    """Reserve by one conditional statement, so that no two get the same credit, or `None` if there are too few."""
     workspace_key = CreditBalance._meta.get_field("workspace").get_db_prep_value(workspace.pk, connection)
     month = connection.ops.adapt_datefield_value(period_start)
     with connection.cursor() as cursor:
@@ -199,7 +199,7 @@ def _record_notice(workspace: Workspace, key: str, title: str, text: str, now: d
 
 
 def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bool:
-    """Turn a reservation into what was used, and give the rest back; False if there is nothing to settle.
+    """Turn a reservation into what was used, and give the rest back, or return `False` if there is nothing to settle.
 
     Call it at the end of a run that made something. Only the first call for a subject does anything. More
     than was reserved may be used: the work is done, and the balance shows it. Raises `ValueError` for less
@@ -212,7 +212,7 @@ def settle(workspace_id: UUID, subject: UUID, *, used: int, now: datetime) -> bo
 
 
 def release(workspace_id: UUID, subject: UUID, *, now: datetime, reason: str) -> bool:
-    """Give a whole reservation back; False if there is nothing to give back.
+    """Give a whole reservation back, or return `False` if there is nothing to give back.
 
     Call it at the end of a run that made nothing or failed.
     """
@@ -231,7 +231,7 @@ _ENTRIES_OF_SUBJECT: Final[Prepared[dict[str, Any]]] = Prepared(
 def _close_reservation(
     workspace_id: UUID, subject: UUID, *, kind: str, used: int, now: datetime, reason: str
 ) -> bool:
-    """Write the entry that ends a reservation; False if there is none or it has ended already."""
+    """Write the entry that ends a reservation, or return `False` if there is none or it has ended already."""
     # Without a savepoint of its own: whatever fails here must undo the caller's transaction too.
     with transaction.atomic(savepoint=False):
         # Lock before reading: of two workers that close the same subject, the second sees the first's entry.

@@ -52,7 +52,7 @@ class Notice(WorkspaceRow, DueModel):
     key = models.CharField(max_length=120)
     """Identifies the event within its kind: recorded again, it is the same row."""
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    """The only recipient; None if each member's choices decide."""
+    """The only recipient, or `None` if each member's choices decide."""
     title = models.CharField(max_length=200)
     text = models.TextField(blank=True)
     path = models.CharField(max_length=200, blank=True)

@@ -40,7 +40,7 @@ class Workspace(models.Model):
     requires_approval = models.BooleanField(default=False)
     """True: publishing isn't the approval itself; somebody has to approve first."""
     model_key = ClosedTextField(null=True, blank=True)
-    """The workspace's own key for the model, None if the operator's is used.
+    """The workspace's own key for the model, or `None` if the operator's is used.
 
     It is decrypted only for a call.
     """
@@ -48,7 +48,7 @@ class Workspace(models.Model):
     model_key_last_four = models.CharField(max_length=4, blank=True, default="", db_default="")
     """Lets people recognize the key."""
     model_cap_micro_usd = models.PositiveBigIntegerField(null=True, blank=True)
-    """What its model calls may cost in a month, in millionths of a US dollar; None for no cap."""
+    """What its model calls may cost in a month, in millionths of a US dollar, or `None` for no cap."""
     samples = models.CharField(
         max_length=10, choices=Samples, default=Samples.NONE, db_default=Samples.NONE, blank=True
     )

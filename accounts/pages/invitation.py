@@ -92,7 +92,7 @@ def find_kept_invitation(request: HttpRequest) -> Invitation | None:
 
 
 def join_after_sign_up(request: HttpRequest, user: User) -> Membership | None:
-    """Accept the invitation with which the user signed up; None if they came without one."""
+    """Accept the invitation with which the user signed up, or `None` if they came without one."""
     invitation = find_kept_invitation(request)
     request.session.pop(_SESSION_KEY, None)
     if invitation is None:

@@ -100,7 +100,7 @@ def _report_sent(request: HttpRequest, place: Place, invitation: Invitation, tex
 
 
 def _pop_new_link(request: HttpRequest, place: Place) -> dict[str, str] | None:
-    """Return the address that was just invited and its link; None if it was shown already, or mailed."""
+    """Return the address that was just invited and its link, or `None` if it was shown already, or mailed."""
     stored = shown_once.take_secret(request, _link_key(place)) if place.may_manage else None
     if stored is None:
         return None

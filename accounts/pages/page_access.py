@@ -176,7 +176,7 @@ def method_not_allowed(request: HttpRequest, methods: tuple[str, ...]) -> HttpRe
 
 
 def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
-    """Return the workspace with the user's role; None if they aren't a member or it was deleted."""
+    """Return the workspace with the user's role, or `None` if they aren't a member or it was deleted."""
     user = cast("User", request.user)
     membership = (
         Membership.objects.of(workspace_id)

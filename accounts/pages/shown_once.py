@@ -63,6 +63,6 @@ def _store_in_session(request: HttpRequest, of: str, secret: str) -> None:
 
 
 def _form_mark(request: HttpRequest) -> str:
-    """Return the cache key of this rendering of the form; empty if the form has no mark."""
+    """Return the cache key of this rendering of the form, or an empty one if the form has no mark."""
     once = request.POST.get("once", "")[:64]
     return f"shown_once:{request.user.pk}:{once}" if once else ""

@@ -45,7 +45,7 @@ class ChartCard:
     label: str
     text: str
     change: str
-    """The change against the period before; empty if there is none."""
+    """The change against the period before, or an empty one if there is none."""
     tone: str
     """Of the change: `good`, `bad`, or empty if neither is better."""
     about: str

@@ -54,11 +54,11 @@ _TOO_FEW: Final = {
 class ShownGroup:
     name: str
     link: str
-    """A page with its posts, or that of the topic; empty if there is none."""
+    """A page with its posts, or that of the topic, or an empty one if there is none."""
     posts: int
     median: str
     change: str
-    """How it compares with all posts; empty if it can't be."""
+    """How it compares with all posts, or an empty one if it can't be."""
     is_above: bool
 
 
@@ -69,7 +69,7 @@ class ShownRanking:
     column: str
     groups: tuple[ShownGroup, ...]
     link: str
-    """Where a schedule is set by it; empty if it says nothing of times."""
+    """Where a schedule is set by it, or an empty one if it says nothing of times."""
 
 
 @dataclass(frozen=True)

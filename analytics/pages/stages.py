@@ -295,7 +295,7 @@ class _StageQueries:
     # --- Entries -----------------------------------------------------------------------------------------------------
 
     def _earliest_with_blocker(self, rows: QuerySet[Any]) -> tuple[Publication, Blocker | None] | None:
-        """Return the row that is due first, and its first obstacle; None if there are no rows."""
+        """Return the row that is due first, and its first obstacle, or `None` if there are no rows."""
         row = (
             rows.select_related("item__raw_item", "outlet", "workspace", "queue")
             .order_by("due_at", "id")

@@ -90,7 +90,7 @@ class Summary:
 
 
 def compose_summary(workspace: Workspace, first_day: date) -> Summary | None:
-    """Return the summary of the month beginning with `first_day`; None if nothing was published or failed."""
+    """Return the summary of the month beginning with `first_day`, or `None` if nothing was published or failed."""
     zone = ZoneInfo(workspace.timezone)
     question = queries.Question(
         workspace.pk, test=False, period=period_of(first_day, zone), group_by=("outlet", "content_type")

@@ -34,7 +34,7 @@ _DEFAULT_METRICS: Final = ("impressions", "views", "engagements")
 
 @dataclass(frozen=True)
 class ReportLine:
-    """A line of a chart; `values` has one for each label, None if unknown."""
+    """A line of a chart; `values` has one for each label, or `None` if unknown."""
 
     name: str
     values: tuple[int | float | None, ...]
@@ -55,7 +55,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """A metric beside its value in the period before; `change` is in percent, None if there is none."""
+    """A metric beside its value in the period before; `change` is in percent, or `None` if there is none."""
 
     metric: str
     now: int | float | None

@@ -73,7 +73,7 @@ class Performance(Punctuality):
     known: int
     """How many posts have a known number."""
     rankings: Mapping[str, tuple[RankedGroup, ...]]
-    """The best groups by dimension; empty if too little is known to rank them."""
+    """The best groups by dimension, or an empty one if too little is known to rank them."""
 
 
 def compute_performance(question: Question, metric: str, *, dimensions: Sequence[str] = ()) -> Performance:
@@ -116,7 +116,7 @@ def _newest_publications(question: Question, columns: Sequence[str]) -> list[dic
 
 
 def _value(metrics: Mapping[str, int | None], metric: str) -> int | float | None:
-    """Return a post's metric, None if unknown."""
+    """Return a post's metric, or `None` if unknown."""
     if metric not in {"engagements", "engagement_rate"}:
         return metrics.get(metric)
     known_engagements = [value for name in ENGAGEMENT_METRICS if (value := metrics.get(name)) is not None]

@@ -33,7 +33,7 @@ class RankedGroup:
     """How many posts have a known number."""
     median: int | float
     change: int | None
-    """By how many percent the median is above that of all posts; None if that is 0."""
+    """By how many percent the median is above that of all posts, or `None` if that is 0."""
 
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {

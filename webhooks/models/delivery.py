@@ -106,7 +106,7 @@ class DeliveryAttempt(WorkspaceRow):
     error = models.CharField(max_length=300, blank=True)
     """Why it failed; empty for a success."""
     next_attempt_at = models.DateTimeField(null=True)
-    """When the next attempt was planned; None if none was."""
+    """When the next attempt was planned, or `None` if none was."""
 
     class Meta(WorkspaceRow.Meta):
         db_table = "delivery_attempt"

@@ -116,7 +116,7 @@ def name_of(endpoint: Endpoint) -> str:
 
 
 def status_line(code: int | None) -> str:
-    """Return for example `404 Not Found`; empty if there was no answer."""
+    """Return for example `404 Not Found`, or an empty one if there was no answer."""
     if code is None:
         return ""
     try:

@@ -94,7 +94,7 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
 
 
 def _running_recovery(endpoint: Endpoint) -> Recovery | None:
-    """Return the recovery that runs; None if there is none, or the newest has ended."""
+    """Return the recovery that runs, or `None` if there is none, or the newest has ended."""
     newest = recovery.find_newest(endpoint)
     return newest if newest is not None and newest.status == RecoveryStatus.RUNNING else None
 

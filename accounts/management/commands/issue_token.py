@@ -42,14 +42,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         del args
         try:
-            workspace, minted = _issue(**options)
+            workspace, issued = _issue(**options)
         except AppError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps({"workspace": workspace.public_id, "token": minted.secret}))
+            self.stdout.write(json.dumps({"workspace": workspace.public_id, "token": issued.secret}))
             return
         self.stdout.write(f"Workspace {workspace.name} ({workspace.public_id})")
-        self.stdout.write(f"Token     {minted.secret}")
+        self.stdout.write(f"Token     {issued.secret}")
         self.stdout.write("It is shown only now; keep it in a safe place.")
         if not workspace.is_whitelisted:
             self.stdout.write("The workspace is not approved: run this again with --whitelist.")
@@ -81,4 +81,5 @@ def _issue(
 
 
 def _read_scopes(text: str) -> Iterable[str]:
+    """Return the scopes of the preset with this name, or else those that commas separate."""
     return tokens.PRESETS.get(text) or [scope.strip() for scope in text.split(",") if scope.strip()]

@@ -134,7 +134,7 @@ class KeyForm(forms.Form):
         return tuple(self.cleaned_data["scopes"]) if rights == CHOSEN else tokens.PRESETS[rights]
 
     def expires_at(self) -> datetime | None:
-        """Return the expiry in UTC; None for a key without expiry."""
+        """Return the expiry in UTC, or `None` for a key without expiry."""
         expires = self.cleaned_data["expires"]
         if expires == "never":
             return None

@@ -58,7 +58,7 @@ class Key:
 
     @property
     def preset(self) -> str:
-        """Return the label of the preset with the key's scopes; empty if they were chosen one by one."""
+        """Return the label of the preset with the key's scopes, or an empty one if they were chosen one by one."""
         scopes = set(self.token.scopes)
         labels = (label for name, label in PRESET_LABELS.items() if scopes == set(tokens.PRESETS[name]))
         return str(next(labels, ""))
