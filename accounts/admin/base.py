@@ -1,4 +1,4 @@
-"""Shared parts of the operators' pages: the actor, read-only histories, and the search for a workspace."""
+"""Provides parts of the operators' pages: the actor, read-only histories, and the search for a workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def actor_of(request: HttpRequest) -> str:
 
 
 def written_fields(form: ModelForm[Any]) -> list[str]:
-    """Return the changed columns; many-to-many relations are stored by the form afterwards."""
+    """Return the changed fields without many-to-many relations, which the form stores afterwards."""
     many_to_many = {field.name for field in form.instance._meta.many_to_many}
     return [name for name in form.changed_data if name not in many_to_many]
 
@@ -51,7 +51,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
 
 class WorkspaceSearch(ModelAdmin):
-    """Also searches by the workspace's public id, which is what people quote."""
+    """Finds rows by the workspace's public id too, which is what people quote."""
 
     workspace_lookup: ClassVar[str] = "workspace_id"
 

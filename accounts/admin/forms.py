@@ -1,4 +1,4 @@
-"""Forms in which an operator sets up a workspace and a plan, and the table of the limits in force."""
+"""Provides the operators' forms for a workspace and a plan, and a table of the limits in force."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
     ModelFormBase = PlanFormBase = ModelForm
 
 CAP_USD_MOST: Final = 1_000_000
-"""US dollars; more is a typing error, not a cap."""
+"""The highest cap, in US dollars; a higher one is a typing error."""
 LIMIT_LABELS: Final = {
     "credits_per_month": _("Credits per month"),
     "active_sources_most": _("Maximum active sources"),
@@ -102,7 +102,7 @@ class WorkspaceAdminForm(ModelFormBase):
         workspace.model_cap_micro_usd = None if cap is None else int(cap * MICRO)
 
     def columns(self) -> list[str]:
-        """Return the columns of the row that were changed."""
+        """Return the changed columns of the workspace, without those that other functions write."""
         columns_by_field = {
             "model_cap_usd": "model_cap_micro_usd",
             "new_model_key": None,
@@ -113,7 +113,7 @@ class WorkspaceAdminForm(ModelFormBase):
 
 
 def table_of_limits(workspace: Workspace) -> SafeString:
-    """Return an HTML table of each limit: the plan's, the operator's override, and the one in force."""
+    """Return an HTML table of each limit with the plan's value, the operator's, and the one in force."""
     limits_in_force = plan_limits(workspace)
     rows = []
     for name, label in LIMIT_LABELS.items():

@@ -1,4 +1,4 @@
-"""The operators' queue of access requests, each with a page that says what approval opens."""
+"""Provides the operators' queue of access requests, each with a page to decide it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return request.user.has_perm("accounts.change_whitelistrequest")
 
     def decide(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Show the request and what approval opens (GET), or decide it (POST). Runs behind `admin_view`."""
+        """Show the request (GET) or decide it (POST), behind `admin_view`.
+
+        Raises `PermissionDenied` without the permission, `Http404` for an unknown id.
+        """
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, pk)
@@ -95,7 +98,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return TemplateResponse(request, "admin/accounts/whitelistrequest/decide.html", context)
 
     def _decide_posted(self, request: HttpRequest, row: WhitelistRequest) -> bool:
-        """Approve or refuse as the form says, or return `False` if that failed, so that the typed reason stays."""
+        """Approve or refuse as the form says, or return `False` if that failed, to keep the typed reason."""
         name, actor = row.workspace.name, actor_of(request)
         try:
             if "approve" in request.POST:
@@ -137,7 +140,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         queryset: QuerySet[WhitelistRequest],
         act: Callable[[WhitelistRequest, str], None],
     ) -> None:
-        """Run `act(request, actor)` for each of the chosen requests, and report how many were decided."""
+        """Run `act(row, actor)` for each chosen request; report how many were decided, and every error."""
         decided = 0
         for row in queryset.select_related("workspace"):
             try:

@@ -1,4 +1,4 @@
-"""Notifies members: notices are recorded beside the change, their messages are sent as due rows."""
+"""Notifies members: a notice is recorded with the change, and its messages are sent as due rows."""
 
 from accounts.notices.digest import DigestLine, next_morning, open_digest, send_digest
 from accounts.notices.digest import give_up as give_up_digest

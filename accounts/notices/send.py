@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _UNSUBSCRIBE_SALT: Final = "accounts.notices.off"
 log = structlog.get_logger(__name__)
+# The most characters of a message that the channels take.
 TELEGRAM_CHARACTERS: Final = 4096
 SLACK_CHARACTERS: Final = 3000
 _TEMPLATES: Final[Mapping[str, str]] = {NoticeKind.DIGEST: "digest", NoticeKind.MONTHLY: "monthly"}
@@ -47,6 +48,7 @@ class UnsubscribeLink:
 
     workspace: Workspace
     choice: NoticePreferences
+    """The member's preferences when the link was read."""
     kind: str
 
     @property
@@ -61,9 +63,10 @@ def unsubscribe_url(workspace_id: UUID, user_id: UUID, kind: str) -> str:
 
 
 def resolve_token(token: str) -> UnsubscribeLink | None:
-    """Return what an unsubscribe link is about.
+    """Return the workspace, member and kind that an unsubscribe link is about.
 
-    None for a token that we didn't sign, and if the member has left or the workspace is gone.
+    Returns `None` for a token that we didn't sign, for a kind that no longer exists, and if the member has left or
+    can't log in, or the workspace was deleted.
     """
     try:
         workspace_id, user_id, kind = signing.loads(token, salt=_UNSUBSCRIBE_SALT)
@@ -79,7 +82,7 @@ def resolve_token(token: str) -> UnsubscribeLink | None:
 def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
     """Turn the link's kind of notice on or off; the member's other choices stay.
 
-    Doing it again changes nothing.
+    A kind that is turned on is sent immediately. Nothing is written if the kind already is on or off.
     """
     if link.is_off is not is_on:
         return
@@ -96,14 +99,17 @@ def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
 
 
 class ChannelRefused(Exception):
-    """Raised when a channel didn't take a message.
+    """Raised if a channel doesn't take a message.
 
-    The error's text is for the member whose channel it is, and contains no secret.
+    Its text is for the member whose channel it is, and contains no secret.
     """
 
 
 def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> None:
-    """Send one claimed message; it is dropped if the member has left or has turned the channel off."""
+    """Send one claimed message and record the outcome; nothing is recorded if the lease is lost.
+
+    The message is dropped if the member has left or has turned the channel off.
+    """
     now = now or utc_now()
     try:
         _send_or_drop(message, now)
@@ -124,7 +130,7 @@ def give_up(message: NoticeMessage) -> None:
 
 
 def _send_or_drop(message: NoticeMessage, now: datetime) -> None:
-    """Send the message and record the outcome. Raises `Overtaken` if the lease is lost meanwhile."""
+    """Send or drop the message and record the outcome. Raises `Overtaken` if the lease is lost meanwhile."""
     preferences = find_preferences(message.workspace_id, message.user_id)
     if preferences is None or message.channel not in preferences.channels:
         states.move(message, "dropped", under_lease=True, wake_at=None, attempts=0)
@@ -202,16 +208,16 @@ def _send_by_telegram(notice: Notice, preferences: NoticePreferences) -> None:
 
 
 def _plain_text(notice: Notice, max_characters: int) -> str:
-    """Return at most `max_characters` of the notice, with the whole address at the end."""
+    """Return the notice as text of at most `max_characters`, with the whole address at the end."""
     address_line = f"\n{address_of(notice)}"
     text = f"{notice.workspace.name}: {notice.title}\n{notice.text}"
     return text[: max_characters - len(address_line)] + address_line
 
 
 def _post_json(name: str, url: str, body: dict[str, object]) -> None:
-    """POST the body. Raises `ChannelRefused` for no answer, or one that isn't 2xx.
+    """POST the body as JSON; `name` is the channel's label for people.
 
-    `name` is the channel's for people.
+    Raises `ChannelRefused` if there is no answer, or its status isn't 2xx.
     """
     try:
         response = _client(
