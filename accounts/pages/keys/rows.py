@@ -1,4 +1,4 @@
-"""Prepares keys for display, with their state and scopes."""
+"""Reads keys for display, with their state and scopes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SOON: Final = timedelta(days=7)
 """A key that expires within this time has the state `soon`."""
 ENDED_SHOWN: Final = 100
+"""The most ended keys that the list shows."""
 PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
     "full": gettext_lazy("Full access"),
     "read-only": gettext_lazy("Read only"),
@@ -35,14 +36,13 @@ PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """A row of the list. `successor` is the live key that replaces it.
-
-    `state` is one of `live`, `soon`, `replaced`, `expired`, `revoked`.
-    """
+    """A key as a row of the list."""
 
     token: ApiToken
     state: str
+    """`live`, `soon` (to expire), `replaced`, `expired` or `revoked`."""
     successor: ApiToken | None
+    """The key that replaces this one and isn't revoked, if any."""
 
     @property
     def shown(self) -> str:
@@ -58,7 +58,7 @@ class Key:
 
     @property
     def preset(self) -> str:
-        """Return the label of the preset with the key's scopes, or an empty one if they were chosen one by one."""
+        """The label of the preset with the key's scopes, or an empty text if no preset has them."""
         scopes = set(self.token.scopes)
         labels = (label for name, label in PRESET_LABELS.items() if scopes == set(tokens.PRESETS[name]))
         return str(next(labels, ""))
