@@ -1,4 +1,4 @@
-"""The operators' read-only pages of endpoints and deliveries, with the actions of `webhooks.endpoints`."""
+"""Provides the operators' pages of endpoints, deliveries and recoveries, read-only but for actions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReadOnly:
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may run actions; it takes the permission to change endpoints."""
+        """Return whether the user may run actions, which needs the permission to change endpoints."""
         return request.user.has_perm("webhooks.change_endpoint")
 
 

@@ -54,12 +54,11 @@ def add(
     is_tried: bool = False,
     actor: str,
 ) -> AddedEndpoint:
-    """Create an endpoint, which is on at once.
+    """Create an endpoint, which is switched on.
 
-    Two may have the same address; no `events` means the default types.
-
-    With `is_tried` the address is connected to first, which takes seconds at most, and a test event is sent
-    to it. Raises `Invalid` for bad values.
+    Several may have the same address; no `events` means the default types. With `is_tried` the address is
+    connected to first, within `CONNECT_SECONDS`, and gets a test event. Raises `Invalid` for bad values and, with
+    `is_tried`, for an address that no call may reach.
     """
     event_types = list(dict.fromkeys(events))
     rate = limits.WEBHOOK_RATE if rate is None else rate
@@ -95,9 +94,10 @@ def change(
 ) -> Delivery | None:
     """Change an endpoint's events, rate or address from the next event on.
 
-    A new address gets a test event, whose delivery is returned, and also what waits for the old one. The old
-    one's failures don't count against it, but an endpoint that was disabled stays so until somebody switches
-    it on. Raises `Invalid` for bad values, `Conflict` if it was removed.
+    A new address is connected to first, and gets the deliveries that wait for the old one. If the endpoint is
+    open it also gets a test event, whose delivery is returned; else the result is `None`. The old address's
+    failures don't count against it, but an endpoint that was disabled stays so until somebody switches it on.
+    Raises `Invalid` for bad values and an address that no call may reach, `Conflict` if the endpoint was removed.
     """
     event_types = list(dict.fromkeys(events))
     rate = endpoint.rate if rate is None else rate
@@ -131,7 +131,7 @@ def rotate_secret(
     actor: str,
     now: datetime | None = None,
 ) -> str:
-    """Return a new secret, which is shown once; for `overlap` (0 to 7 days) the old one signs beside it.
+    """Create and return a new secret; for `overlap` (0 to 7 days) the old one signs too.
 
     Raises `Invalid` for another overlap, `Conflict` if the endpoint was removed.
     """
@@ -160,7 +160,7 @@ def rotate_secret(
 def switch_off(endpoint: Endpoint, *, actor: str) -> None:
     """Hold the endpoint's events from now on; attempts in flight still end.
 
-    Raises `Conflict` if it was removed.
+    Raises `Conflict` if the endpoint was removed.
     """
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
@@ -170,9 +170,9 @@ def switch_off(endpoint: Endpoint, *, actor: str) -> None:
 
 
 def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: datetime | None = None) -> int:
-    """Send events again, with `release` also those held meanwhile, oldest first; return how many those are.
+    """Send events again, with `release` also the held ones, oldest first; return how many of those there are.
 
-    Raises `Conflict` if it was removed.
+    A running recovery goes on. Raises `Conflict` if the endpoint was removed.
     """
     now = now or utc_now()
     released = 0
@@ -199,9 +199,9 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
 
 
 def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> None:
-    """Delete the endpoint and its secrets; its log stays, and what waits for it fails.
+    """Mark the endpoint as deleted and erase its secrets; its log stays, and open deliveries fail soon.
 
-    Raises `Conflict` if it was removed already.
+    Raises `Conflict` if the endpoint was removed already.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -216,7 +216,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
             previous_secret=None,
             previous_secret_until=None,
         )
-        # Woken so that a task ends each of them in the log.
+        # They are woken, so that a task ends each of them in the log.
         Delivery.objects.of(locked.workspace_id).open().filter(endpoint=locked).update(
             wake_at=now, **work_queue.overtake()
         )
@@ -226,7 +226,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
 
 
 def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> None:
-    """Send a delivery now, with a fresh schedule, whatever its status.
+    """Queue a delivery for now, with a fresh schedule, whatever its status.
 
     If an attempt is in flight at this moment, its outcome isn't recorded and the receiver may get the event
     twice. Raises `Conflict` if the endpoint is off or removed, or the event's content is no longer kept.
@@ -256,7 +256,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
 
 
 def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> Delivery:
-    """Send a `webhook.test` to this endpoint only; it isn't in the feed of events and isn't counted.
+    """Queue a `webhook.test` for this endpoint only; it isn't in the feed of events and isn't counted.
 
     Raises `Conflict` if the endpoint is off or removed.
     """
@@ -298,6 +298,7 @@ class DisabledEndpoint:
 
     host: str
     address: str
+    """The host and path, as people see them."""
     is_gone: bool
 
 
@@ -322,7 +323,7 @@ def answered_410(endpoint: Any) -> QuerySet[Delivery]:
 
 
 def _wake_recovery(endpoint: Endpoint) -> None:
-    """Have the endpoint's recovery go on, if one runs, which sleeps while the endpoint is off."""
+    """Wake the endpoint's running recovery, if any, which sleeps while the endpoint is off."""
     running = Recovery.objects.of(endpoint.workspace_id).filter(
         endpoint=endpoint, status=RecoveryStatus.RUNNING
     )
