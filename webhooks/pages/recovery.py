@@ -1,4 +1,4 @@
-"""Views to send again what an endpoint missed: the form, its progress, and stopping it."""
+"""Serves the form that resends what an endpoint missed, the recovery's progress, and its stop."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS: Final = 1
 _BEFORE_FIRST_FAILURE: Final = timedelta(minutes=1)
+"""How long before its first failure the suggested time is."""
 _SHOWN_AFTER_END: Final = timedelta(hours=1)
+"""How long the progress of an ended recovery is shown."""
 
 
 @workspace_page("manage")
 def webhook_recover(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
-    """Ask since when to send again; while a recovery runs, show its progress and a button to stop it."""
+    """Ask since when to resend (GET), or start the recovery (POST); show a recovery that runs."""
     endpoint = find_endpoint(place, whe)
     running = _running_recovery(endpoint)
     form = kept_forms.form_for(
@@ -73,9 +75,9 @@ def webhook_recover_stop(request: HttpRequest, place: Place, whe: UUID) -> HttpR
 
 
 def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse | str:
-    """Return the progress of the newest recovery, which is shown until an hour after its end.
+    """Return the progress of the newest recovery, until `_SHOWN_AFTER_END` after its end.
 
-    Without one it returns an empty text for the page, and a 204 for a poll, which leaves what is shown.
+    Without a recovery it returns an empty text for the page, and a 204 for a poll, which changes nothing there.
     """
     newest = recovery.find_newest(endpoint)
     if newest is not None and newest.ended_at and utc_now() - newest.ended_at > _SHOWN_AFTER_END:
@@ -94,13 +96,13 @@ def progress_fragment(request: HttpRequest, endpoint: Endpoint) -> HttpResponse 
 
 
 def _running_recovery(endpoint: Endpoint) -> Recovery | None:
-    """Return the recovery that runs, or `None` if there is none, or the newest has ended."""
+    """Return the recovery that runs, or `None` if the newest has ended or there is none."""
     newest = recovery.find_newest(endpoint)
     return newest if newest is not None and newest.status == RecoveryStatus.RUNNING else None
 
 
 def _initial_values(endpoint: Endpoint, place: Place) -> dict[str, object]:
-    """Suggest the time since which it has failed, or a day ago, or that of an earlier last success."""
+    """Suggest the time since which the endpoint has failed, or a day ago, or its last success if that is earlier."""
     since = utc_now() - timedelta(days=1)
     if endpoint.failing_since:
         # The event of the first failure happened before that failure.
