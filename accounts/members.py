@@ -1,6 +1,7 @@
 """Invites, adds, changes and removes the members of a workspace.
 
-Each change of the members locks the workspace first, so that two at once can't leave it without an owner.
+Each change of the members locks the workspace first, so that two at once can't leave it without an owner. It
+raises `Conflict` if the workspace is deleted.
 """
 
 from __future__ import annotations
@@ -60,9 +61,8 @@ def pending_invitations(workspace: Workspace) -> QuerySet[Invitation]:
 def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitation:
     """Create an invitation and mail its link to the address.
 
-    The returned invitation's `link` is set; pages show it to the inviter only if mails don't reach people.
-    Raises `Invalid` for a member or an invited address, `Conflict` if the workspace is deleted, or too many
-    invitations are pending or were mailed within 24 hours.
+    Its `link` is set for the inviter, who is shown it only if mails don't reach people. Raises `Invalid` for a
+    member or an invited address, `Conflict` if too many invitations are pending or were mailed within a day.
     """
     email = email.strip().lower()
     now = utc_now()
@@ -99,9 +99,8 @@ def invite(workspace: Workspace, email: str, role: str, *, by: User) -> Invitati
 def resend_invitation(invitation: Invitation, *, by: User) -> None:
     """Mail a new link that works for `INVITATION_KEPT` from now; the old link stops working.
 
-    The invitation's `link` is set as by `invite`. Raises `Conflict` if it was sent within
-    `INVITATION_RESENT_AFTER`, accepted or withdrawn, if too many were mailed within 24 hours, or if the
-    workspace is deleted.
+    Its `link` is set as by `invite`. Raises `Conflict` if the invitation was sent within
+    `INVITATION_RESENT_AFTER`, accepted or withdrawn, or if too many were mailed within a day.
     """
     now = utc_now()
     token = secrets.token_urlsafe(32)
@@ -133,8 +132,7 @@ def withdraw_invitation(invitation: Invitation, *, actor: str) -> bool:
 def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
     """Undo a withdrawal, so that the mailed link works again.
 
-    Returns `False` if the invitation isn't withdrawn, or the address has another pending one. Raises `Conflict`
-    if the workspace is deleted.
+    Returns `False` if the invitation isn't withdrawn, or the address has another pending one.
     """
     workspace = invitation.workspace
     with transaction.atomic():
@@ -187,8 +185,8 @@ def may_accept(invitation: Invitation, user: User) -> bool:
 def accept_invitation(invitation: Invitation, user: User) -> Membership:
     """Add the user with the offered role; a member keeps their role, and nothing is written to the audit log.
 
-    Raises `Conflict` if the user hasn't verified the invited address, if the invitation is expired, accepted or
-    withdrawn, or if the workspace is deleted.
+    Raises `Conflict` if the user hasn't verified the invited address, or if the invitation is expired, accepted or
+    withdrawn.
     """
     workspace = invitation.workspace
     if not may_accept(invitation, user):
@@ -217,8 +215,7 @@ def accept_invitation(invitation: Invitation, user: User) -> Membership:
 def change_role(workspace: Workspace, user_id: UUID, role: str, *, actor: str) -> bool:
     """Give a member another role, or return `False` if they have it already or are no longer a member.
 
-    An owner's pending invitations are withdrawn with the role. Raises `Conflict` for the last owner, and if the
-    workspace is deleted.
+    An owner's pending invitations are withdrawn with the role. Raises `Conflict` for the last owner.
     """
     with transaction.atomic():
         _lock(workspace)
@@ -236,7 +233,7 @@ def remove_member(workspace: Workspace, user_id: UUID, *, actor: str) -> str | N
     """Remove a member at once; their content stays, an owner's pending invitations are withdrawn.
 
     Returns the token that `restore_member` takes, or `None` if they weren't a member. Raises `Conflict` for the
-    last owner, and if the workspace is deleted.
+    last owner.
     """
     with transaction.atomic():
         _lock(workspace)
@@ -255,7 +252,7 @@ def restore_member(workspace: Workspace, removed: str, *, actor: str) -> bool:
     """Undo a removal; `removed` is the token that `remove_member` returned.
 
     Returns `False` if the token is invalid, too old or of another workspace, or if the user is a member again
-    or no longer exists. Raises `Conflict` if the workspace is deleted.
+    or no longer exists.
     """
     try:
         former = signing.loads(removed, salt=_UNDO_SALT, max_age=limits.MEMBER_RESTORED_WITHIN)
@@ -279,8 +276,7 @@ def restore_member(workspace: Workspace, removed: str, *, actor: str) -> bool:
 def leave_workspace(workspace: Workspace, user: User) -> bool:
     """Remove the user at their own wish, or return `False` if they weren't a member.
 
-    Raises `Conflict` for the last owner, without whom nobody could ever manage the workspace again, and if the
-    workspace is deleted.
+    Raises `Conflict` for the last owner, without whom nobody could ever manage the workspace again.
     """
     with transaction.atomic():
         _lock(workspace)

@@ -59,7 +59,7 @@ def test_labels_are_those_of_every_bucket_over_a_change_of_clocks(tz, interval):
         while moment < asked.end:
             seconds = int(moment.timestamp())
             offset = next((one for until, one in buckets.offsets if seconds < until), buckets.last_offset)
-            label = buckets.label_of(buckets.place_of((seconds + offset) // buckets.step))
+            label = buckets.label_of(buckets.bucket_of((seconds + offset) // buckets.step))
             found.append(label)
             moment += timedelta(minutes=15)
         seen = list(dict.fromkeys(found))
