@@ -41,11 +41,11 @@ def count_events() -> int:
 def write_outcomes(events: Sequence[Event]) -> None:
     """Store under each publication's id how it ended, as far as its events tell, and start to measure it.
 
-    Only a success and a failure without another try count. A success outweighs every failure, and of several failures the newest stands. So a publication that failed
-    because nobody knew its outcome, and is found published later, counts as published and no longer as
-    failed, and one that fails again after a person's retry counts once. The result is the same however often and
-    in whatever order the events come. It runs in the transaction that marks the events, and skips
-    publications that were erased meanwhile.
+    Only a success and a failure without another try count. A success outweighs every failure, and of several
+    failures the newest stands. So a publication that failed because nobody knew its outcome, and is found
+    published later, counts as published and no longer as failed, and one that fails again after a person's retry
+    counts once. The result is the same however often and in whatever order the events come. Call it in the
+    transaction that marks the events; a publication that was erased meanwhile is skipped.
     """
     final_events = [event for event in events if event.publication_id is not None and _is_final(event)]
     if not final_events:

@@ -225,7 +225,7 @@ def _insert_from(
 
 
 def forget_hits(now: datetime) -> int:
-    """Delete up to 500 rollups of hits whose counts are deleted too, oldest first, and return how many."""
+    """Delete up to `_DELETED_AT_ONCE` rollups of hits whose counts are deleted too, oldest first, and return how many."""
     old = HitRollup.everywhere.filter(day__lt=(now - limits.HIT_COUNTS_KEPT).astimezone(UTC).date())
     ids = list(old.order_by("day").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     if ids:

@@ -45,23 +45,26 @@ class ChartCard:
     label: str
     text: str
     change: str
-    """The change against the period before, or an empty one if there is none."""
+    """The change against the period before, or empty if there is none."""
     tone: str
-    """Of the change: `good`, `bad`, or empty if neither is better."""
+    """The change's tone: `good`, `bad`, or empty if neither is better."""
     about: str
-    """The value before, or the reason if the number is unknown."""
+    """The value before, or the reason if the number is unknown, or empty."""
 
 
 @dataclass(frozen=True)
 class ChartWithTable:
-    """A chart with its table; `data` is what the script draws, `left_out` counts smaller lines not drawn."""
+    """A chart with its table; `left_out` is the number of smaller lines that aren't drawn."""
 
     id: str
     title: str
     about: str
     data: dict[str, Any]
+    """The JSON that the script draws: `labels`, `percent` and `lines`."""
     names: tuple[str, ...]
+    """The names of the lines, which are the table's columns."""
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """The table's rows: a bucket's label with each line's formatted value."""
     left_out: int
 
 
@@ -88,7 +91,7 @@ def metric_cards(compared: Sequence[MetricComparison], *, has_before: bool) -> l
 
 
 def _has_card(comparison: MetricComparison) -> bool:
-    """Return whether there is something to say; failures only if there are any."""
+    """Return whether the metric is known now or was before; failures need to be above 0 now."""
     if comparison.metric == "failed":
         return bool(comparison.now)
     return comparison.now is not None or comparison.before is not None
@@ -154,7 +157,7 @@ def format_day(day: date) -> str:
 def format_bucket_label(label: str) -> str:
     """Format a bucket's label, a date or a moment, for people.
 
-    A moment gets its UTC offset, which tells the hour apart that a change of clocks repeats.
+    A moment gets its UTC offset, which tells an hour apart that a change of the clocks repeats.
     """
     if "T" not in label:
         return format_day(date.fromisoformat(label))
