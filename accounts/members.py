@@ -130,10 +130,7 @@ def withdraw_invitation(invitation: Invitation, *, actor: str) -> bool:
 
 
 def reinstate_invitation(invitation: Invitation, *, actor: str) -> bool:
-    """Undo a withdrawal, so that the mailed link works again.
-
-    Returns `False` if the invitation isn't withdrawn, or the address has another pending one.
-    """
+    """Undo a withdrawal, or return `False` if there is none or the address has another pending invitation."""
     workspace = invitation.workspace
     with transaction.atomic():
         _lock(workspace)
@@ -174,10 +171,7 @@ def has_account(email: str) -> bool:
 
 
 def may_accept(invitation: Invitation, user: User) -> bool:
-    """Return whether the user has proven that they read mails at the invited address.
-
-    A link that was passed on to somebody else opens nothing.
-    """
+    """Return whether the user has verified the invited address; a link that was passed on opens nothing."""
     verified_addresses = EmailAddress.objects.filter(user=user, verified=True, email__iexact=invitation.email)
     return bool(verified_addresses.exists())
 
@@ -309,20 +303,14 @@ def _delete_membership(membership: Membership) -> None:
 
 
 def _end_ownership(membership: Membership, actor: str) -> None:
-    """Withdraw an owner's invitations before the owner loses the role; nothing changes for other members.
-
-    Raises `Conflict` for the last owner.
-    """
+    """Withdraw the invitations of an owner who loses the role. Raises `Conflict` for the last owner."""
     if membership.role == Role.OWNER:
         _refuse_last_owner(membership.workspace, membership.user_id)
         _withdraw_invitations_by(membership, actor)
 
 
 def _withdraw_invitations_by(owner: Membership, actor: str) -> None:
-    """Withdraw the pending invitations that an owner sent.
-
-    A former owner must let nobody in, nor themselves by an invitation to another address of theirs.
-    """
+    """Withdraw an owner's invitations, by which a former owner could let others, or themselves, back in."""
     pending = pending_invitations(owner.workspace).filter(invited_by_id=owner.user_id)
     for invitation in list(pending):
         withdraw_invitation(invitation, actor=actor)

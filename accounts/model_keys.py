@@ -16,7 +16,7 @@ _KEY_PATTERN: Final = re.compile(r"[\x21-\x7e]{16,400}")
 
 
 def set_model_key(workspace: Workspace, key: str, actor: str) -> None:
-    """Store the key encrypted for the next run; nobody is shown it again, and the audit log doesn't hold it.
+    """Store the key encrypted; nobody is shown it again, and the audit log doesn't hold it.
 
     Raises `Invalid` if the text can't be a key.
     """

@@ -57,10 +57,7 @@ def is_removing(workspace: Workspace) -> bool:
 
 
 def request_samples_removal(workspace: Workspace, *, actor: str) -> bool:
-    """Have all samples removed, a portion at a time.
-
-    Returns `False` if there are none or their removal was requested already.
-    """
+    """Request the samples' removal, or return `False` if there are none or it was requested before."""
     with transaction.atomic():
         if not _change_status(workspace, _Samples.REMOVING, before=(_Samples.FILLING, _Samples.FILLED)):
             return False
@@ -98,10 +95,7 @@ def remove_some_of(workspace: Workspace) -> int:
 
 
 def remove_members(workspace_id: UUID, max_rows: int) -> int:
-    """Remove up to `max_rows` sample members; return how many.
-
-    Their users are deleted if they are in no other workspace and have no password.
-    """
+    """Remove sample members, and their users if in no other workspace and without password; return how many."""
     members = Membership.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     user_ids = list(members.order_by("pk").values_list("user_id", flat=True)[:max_rows])
     NoticeChoice.everywhere.filter(workspace_id=workspace_id, user_id__in=user_ids).delete()

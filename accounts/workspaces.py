@@ -34,10 +34,7 @@ def create(
     plan: Plan | None = None,
     actor: str | None = None,
 ) -> Workspace:
-    """Create a workspace, which isn't whitelisted yet.
-
-    Without `plan` it has the default plan. The other arguments and errors are those of `establish`.
-    """
+    """Create a workspace with the plan, or else the default one; the rest is as in `establish`."""
     row = Workspace(name=name, timezone=timezone, plan=plan or default_plan())
     return establish(row, owner=owner, actor=actor, language=language)
 
@@ -51,7 +48,7 @@ def establish(
 ) -> Workspace:
     """Store a new workspace with its credit account, its owner and what other apps provide, all or nothing.
 
-    Its first persona writes in `language`, a BCP 47 tag. The audit log names `actor`, or else the owner, or else
+    It isn't whitelisted yet. Its first persona writes in `language`, a BCP 47 tag. The audit log names `actor`, or else the owner, or else
     `system`. Raises `Invalid` for a bad name or time zone.
     """
     workspace.name = workspace.name.strip()

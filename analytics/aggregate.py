@@ -41,10 +41,7 @@ class Figures:
 
 @dataclass
 class Fold:
-    """Accumulates the groups of one row.
-
-    `published_on` and `failed_on` are the platforms of the groups, which tell why a metric is missing.
-    """
+    """Accumulates the groups of one row, with their platforms, which tell why a metric is missing."""
 
     published: int = 0
     failed: int = 0

@@ -180,10 +180,7 @@ def _empty_reading(platform: str, now: datetime, error: str) -> MetricReading:
 def _store_reading(
     row: Measuring, publication: Publication, published_at: datetime, reading: MetricReading
 ) -> None:
-    """Store the measurement and schedule the next one or end, in one transaction under the lease.
-
-    Nothing is stored if the lease is lost.
-    """
+    """Store the measurement and the next one's time in one transaction, or nothing if the lease is lost."""
     number = row.measured + 1
     next_at = next_measuring(published_at, is_simulated=publication.outlet.is_simulated, now=reading.at)
     if reading.is_hopeless:

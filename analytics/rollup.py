@@ -67,10 +67,7 @@ _QUARTERS: Final = DateBuckets(QUARTER, (), 0, "day")
 
 
 def mark(facts: Iterable[tuple[UUID, bool, datetime]], wait: timedelta = WAIT) -> None:
-    """Mark the UTC days of facts that are written in this transaction.
-
-    A fact is its workspace's id, whether it is test content, and its moment.
-    """
+    """Mark the UTC days of facts (workspace id, `test`, moment) that this transaction writes."""
     # The days are locked in one order, so that two writers of the same days don't deadlock.
     days = sorted({(workspace, test, at.astimezone(UTC).date()) for workspace, test, at in facts})
     if not days:
@@ -225,7 +222,7 @@ def _insert_from(
 
 
 def forget_hits(now: datetime) -> int:
-    """Delete up to `_DELETED_AT_ONCE` rollups of hits whose counts are deleted too, oldest first, and return how many."""
+    """Delete up to `_DELETED_AT_ONCE` rollups of hits whose counts are deleted too, and return how many."""
     old = HitRollup.everywhere.filter(day__lt=(now - limits.HIT_COUNTS_KEPT).astimezone(UTC).date())
     ids = list(old.order_by("day").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     if ids:

@@ -158,10 +158,7 @@ def rotate_secret(
 
 
 def switch_off(endpoint: Endpoint, *, actor: str) -> None:
-    """Hold the endpoint's events from now on; attempts in flight still end.
-
-    Raises `Conflict` if the endpoint was removed.
-    """
+    """Hold the endpoint's events; attempts in flight still end. Raises `Conflict` if it was removed."""
     with transaction.atomic():
         locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
         _refuse_removed(locked)

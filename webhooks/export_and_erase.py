@@ -46,10 +46,7 @@ def erase(workspace_id: UUID, max_rows: int) -> int:
 
 
 def remove_samples(workspace_id: UUID, max_rows: int) -> int:
-    """Delete some sample endpoints and deliveries; return how many rows, or 0 if none are left.
-
-    All notices about the endpoints are deleted too.
-    """
+    """Delete some sample endpoints and deliveries, and notices; return how many rows, or 0 if none are left."""
     endpoints = Endpoint.everywhere.filter(workspace_id=workspace_id, is_sample=True)
     # First the endpoints are marked as deleted, so that they get no further deliveries.
     endpoints.filter(deleted_at=None).update(deleted_at=utc_now())

@@ -133,10 +133,7 @@ def give_up(recovery: Recovery) -> None:
 
 
 def _queue_portion(recovery: Recovery) -> bool:
-    """Queue one portion, or return `False` if the recovery has ended or sleeps.
-
-    Raises `Overtaken` if the lease is lost.
-    """
+    """Queue one portion, or return `False` if the recovery ended or sleeps. Raises `Overtaken` if the lease is lost."""
     with transaction.atomic():
         # The endpoint is locked before its deliveries, as everywhere, so that two writers can't deadlock.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=recovery.endpoint_id)

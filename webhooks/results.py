@@ -305,10 +305,7 @@ def _notify_members(endpoint: Endpoint, result: AttemptResult, now: datetime) ->
 
 
 def _count_success_of(endpoint_id: UUID, now: datetime) -> None:
-    """Lock the endpoint's row until the transaction ends, and count a success.
-
-    A healthy endpoint takes one statement.
-    """
+    """Lock the endpoint's row and count a success, in one statement if the endpoint is healthy."""
     healthy_row = {"pk": endpoint_id, "failures": 0, "status": EndpointStatus.ACTIVE}
     if not update_each(Endpoint, [(healthy_row, {"last_success_at": now, "updated_at": utc_now()})]):
         _count_success(Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id), now)

@@ -1,7 +1,4 @@
-"""Deletes old events' payloads, old deliveries and their attempts.
-
-The scheduled job that calls these is `config/operations/retention.py`.
-"""
+"""Deletes old events' payloads, deliveries and attempts, for the job in `config/operations/retention.py`."""
 
 from __future__ import annotations
 

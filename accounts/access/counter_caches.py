@@ -85,10 +85,7 @@ class MemoryCounterCache(LocMemCache):
 
 
 class DatabaseCounterCache(BaseCache):
-    """Stores counts in the database, for several processes, even if they have a Redis.
-
-    A Redis that is full or unreachable would let every guess through.
-    """
+    """Stores counts in the database, for several processes; a full or dead Redis would let every guess pass."""
 
     def __init__(self, _location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
@@ -109,10 +106,7 @@ class DatabaseCounterCache(BaseCache):
         return bool(rows.update(ends_micros=self._end_micros(timeout)))
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
-        """Add `delta` in one statement, so that two at once count as two.
-
-        Raises `ValueError` if the key is missing or its time is over.
-        """
+        """Add `delta` in one statement, so that two at once count as two. Raises `ValueError` for a missing key."""
         sql = (
             "UPDATE guard_count SET value = CAST(CAST(value AS bigint) + %s AS text) "
             "WHERE key = %s AND ends_micros > %s RETURNING value"

@@ -1,7 +1,4 @@
-"""Replays the first answer to a request with a known `Idempotency-Key`.
-
-The answer is stored in the transaction of its effect.
-"""
+"""Replays the first answer to an `Idempotency-Key`, which is stored in the transaction of its effect."""
 
 from __future__ import annotations
 
@@ -136,10 +133,7 @@ def run_once(
 
 
 def has_answer(caller: Caller, key_header: str | None) -> bool:
-    """Return whether `run_once` would probably replay an answer, so that costly preparations can be skipped.
-
-    Raises `Invalid` for a malformed key.
-    """
+    """Return whether a replay is likely, to skip costly work. Raises `Invalid` for a malformed key."""
     key = read_key(key_header)
     if key is None:
         return False

@@ -95,10 +95,7 @@ class WorkspaceIsWhitelisted(BasePermission):
 
 
 class RateAllows(BasePermission):
-    """Takes one request from the workspace's allowance, and stores the decision for the answer's headers.
-
-    Raises `RateLimited` if the allowance is used up.
-    """
+    """Takes a request from the workspace's allowance. Raises `RateLimited` if the allowance is used up."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view

@@ -1,7 +1,4 @@
-"""Issues, finds, rotates and revokes API tokens; only a token's hash is stored.
-
-Pages and messages call a token an API key.
-"""
+"""Issues, finds, rotates and revokes API tokens, stored as hashes; pages call them API keys."""
 
 from __future__ import annotations
 
@@ -193,10 +190,7 @@ def find_token(text: str, now: datetime) -> ApiToken | None:
 
 
 def record_use(token: ApiToken, *, address: str | None, now: datetime) -> None:
-    """Store when and from where the token was last used.
-
-    It writes at most once per `limits.TOKEN_USE_NOTED_EVERY`, so most requests write nothing.
-    """
+    """Store when and from where the token was last used, at most once per `limits.TOKEN_USE_NOTED_EVERY`."""
     stale = now - limits.TOKEN_USE_NOTED_EVERY
     if token.last_used_at is not None and token.last_used_at > stale:
         return
@@ -295,10 +289,7 @@ def unrevoke(token: ApiToken, by: User) -> None:
 
 
 def revoke_all(workspace: Workspace, by: User) -> int:
-    """Revoke every token of the workspace from the next request on; return how many weren't revoked before.
-
-    Expired tokens are revoked and counted too.
-    """
+    """Revoke the workspace's tokens, also expired ones; return how many weren't revoked before."""
     with transaction.atomic():
         revoked = ApiToken.objects.of(workspace).filter(revoked_at=None).update(revoked_at=utc_now())
         if revoked:

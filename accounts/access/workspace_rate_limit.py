@@ -150,10 +150,7 @@ return {1, arrival, now}
 
 @cache
 def _script(url: str) -> Script:
-    """Return the registered script, with the process's one pooled client.
-
-    The script is called by its digest, and sent whole only if Redis doesn't know it.
-    """
+    """Return the script of the process's one pooled client, which is sent whole only if Redis doesn't know it."""
     client = Redis.from_url(
         url,
         socket_timeout=REDIS_TIMEOUT_SECONDS,

@@ -9,7 +9,7 @@ from django.contrib import admin
 from config.core.ids import decode
 
 if TYPE_CHECKING:
-    from django.db.models import QuerySet
+    from django.db.models import Model, QuerySet
     from django.forms import ModelForm
     from django.http import HttpRequest
 
@@ -28,20 +28,24 @@ def written_fields(form: ModelForm[Any]) -> list[str]:
     return [name for name in form.changed_data if name not in many_to_many]
 
 
-class ReadOnlyAdmin(ModelAdmin):
-    """Shows a history: nobody adds, changes or deletes an entry here."""
+class ReadOnly:
+    """Lets nobody add, change or delete rows, in an admin page or in an inline of one."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        del request
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         del request, obj
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         del request, obj
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+
+class ReadOnlyAdmin(ReadOnly, ModelAdmin):
+    """Shows a history, without look-ups by columns that it hides."""
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
         # A query such as `?secret__startswith=a` would reveal a hidden column letter by letter.

@@ -69,10 +69,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
         return request.user.has_perm("accounts.change_whitelistrequest")
 
     def decide(self, request: HttpRequest, pk: str) -> HttpResponse:
-        """Show the request (GET) or decide it (POST), behind `admin_view`.
-
-        Raises `PermissionDenied` without the permission, `Http404` for an unknown id.
-        """
+        """Show or decide a request. Raises `PermissionDenied` if the user may not, `Http404` for an unknown id."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, pk)

@@ -264,10 +264,7 @@ def _close_reservation(
 def adjust(
     workspace: Workspace, amount: int, reason: str, actor: str, *, now: datetime | None = None
 ) -> None:
-    """Give (above 0) or take (below 0) credits of the current month by hand; they change its limit.
-
-    An amount of 0 writes nothing.
-    """
+    """Give (above 0), take (below 0) or leave (0) credits of the current month; they change its limit."""
     if not amount:
         return
     now = now or utc_now()

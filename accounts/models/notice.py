@@ -97,10 +97,7 @@ class NoticeMessage(WorkspaceRow, DueModel):
 
 
 class NoticeChoice(WorkspaceRow):
-    """The kinds of notices and the channels that a member of a workspace chose.
-
-    Without a row the role's defaults apply.
-    """
+    """The kinds and channels of notices that a member chose; without a row the role's defaults apply."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kinds = models.JSONField(default=dict)

@@ -47,10 +47,7 @@ class NoticePreferences:
 
 
 def read_members_preferences(workspace_id: UUID) -> list[NoticePreferences]:
-    """Return the preferences of all members who can log in, in the order in which they joined.
-
-    It takes two statements, and finds nobody in a deleted workspace.
-    """
+    """Return the preferences of all members who can log in, by time of joining; none if the workspace is deleted."""
     members = (
         Membership.objects.of(workspace_id)
         .filter(user__is_active=True, workspace__deleted_at=None)
@@ -62,10 +59,7 @@ def read_members_preferences(workspace_id: UUID) -> list[NoticePreferences]:
 
 
 def find_preferences(workspace_id: UUID, user_id: UUID) -> NoticePreferences | None:
-    """Return a member's preferences.
-
-    Returns `None` if they aren't a member or may no longer log in, or if the workspace was deleted.
-    """
+    """Return a member's preferences, or `None` if they have left or can't log in, or the workspace was deleted."""
     member = (
         Membership.objects.of(workspace_id)
         .filter(user_id=user_id, user__is_active=True, workspace__deleted_at=None)

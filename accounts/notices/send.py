@@ -99,10 +99,7 @@ def switch(link: UnsubscribeLink, *, is_on: bool) -> None:
 
 
 class ChannelRefused(Exception):
-    """Raised if a channel doesn't take a message.
-
-    Its text is for the member whose channel it is, and contains no secret.
-    """
+    """Raised if a channel doesn't take a message; its text is for the member, and contains no secret."""
 
 
 def deliver_message(message: NoticeMessage, *, now: datetime | None = None) -> None:
@@ -215,10 +212,7 @@ def _plain_text(notice: Notice, max_characters: int) -> str:
 
 
 def _post_json(name: str, url: str, body: dict[str, object]) -> None:
-    """POST the body as JSON; `name` is the channel's label for people.
-
-    Raises `ChannelRefused` if there is no answer, or its status isn't 2xx.
-    """
+    """POST the body to the named channel. Raises `ChannelRefused` without an answer, or with one that isn't 2xx."""
     try:
         response = _client(
             allow_loopback=settings.OUTBOUND_ALLOW_LOOPBACK,

@@ -77,10 +77,7 @@ def offer_undo(
     *,
     is_good: bool = True,
 ) -> None:
-    """Show a message with an undo button that posts the fields to the address.
-
-    The message is a warning if `is_good` is `False`.
-    """
+    """Show a message, a warning unless `is_good`, with an undo button that posts the fields to the address."""
     context = {"sentence": sentence, "address": address, "fields": dict(fields or {})}
     text = render_to_string("components/undo.html", context, request=request)
     level = messages.SUCCESS if is_good else messages.WARNING

@@ -30,10 +30,7 @@ _SESSION_KEY: Final = "invitation"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the invitation (GET), or accept it or lead to the sign-up (POST).
-
-    Mail programs prefetch links, so a GET accepts nothing.
-    """
+    """Show the invitation (GET, which mail programs prefetch), or accept it or lead to the sign-up (POST)."""
     pending_invitation = members.find_invitation(token)
     if pending_invitation is None:
         return _render_expired(request, token)

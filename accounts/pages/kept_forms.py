@@ -119,10 +119,7 @@ def once() -> str:
 
 
 def is_first_sending(request: HttpRequest) -> bool:
-    """Mark this rendering of the form as sent, and return whether it wasn't before.
-
-    A second sending comes from a double click or the back button.
-    """
+    """Mark the form as sent; return `False` if it was before, by a double click or the back button."""
     token = request.POST.get("once", "")
     # Without the mark a repetition can't be recognized.
     return not token or caches["marks"].add(f"once:{request.user.pk}:{token[:64]}", 1, _ONCE_SECONDS)

@@ -100,10 +100,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Store the chosen theme in a cookie, or delete the cookie for any other value.
-
-    The page's script does the same without a request.
-    """
+    """Store the chosen theme in a cookie, or delete the cookie, as the page's script does without a request."""
     theme_name = request.POST.get("theme", "")
     response = redirect(_safe_next_address(request))
     if theme_name in context_processors.THEMES:

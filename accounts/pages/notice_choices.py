@@ -116,10 +116,7 @@ class NoticesForm(forms.Form):
             self.add_error(name, message)
 
     def preference_values(self) -> dict[str, Any]:
-        """Return the arguments of `save_preferences`.
-
-        An empty secret keeps the saved one; a channel that isn't ticked loses its secret.
-        """
+        """Return the arguments of `save_preferences`; an empty secret keeps a ticked channel's saved one."""
         data = self.cleaned_data
         slack, telegram = data["by_slack"], data["by_telegram"]
         return {

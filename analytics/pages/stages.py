@@ -140,10 +140,7 @@ def count_flow(workspace: Workspace, *, span: timedelta, now: datetime) -> Flow:
 
 @dataclass(frozen=True)
 class _StageQueries:
-    """Counts the live content of each stage and finds its oldest row.
-
-    What has ended counts from `since` on, what is due until `until`.
-    """
+    """Counts each stage's live content, ended `since` or due `until` a time, and finds its oldest row."""
 
     workspace: Workspace
     since: datetime

@@ -70,10 +70,7 @@ class Endpoint(WorkspaceRow):
 
 
 class EndpointPace(WorkspaceRow):
-    """The attempts of the last second.
-
-    They aren't in the endpoint's row, because each recorded attempt locks that.
-    """
+    """The attempts of the last second, apart from the endpoint's row, which each recorded attempt locks."""
 
     endpoint = models.OneToOneField(Endpoint, on_delete=models.CASCADE, related_name="pace")
     recent = models.JSONField(default=list)

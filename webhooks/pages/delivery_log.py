@@ -260,10 +260,7 @@ def webhook_outcome(request: HttpRequest, place: Place, whe: UUID, dlv: UUID) ->
 
 
 def outcome_fragment(request: HttpRequest, place: Place, endpoint: Endpoint, dlv: UUID) -> HttpResponse | str:
-    """Render a fragment with the outcome of a test event, which polls while it may change.
-
-    Raises `Http404` if the endpoint has no such delivery.
-    """
+    """Render a test event's outcome, which polls while it may change. Raises `Http404` if there is none."""
     delivery = _find_delivery(place, endpoint, dlv)
     row = _to_row(delivery, utc_now(), place.workspace.timezone)
     attempt = next(iter(_attempt_rows(place, delivery)), None)
