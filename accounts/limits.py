@@ -1,4 +1,4 @@
-"""Limits of workspaces, users and their keys, each with its unit and its reason."""
+"""Sets the limits of workspaces, users and their keys, each with its unit and its reason."""
 
 from __future__ import annotations
 

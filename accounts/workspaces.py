@@ -48,8 +48,8 @@ def establish(
 ) -> Workspace:
     """Store a new workspace with its credit account, its owner and what other apps provide, all or nothing.
 
-    It isn't whitelisted yet. Its first persona writes in `language`, a BCP 47 tag. The audit log names `actor`, or else the owner, or else
-    `system`. Raises `Invalid` for a bad name or time zone.
+    It isn't whitelisted yet. Its first persona writes in `language`, a BCP 47 tag. The audit log names `actor`,
+    or else the owner, or else `system`. Raises `Invalid` for a bad name or time zone.
     """
     workspace.name = workspace.name.strip()
     _validate_name(workspace.name)

@@ -110,6 +110,7 @@ def _lock_publications(ids: set[UUID]) -> dict[UUID, Publication]:
 
 
 def _build_outcome(event: Event, publication: Publication) -> Outcome:
+    """Return the unsaved outcome that a final event tells."""
     is_published = event.type == "published.success"
     item = publication.item
     return Outcome(

@@ -75,6 +75,8 @@ class Question:
 
 @dataclass(frozen=True)
 class OutletName:
+    """An outlet as rows show it."""
+
     id: UUID
     platform: str
     name: str

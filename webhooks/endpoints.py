@@ -105,8 +105,7 @@ def change(
     if url != endpoint.url:
         validation.connect_and_validate_address(url)
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         old_url = locked.url
         values: dict[str, Any] = {"url": url, "events": event_types, "description": description, "rate": rate}
         if url != old_url:
@@ -144,8 +143,7 @@ def rotate_secret(
     secret = signing.make_secret()
     with transaction.atomic():
         # Two rotations at once must not both keep the same old secret and lose one of the new ones.
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         states.write_as(
             locked,
             locked.status,
@@ -160,8 +158,7 @@ def rotate_secret(
 def switch_off(endpoint: Endpoint, *, actor: str) -> None:
     """Hold the endpoint's events; attempts in flight still end. Raises `Conflict` if it was removed."""
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         states.write_as(locked, locked.status, is_on=False)
         _audit("endpoint.switched_off", locked, actor)
 
@@ -174,8 +171,7 @@ def switch_on(endpoint: Endpoint, *, actor: str, release: bool = True, now: date
     now = now or utc_now()
     released = 0
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         values: dict[str, Any] = {"is_on": True, "failures": 0, "failing_since": None}
         if locked.status == EndpointStatus.ACTIVE:
             states.write_as(locked, "active", **values)
@@ -202,8 +198,7 @@ def remove(endpoint: Endpoint, *, actor: str, now: datetime | None = None) -> No
     """
     now = now or utc_now()
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         states.write_as(
             locked,
             locked.status,
@@ -231,8 +226,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime | None = None) -> No
     now = now or utc_now()
     with transaction.atomic():
         # The endpoint is locked before the delivery, as everywhere, so that two writers can't deadlock.
-        endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=delivery.endpoint_id)
-        _refuse_removed(endpoint)
+        endpoint = lock_endpoint(delivery.endpoint_id)
         if not is_open(endpoint):
             raise Conflict.because(
                 code="endpoint_is_off",
@@ -261,8 +255,7 @@ def send_test(endpoint: Endpoint, *, actor: str, now: datetime | None = None) ->
     event_id = uuid7()
     data = {"endpoint": encode("whe", endpoint.pk), "message": "This endpoint receives events."}
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        _refuse_removed(locked)
+        locked = lock_endpoint(endpoint.pk)
         if not is_open(locked):
             raise Conflict.because(code="endpoint_is_off", message="Switch the endpoint on first.")
         event = Event.everywhere.create(
@@ -327,9 +320,12 @@ def _wake_recovery(endpoint: Endpoint) -> None:
     running.update(wake_at=work_queue.database_now(), **work_queue.overtake())
 
 
-def _refuse_removed(endpoint: Endpoint) -> None:
+def lock_endpoint(endpoint_id: UUID) -> Endpoint:
+    """Return the endpoint, locked until the transaction ends. Raises `Conflict` if it was removed."""
+    endpoint: Endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id)
     if endpoint.deleted_at is not None:
         raise Conflict.because(code="endpoint_removed", message="This endpoint was removed; add a new one.")
+    return endpoint
 
 
 def _audit(action: str, endpoint: Endpoint, actor: str, details: dict[str, object] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Limits of endpoints and deliveries, each with its unit and its reason."""
+"""Sets the limits of endpoints and deliveries, each with its unit and its reason."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, lowest_id_at, uuid7
 from webhooks import limits
+from webhooks.endpoints import lock_endpoint
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, Recovery, RecoveryStatus
 from webhooks.results import is_healthy, is_open
 
@@ -61,11 +62,7 @@ def start(
     # The content of older events is no longer kept.
     since = max(since, now - limits.EVENT_PAYLOADS_KEPT)
     with transaction.atomic():
-        locked = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint.pk)
-        if locked.deleted_at is not None:
-            raise Conflict.because(
-                code="endpoint_removed", message="This endpoint was removed; add a new one."
-            )
+        locked = lock_endpoint(endpoint.pk)
         if not is_open(locked):
             raise Conflict.because(code="endpoint_is_off", message="Switch the endpoint on first.")
         try:
@@ -133,7 +130,7 @@ def give_up(recovery: Recovery) -> None:
 
 
 def _queue_portion(recovery: Recovery) -> bool:
-    """Queue one portion, or return `False` if the recovery ended or sleeps. Raises `Overtaken` if the lease is lost."""
+    """Queue a portion, or return `False` if the recovery ended or sleeps. Raises `Overtaken` without lease."""
     with transaction.atomic():
         # The endpoint is locked before its deliveries, as everywhere, so that two writers can't deadlock.
         endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=recovery.endpoint_id)

@@ -123,6 +123,7 @@ def _insert_token(
     created_by: User | None,
     rotated_from: ApiToken | None = None,
 ) -> IssuedToken:
+    """Store a token with a new secret; only its hash, beginning and last four characters are kept."""
     secret = _new_secret(is_test=is_test)
     token: ApiToken = ApiToken.everywhere.create(
         workspace=workspace,

@@ -1,4 +1,4 @@
-"""Base of every view under /v1: authentication, scopes, rate headers, idempotent POSTs, OpenAPI helpers."""
+"""Provides the base of the views under /v1: authentication, scopes, rate headers, idempotent POSTs, OpenAPI."""
 
 from __future__ import annotations
 

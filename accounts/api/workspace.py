@@ -1,4 +1,4 @@
-"""GET /workspace: the workspace behind the token, its limits, and the token itself."""
+"""Serves GET /workspace: the workspace behind the token, its limits, and the token."""
 
 from __future__ import annotations
 

@@ -165,6 +165,7 @@ def address_of(notice: Notice) -> str:
 
 
 def _send_by_mail(notice: Notice, preferences: NoticePreferences) -> None:
+    """Send the notice by mail. Raises `ChannelRefused` if the relay doesn't take it."""
     template = _TEMPLATES.get(notice.kind, "notice")
     unsubscribe_address = unsubscribe_url(notice.workspace_id, preferences.user.pk, notice.kind)
     context = {

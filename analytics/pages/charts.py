@@ -98,6 +98,7 @@ def _has_card(comparison: MetricComparison) -> bool:
 
 
 def _card(comparison: MetricComparison, *, has_before: bool) -> ChartCard:
+    """Return the card of a metric; more failures are bad, more of anything else but posts is good."""
     change, before = comparison.change, comparison.before
     if comparison.now is None:
         about = str(REASONS.get(comparison.reason, ""))

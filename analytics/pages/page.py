@@ -69,6 +69,7 @@ def _headline(form: AnalyticsFilter, shown: Report) -> dict[str, Any]:
 
 
 def _highlights(place: Place, question: queries.Question, shown: Report) -> dict[str, Any]:
+    """Return the template context of the best posts, the rankings and the delays."""
     metric = _DEFAULT_POST_METRIC if shown.metric in COUNTED else shown.metric
     results = compute_performance(question, metric, dimensions=DIMENSIONS)
     lateness = results.lateness
@@ -84,6 +85,7 @@ def _highlights(place: Place, question: queries.Question, shown: Report) -> dict
 
 
 def _numbers(shown: Report) -> dict[str, Any]:
+    """Return the template context of the charts and tables."""
     failed, published = shown.totals.metrics["failed"], shown.totals.metrics["published"]
     ended = (failed or 0) + (published or 0)
     return {

@@ -85,6 +85,7 @@ def pipeline_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _rates(place: Place, span: timedelta) -> Rates:
+    """Return the delivery rates of the span until now, of live content."""
     now = utc_now().astimezone(UTC)
     period = Period(now - span, now, "day", ZoneInfo(place.workspace.timezone))
     question = queries.Question(place.workspace.pk, test=False, period=period, group_by=())

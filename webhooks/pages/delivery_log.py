@@ -199,6 +199,7 @@ def _format_time_or_empty(moment: datetime | None, zone: str) -> str:
 
 
 def _attempt_rows(place: Place, delivery: Delivery) -> list[dict[str, Any]]:
+    """Return the newest attempts for the template, up to `_MAX_ATTEMPTS_SHOWN`."""
     attempts = DeliveryAttempt.objects.of(place.workspace).filter(delivery=delivery).order_by("-number")
     zone = place.workspace.timezone
     return [

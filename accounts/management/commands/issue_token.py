@@ -66,6 +66,7 @@ def _issue(
     scopes: str,
     **_others: Any,
 ) -> tuple[Workspace, tokens.IssuedToken]:
+    """Create the workspace if asked to, whitelist it and lift its limits if asked to, and issue a token."""
     with transaction.atomic():
         row = workspaces.find_workspace(workspace)
         if row is None:

@@ -99,18 +99,17 @@ def _live_condition(now: datetime) -> Q:
 
 
 def _to_keys(rows: Iterable[ApiToken], now: datetime) -> list[Key]:
-    key_rows = list(rows)
-    if not key_rows:
+    """Return the tokens of one workspace with their states and successors, read in one statement."""
+    listed_tokens = list(rows)
+    if not listed_tokens:
         return []
-    successors = {
-        row.rotated_from_id: row
-        for row in ApiToken.objects.of(key_rows[0].workspace_id).filter(
-            rotated_from__in=[token.pk for token in key_rows], revoked_at=None
-        )
-    }
+    live_rows = ApiToken.objects.of(listed_tokens[0].workspace_id).filter(
+        rotated_from__in=[token.pk for token in listed_tokens], revoked_at=None
+    )
+    successors = {row.rotated_from_id: row for row in live_rows}
     return [
         Key(token, _state(token, successors.get(token.pk), now), successors.get(token.pk))
-        for token in key_rows
+        for token in listed_tokens
     ]
 
 

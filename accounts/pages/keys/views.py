@@ -1,4 +1,4 @@
-"""Views to list, create, rotate, revoke and restore a workspace's keys, and to show a new key's text once."""
+"""Serves the pages that list, create, rotate, revoke and restore keys, and show a new key's text once."""
 
 from __future__ import annotations
 
