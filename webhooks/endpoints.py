@@ -20,7 +20,7 @@ from pipeline.events import envelope
 from pipeline.models import Event
 from webhooks import limits, signing, validation
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, EndpointStatus, Recovery, RecoveryStatus
-from webhooks.results import is_open
+from webhooks.results import is_open, lock_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -318,14 +318,6 @@ def _wake_recovery(endpoint: Endpoint) -> None:
         endpoint=endpoint, status=RecoveryStatus.RUNNING
     )
     running.update(wake_at=work_queue.database_now(), **work_queue.overtake())
-
-
-def lock_endpoint(endpoint_id: UUID) -> Endpoint:
-    """Return the endpoint, locked until the transaction ends. Raises `Conflict` if it was removed."""
-    endpoint: Endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id)
-    if endpoint.deleted_at is not None:
-        raise Conflict.because(code="endpoint_removed", message="This endpoint was removed; add a new one.")
-    return endpoint
 
 
 def _audit(action: str, endpoint: Endpoint, actor: str, details: dict[str, object] | None = None) -> None:

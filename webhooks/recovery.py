@@ -16,9 +16,8 @@ from config.core.crash_points import crash_point
 from config.core.errors import Conflict, Invalid
 from config.core.ids import encode, lowest_id_at, uuid7
 from webhooks import limits
-from webhooks.endpoints import lock_endpoint
 from webhooks.models import Delivery, DeliveryStatus, Endpoint, Recovery, RecoveryStatus
-from webhooks.results import is_healthy, is_open
+from webhooks.results import is_healthy, is_open, lock_endpoint
 
 if TYPE_CHECKING:
     from datetime import datetime

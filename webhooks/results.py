@@ -21,6 +21,7 @@ from config.core.clock import utc_now
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
 from config.core.datetimes import as_z
+from config.core.errors import Conflict
 from config.core.http_client.retry_after import read_retry_after
 from config.core.ids import encode
 from webhooks import limits
@@ -72,6 +73,14 @@ def is_healthy(endpoint: Endpoint) -> bool:
 def is_open(endpoint: Endpoint) -> bool:
     """Return whether events are sent to the endpoint: it isn't removed, and nobody has switched it off."""
     return endpoint.is_on and endpoint.status != EndpointStatus.DISABLED and endpoint.deleted_at is None
+
+
+def lock_endpoint(endpoint_id: UUID) -> Endpoint:
+    """Return the endpoint, locked until the transaction ends. Raises `Conflict` if it was removed."""
+    endpoint: Endpoint = Endpoint.everywhere.select_for_update(no_key=True).get(pk=endpoint_id)
+    if endpoint.deleted_at is not None:
+        raise Conflict.because(code="endpoint_removed", message="This endpoint was removed; add a new one.")
+    return endpoint
 
 
 # --- The schedule ----------------------------------------------------------------------------------------------------
