@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 # The most characters of an owner's message and of an operator's reason.
-MESSAGE_CHARACTERS: Final = 2000
-REASON_CHARACTERS: Final = 1000
+MAX_MESSAGE_CHARACTERS: Final = 2000
+MAX_REASON_CHARACTERS: Final = 1000
 PENDING: Final = WhitelistRequest.Status.PENDING
 
 
@@ -80,8 +80,8 @@ def revise_request(workspace: Workspace, message: str, actor: str) -> None:
 def _validated_message(message: str) -> str:
     """Return the message stripped. Raises `Invalid` if it is too long."""
     message = message.strip()
-    if len(message) > MESSAGE_CHARACTERS:
-        refusal = f"Give at most {MESSAGE_CHARACTERS} characters."
+    if len(message) > MAX_MESSAGE_CHARACTERS:
+        refusal = f"Give at most {MAX_MESSAGE_CHARACTERS} characters."
         raise Invalid.one(field="message", code="length", message=refusal)
     return message
 
@@ -129,8 +129,8 @@ def refuse_request(request: WhitelistRequest, reason: str, actor: str) -> None:
     decided already.
     """
     reason = reason.strip()
-    if not 1 <= len(reason) <= REASON_CHARACTERS:
-        refusal = f"Give a reason of 1 to {REASON_CHARACTERS} characters; the owners see it."
+    if not 1 <= len(reason) <= MAX_REASON_CHARACTERS:
+        refusal = f"Give a reason of 1 to {MAX_REASON_CHARACTERS} characters; the owners see it."
         raise Invalid.one(field="reason", code="length", message=refusal)
     with transaction.atomic():
         move(request, "refused", reason=reason, decided_by=actor, decided_at=utc_now())

@@ -65,11 +65,11 @@ PACE: Final = EndpointRate(lasts=SEND_WITHIN_SECONDS)
 MAX_READ_AGE_SECONDS: Final = 1.0
 """Seconds after which an endpoint is read again, because it may have been paused or changed meanwhile."""
 # The most of an answer that the log keeps, besides `WEBHOOK_ANSWER_KEPT` bytes of its body.
-ERROR_CHARACTERS: Final = 300
-MAX_HEADERS_KEPT: Final = 40
-HEADER_CHARACTERS: Final = 500
+_MAX_ERROR_CHARACTERS: Final = 300
+_MAX_HEADERS_KEPT: Final = 40
+_MAX_HEADER_CHARACTERS: Final = 500
 # A receiver's cookie may be somebody's session.
-HEADERS_NOT_KEPT: Final = frozenset({"set-cookie", "set-cookie2"})
+_HEADERS_NOT_KEPT: Final = frozenset({"set-cookie", "set-cookie2"})
 
 
 # --- Slots -----------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ _BODIES_QUERY: Final[Prepared[Event]] = Prepared(lambda pks: Event.everywhere.on
 
 
 def _deliver_batch(taken: Sequence[Delivery]) -> float | None:
-    """Send deliveries in turn and record them; return the seconds that each took, or `None` if the task must end.
+    """Send deliveries in turn and record them; return the mean seconds of each, or `None` if the task must end.
 
     It must end after an attempt that failed or was slow. What can't be sent within `SEND_WITHIN_SECONDS`, or
     comes after such an attempt, is given back and due now. Raises any error of our own in an attempt, after the
@@ -346,7 +346,7 @@ def send(delivery: Delivery, body: bytes, *, now: datetime) -> AttemptResult:
             now,
             monotonic() - started,
             headers,
-            error=_storable(str(error), ERROR_CHARACTERS),
+            error=_storable(str(error), _MAX_ERROR_CHARACTERS),
             timed_out=isinstance(error, TimedOut),
             url=endpoint.url,
         )
@@ -382,9 +382,12 @@ def _describe_failure(status_code: int) -> str:
 
 def _loggable_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the response headers that the log keeps, shortened and without secrets."""
-    names = [name for name in headers if name.lower() not in HEADERS_NOT_KEPT][:MAX_HEADERS_KEPT]
+    names = [name for name in headers if name.lower() not in _HEADERS_NOT_KEPT][:_MAX_HEADERS_KEPT]
     redacted: dict[str, str] = logs.redact(
-        {_storable(name, HEADER_CHARACTERS): _storable(headers[name], HEADER_CHARACTERS) for name in names}
+        {
+            _storable(name, _MAX_HEADER_CHARACTERS): _storable(headers[name], _MAX_HEADER_CHARACTERS)
+            for name in names
+        }
     )
     return redacted
 

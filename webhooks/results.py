@@ -71,7 +71,7 @@ def is_healthy(endpoint: Endpoint) -> bool:
 
 
 def is_open(endpoint: Endpoint) -> bool:
-    """Return whether events are sent to the endpoint: it isn't removed, and nobody has switched it off."""
+    """Return whether events are sent to the endpoint: it isn't removed, nor switched off by anybody."""
     return endpoint.is_on and endpoint.status != EndpointStatus.DISABLED and endpoint.deleted_at is None
 
 

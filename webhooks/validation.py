@@ -18,7 +18,7 @@ from webhooks.models import EVERY_EVENT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DESCRIPTION_CHARACTERS: Final = 200
+MAX_DESCRIPTION_CHARACTERS: Final = 200
 """The most characters of an endpoint's description."""
 CONNECT_SECONDS: Final = 3.0
 """Seconds of a try to connect, few because somebody waits for the page."""
@@ -30,9 +30,9 @@ def validate_endpoint(
 ) -> None:
     """Raise `Invalid` with everything that is wrong with the values; `rate` is in attempts a second."""
     problems = [*_find_url_problems(url), *_find_event_problems(events)]
-    if len(description) > DESCRIPTION_CHARACTERS:
+    if len(description) > MAX_DESCRIPTION_CHARACTERS:
         problems.append(
-            Detail("description", "too_long", f"Use at most {DESCRIPTION_CHARACTERS} characters.")
+            Detail("description", "too_long", f"Use at most {MAX_DESCRIPTION_CHARACTERS} characters.")
         )
     if not 1 <= rate <= limits.WEBHOOK_RATE_MOST:
         message = f"Choose a rate from 1 to {limits.WEBHOOK_RATE_MOST} a second."

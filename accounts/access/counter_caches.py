@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GUARD_CACHE: Final = "default"
 """The cache's name; allauth uses this one."""
-ENTRIES_IN_MEMORY: Final = 200_000
+MAX_ENTRIES_IN_MEMORY: Final = 200_000
 """More than the requests that one process answers within the minutes that most entries last; some 100 MB."""
 _NEVER_MICROS: Final = 2**62
 _DELETED_AT_ONCE: Final = 500
@@ -71,7 +71,7 @@ class MemoryCounterCache(LocMemCache):
     _delete: Callable[[str], bool]
 
     def __init__(self, name: str, params: dict[str, Any]) -> None:
-        super().__init__(name, {"MAX_ENTRIES": ENTRIES_IN_MEMORY, **params})
+        super().__init__(name, {"MAX_ENTRIES": MAX_ENTRIES_IN_MEMORY, **params})
 
     def _cull(self) -> None:
         now = time.time()

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-PATH_CHARACTERS: Final = 200
+MAX_PATH_CHARACTERS: Final = 200
 """Characters of a path that are kept."""
-KEYS_IN_PROCESS: Final = 1000
+MAX_KEYS_IN_PROCESS: Final = 1000
 """Keys that the embedded mode remembers; beyond that, the least recently used one is dropped."""
 REDIS_TIMEOUT_SECONDS: Final = 0.25
 REDIS_SKIPPED_SECONDS: Final = 5.0
@@ -72,7 +72,7 @@ class RecordRequests:
             entry = RecentRequest(
                 at=time.time(),
                 method=str(request.method)[:16],
-                path=request.path[:PATH_CHARACTERS],
+                path=request.path[:MAX_PATH_CHARACTERS],
                 status=response.status_code,
                 request_id=request_id(),
             )
@@ -125,7 +125,7 @@ def _store_in_process(token_id: UUID, entry: RecentRequest) -> None:
         entries = _in_process.setdefault(token_id, deque(maxlen=limits.KEY_REQUESTS_KEPT))
         entries.appendleft(entry)
         _in_process.move_to_end(token_id)
-        if len(_in_process) > KEYS_IN_PROCESS:
+        if len(_in_process) > MAX_KEYS_IN_PROCESS:
             _in_process.popitem(last=False)
 
 

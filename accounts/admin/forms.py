@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     ModelFormBase = PlanFormBase = ModelForm
 
-CAP_USD_MOST: Final = 1_000_000
+MAX_CAP_USD: Final = 1_000_000
 """The highest cap, in US dollars; a higher one is a typing error."""
 LIMIT_LABELS: Final = {
     "credits_per_month": _("Credits per month"),
@@ -40,7 +40,7 @@ class WorkspaceAdminForm(ModelFormBase):
         label=_("Monthly cap (USD)"),
         required=False,
         min_value=0,
-        max_value=CAP_USD_MOST,
+        max_value=MAX_CAP_USD,
         decimal_places=2,
         help_text=_("Per calendar month (UTC). Leave empty for no cap."),
     )

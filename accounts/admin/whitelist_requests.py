@@ -89,7 +89,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
             "row": row,
             "is_pending": row.status == WhitelistRequest.Status.PENDING,
             "may_decide": may_decide,
-            "most": whitelist_requests.REASON_CHARACTERS,
+            "most": whitelist_requests.MAX_REASON_CHARACTERS,
             "reason": request.POST.get("reason", ""),
         }
         return TemplateResponse(request, "admin/accounts/whitelistrequest/decide.html", context)
@@ -122,7 +122,7 @@ class WhitelistRequestAdmin(ReadOnlyAdmin, WorkspaceSearch):
                 "title": _("Refuse with a reason"),
                 "opts": self.opts,
                 "chosen": queryset.select_related("workspace"),
-                "most": whitelist_requests.REASON_CHARACTERS,
+                "most": whitelist_requests.MAX_REASON_CHARACTERS,
             }
             return TemplateResponse(request, "admin/accounts/whitelistrequest/refuse.html", context)
         reason = request.POST["reason"]

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from accounts.notices.preferences import NoticePreferences
 
 # The most characters of a notice's title and text; digests and monthly reports aren't cut.
-TITLE_CHARACTERS = 200
-TEXT_CHARACTERS = 2000
+_MAX_TITLE_CHARACTERS = 200
+_MAX_TEXT_CHARACTERS = 2000
 log = structlog.get_logger(__name__)
 _HOUR: Final = timedelta(hours=1)
 RECENT_MESSAGES: Final = 10
@@ -70,8 +70,8 @@ def record(
             key=key,
             user_id=user_id,
             # A platform's message may contain line breaks, which a mail's subject must not.
-            title=" ".join(title.split())[:TITLE_CHARACTERS],
-            text=text if kind in {NoticeKind.DIGEST, NoticeKind.MONTHLY} else text[:TEXT_CHARACTERS],
+            title=" ".join(title.split())[:_MAX_TITLE_CHARACTERS],
+            text=text if kind in {NoticeKind.DIGEST, NoticeKind.MONTHLY} else text[:_MAX_TEXT_CHARACTERS],
             path=path,
             due_at=now,
             wake_at=now,

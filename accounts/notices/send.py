@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _UNSUBSCRIBE_SALT: Final = "accounts.notices.off"
 log = structlog.get_logger(__name__)
 # The most characters of a message that the channels take.
-TELEGRAM_CHARACTERS: Final = 4096
-SLACK_CHARACTERS: Final = 3000
+_MAX_TELEGRAM_CHARACTERS: Final = 4096
+_MAX_SLACK_CHARACTERS: Final = 3000
 _TEMPLATES: Final[Mapping[str, str]] = {NoticeKind.DIGEST: "digest", NoticeKind.MONTHLY: "monthly"}
 _MAX_ANSWER_BYTES: Final = 64 * 1024
 _TIMEOUT_SECONDS: Final = 15
@@ -191,13 +191,13 @@ def _send_by_mail(notice: Notice, preferences: NoticePreferences) -> None:
 
 def _send_by_slack(notice: Notice, preferences: NoticePreferences) -> None:
     # Slack's own markup in a title could notify everybody in the channel, or hide where a link leads.
-    text = escape(_plain_text(notice, SLACK_CHARACTERS), quote=False)
+    text = escape(_plain_text(notice, _MAX_SLACK_CHARACTERS), quote=False)
     _post_json("Slack", preferences.slack_url, {"text": text})
 
 
 def _send_by_telegram(notice: Notice, preferences: NoticePreferences) -> None:
     url = f"{settings.TELEGRAM_API_URL}/bot{preferences.telegram_token}/sendMessage"
-    text = _plain_text(notice, TELEGRAM_CHARACTERS)
+    text = _plain_text(notice, _MAX_TELEGRAM_CHARACTERS)
     _post_json(
         "Telegram",
         url,

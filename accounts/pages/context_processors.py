@@ -30,7 +30,7 @@ _CACHE_ATTRIBUTE: Final = "_account_place"
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Return the context of every page's frame; it queries the database only if a template shows the list."""
+    """Return the context of every page's frame; memberships are read only if a template shows them."""
     theme = request.COOKIES.get("theme", "")
     return {
         "site_name": settings.SITE_NAME,

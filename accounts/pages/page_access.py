@@ -190,5 +190,5 @@ def find_place(request: HttpRequest, workspace_id: UUID) -> Place | None:
 
 
 def last_workspace(request: HttpRequest) -> str | None:
-    """Return the UUID, as text, of the workspace last opened in this session; None before the first."""
+    """Return the UUID, as text, of the workspace last opened in this session, or `None` before the first."""
     return request.session.get(_LAST_WORKSPACE_KEY)

@@ -204,7 +204,7 @@ def _to_dollars(micro: int | None) -> Decimal | None:
 class AccessForm(forms.Form):
     message = forms.CharField(
         label=gettext_lazy("Intended use"),
-        max_length=whitelist_requests.MESSAGE_CHARACTERS,
+        max_length=whitelist_requests.MAX_MESSAGE_CHARACTERS,
         required=False,
         help_text=gettext_lazy("Optional. Your site, what you publish and where."),
         widget=forms.Textarea(attrs={"rows": 4}),

@@ -77,7 +77,7 @@ def test_redis_forgets_by_itself(settings, redis_url):
 
 
 def test_the_process_remembers_so_many_keys(monkeypatch):
-    monkeypatch.setattr(recent_requests, "KEYS_IN_PROCESS", 2)
+    monkeypatch.setattr(recent_requests, "MAX_KEYS_IN_PROCESS", 2)
     first, second, third = (uuid.uuid4() for _ in range(3))
     for token_id in (first, second, first, third):
         recent_requests.store_request(token_id, seen())
@@ -132,7 +132,7 @@ def test_a_wrong_and_a_revoked_key_name_nobody(token, alice):
 
 def test_a_long_path_is_cut(token):
     get(token, "/v1/" + "x" * 3000)
-    assert [len(row[1]) for row in told(token.pk)] == [recent_requests.PATH_CHARACTERS]
+    assert [len(row[1]) for row in told(token.pk)] == [recent_requests.MAX_PATH_CHARACTERS]
 
 
 def test_recording_writes_no_row(workspace, token, django_assert_num_queries):

@@ -15,7 +15,7 @@ from webhooks.limits import WEBHOOK_RATE
 
 EVERY_EVENT: Final = "*"
 """Stands for every type, including those added later, as the only entry of an endpoint's `events`."""
-ADDRESS_SHOWN: Final = 80
+MAX_ADDRESS_CHARACTERS: Final = 80
 """The most characters of an endpoint's address in a sentence or a list."""
 
 
@@ -66,7 +66,11 @@ class Endpoint(WorkspaceRow):
         parts = urlsplit(self.url)
         host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
         address = f"{host}{parts.path.rstrip('/')}"
-        return address if len(address) <= ADDRESS_SHOWN else f"{address[: ADDRESS_SHOWN - 1]}\u2026"
+        return (
+            address
+            if len(address) <= MAX_ADDRESS_CHARACTERS
+            else f"{address[: MAX_ADDRESS_CHARACTERS - 1]}\u2026"
+        )
 
 
 class EndpointPace(WorkspaceRow):

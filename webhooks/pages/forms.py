@@ -19,7 +19,7 @@ from webhooks import limits
 from webhooks.endpoints import TEST_EVENT
 from webhooks.models import EVERY_EVENT, DeliveryStatus
 from webhooks.pages import labels
-from webhooks.validation import DESCRIPTION_CHARACTERS
+from webhooks.validation import MAX_DESCRIPTION_CHARACTERS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -60,7 +60,7 @@ class EndpointForm(forms.Form):
     )
     description = forms.CharField(
         label=gettext_lazy("Description"),
-        max_length=DESCRIPTION_CHARACTERS,
+        max_length=MAX_DESCRIPTION_CHARACTERS,
         required=False,
         help_text=gettext_lazy("For example “CRM” or “Slack bridge”"),
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOON: Final = timedelta(days=7)
 """A key that expires within this time has the state `soon`."""
-ENDED_SHOWN: Final = 100
+MAX_ENDED_SHOWN: Final = 100
 """The most ended keys that the list shows."""
 PRESET_LABELS: Final[Mapping[str, _StrPromise]] = {
     "full": gettext_lazy("Full access"),
@@ -70,12 +70,12 @@ def live_keys(place: Place, now: datetime) -> list[Key]:
 
 
 def ended_keys(place: Place, now: datetime) -> list[Key]:
-    """Return up to `ENDED_SHOWN` keys that no longer work, newest first."""
-    return _to_keys(_rows(place).exclude(_live_condition(now))[:ENDED_SHOWN], now)
+    """Return up to `MAX_ENDED_SHOWN` keys that no longer work, newest first."""
+    return _to_keys(_rows(place).exclude(_live_condition(now))[:MAX_ENDED_SHOWN], now)
 
 
 def count_ended(place: Place, now: datetime) -> int:
-    """Count the keys that no longer work, beyond `ENDED_SHOWN` too."""
+    """Count the keys that no longer work, beyond `MAX_ENDED_SHOWN` too."""
     return ApiToken.objects.of(place.workspace).exclude(_live_condition(now)).count()
 
 

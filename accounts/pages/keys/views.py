@@ -50,7 +50,7 @@ def keys(request: HttpRequest, place: Place) -> HttpResponse:
         "ended": rows.ended_keys(place, now) if shows_ended else [],
         "ended_count": ended_count,
         "is_with_ended": shows_ended,
-        "ended_shown": rows.ENDED_SHOWN,
+        "ended_shown": rows.MAX_ENDED_SHOWN,
     }
     return render(request, "pages/keys/list.html", context)
 
