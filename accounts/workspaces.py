@@ -72,10 +72,7 @@ def establish(
 
 
 def find_workspace(name: str) -> Workspace | None:
-    """Return the workspace of that name or `ws_…` id, or `None` if there is none.
-
-    Raises `Conflict` if several have the name.
-    """
+    """Return the workspace of that name or id, or `None`. Raises `Conflict` if several have the name."""
     workspaces = Workspace.everywhere.filter(deleted_at=None)
     workspace_id = decode("ws", name)
     if workspace_id is not None:

@@ -49,15 +49,13 @@ _KNOWN_REASONS: Final = frozenset({"unsupported", "delayed", "unavailable"})
 
 @dataclass(frozen=True)
 class MetricReading:
-    """A value for every metric; one that is `None` has its reason in `availability`.
-
-    `error` says for the operator why nothing was read, or is empty.
-    """
+    """A value for every metric; one that is `None` has its reason in `availability`."""
 
     at: datetime
     values: Mapping[str, int | None]
     availability: Mapping[str, str]
     error: str = ""
+    """Why nothing was read, for the operator, or empty."""
 
     @property
     def is_hopeless(self) -> bool:

@@ -102,10 +102,7 @@ def find_newest(endpoint: Endpoint) -> Recovery | None:
 
 
 def run_recovery(recovery: Recovery) -> None:
-    """Queue portion after portion, each in one transaction with the cursor.
-
-    It ends when all is queued, when the recovery has to wait, or when the lease is lost.
-    """
+    """Queue portions, each in a transaction with the cursor, until none is left, it must wait, or loses its lease."""
     crash_point("recover.claimed")
     try:
         if recovery.total is None:
@@ -178,10 +175,7 @@ def _deliveries_to_resend(recovery: Recovery) -> QuerySet[Delivery]:
 
 
 def _requeue(delivery: Delivery, now: datetime) -> bool:
-    """Queue a delivery with a fresh schedule.
-
-    Returns `False` if the delivery is due or being sent anyway, or was changed since it was read.
-    """
+    """Queue a delivery with a fresh schedule, or return `False` if it is due, being sent, or was changed."""
     if delivery.status == DeliveryStatus.PENDING and (
         delivery.attempts or (delivery.wake_at and delivery.wake_at <= now)
     ):

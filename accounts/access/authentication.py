@@ -142,10 +142,7 @@ def _bearer_token(header: str) -> str | None:
 
 
 def _count_bad_token(request: HttpRequest) -> None:
-    """Count an invalid token of the client's network; nothing is counted while the cache fails.
-
-    Raises `TooManyBadTokens` if the network is above the limit.
-    """
+    """Count an invalid token, unless the cache fails. Raises `TooManyBadTokens` if the network is above the limit."""
     if time.monotonic() < _cache_skipped_until["at"]:
         return
     try:

@@ -128,10 +128,7 @@ class DatabaseCounterCache(BaseCache):
     def _write_entry(
         self, key: Any, value: Any, timeout: Any, version: int | None, *, only_if_missing: bool
     ) -> bool:
-        """Write the entry, or return `False` if an earlier one is kept.
-
-        It is one statement, so of two processes that add the same key at once only one succeeds.
-        """
+        """Write the entry in one statement, or return `False` if an earlier one is kept, as by two adds at once."""
         sql = (
             "INSERT INTO guard_count (key, value, ends_micros) VALUES (%s, %s, %s) "
             "ON CONFLICT (key) DO UPDATE SET value = excluded.value, ends_micros = excluded.ends_micros "

@@ -79,10 +79,7 @@ class HasToken(BasePermission):
 
 
 class WorkspaceIsWhitelisted(BasePermission):
-    """Allows requests of approved workspaces.
-
-    Raises `BeingDeleted` if the workspace's deletion was requested, `NotWhitelisted` if it isn't approved.
-    """
+    """Requires an approved workspace. Raises `NotWhitelisted`, or `BeingDeleted` if its deletion was requested."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         del view

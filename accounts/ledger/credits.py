@@ -177,10 +177,7 @@ def _notify_if_crossed(
 
 
 def notify_used_up(workspace: Workspace, month: date, granted: int, *, now: datetime) -> None:
-    """Record a notice, once per month and number of granted credits, that all credits are used.
-
-    Call it in the transaction that found no credits left.
-    """
+    """Record once per month and allowance that all credits are used, in the transaction that found none left."""
     title = _("Credits of %(workspace)s are used up") % {"workspace": workspace.name}
     text = _(
         "Pushes are refused, and items from sources wait, until credits renew at %(at)s. For more credits: %(contact)s."

@@ -94,10 +94,7 @@ def _is_over_limits(request: HttpRequest, user_id: str, size: int) -> bool:
 
 
 def form_for(request: HttpRequest, form_class: type[AnyForm], **arguments: Any) -> AnyForm:
-    """Return the form as it was sent, or else a new one with the values kept when the session ended.
-
-    Kept values are used once, for the same page and user, and a message says so.
-    """
+    """Return the form as it was sent, or a new one with what was kept for this page and user, and a message."""
     if request.method == "POST":
         return form_class(request.POST, **arguments)
     form = form_class(**arguments)

@@ -103,10 +103,7 @@ def webhook(request: HttpRequest, place: Place, whe: UUID) -> HttpResponse:
 def _log_context(
     request: HttpRequest, place: Place, endpoint: Endpoint, form: LogFilter, before: str
 ) -> dict[str, Any]:
-    """Return the log's template context: a page of rows, and the queries of the older and the newest page.
-
-    An invalid filter shows no rows. Raises `Http404` if `before` isn't the id of a delivery.
-    """
+    """Return the log's template context; an invalid filter shows no rows. Raises `Http404` for a bad `before`."""
     now = utc_now()
     rows: list[Delivery] = []
     if form.is_valid():
