@@ -1,4 +1,4 @@
-"""GET /usage and GET /usage/ledger: the month's credits, and the ledger entries behind them."""
+"""Serves GET /usage and GET /usage/ledger: the month's credits, and the ledger entries behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /workspace: the workspace behind the token, its limits, and the token itself."""
+"""Serves GET /workspace: the workspace behind the token, its limits, and the token."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _EXAMPLE = {
 
 
 def limits_of(workspace: Workspace) -> dict[str, Any]:
-    """Return the limits as `LimitsSerializer` describes them; None for what isn't limited."""
+    """Return the limits as `LimitsSerializer` describes them, or `None` for what isn't limited."""
     plan_limits = credits.plan_limits(workspace)
     is_limited = not workspace.is_unlimited
     return {

@@ -1,4 +1,4 @@
-"""GET /analytics: counts and metrics by outlet, content type and date."""
+"""Serves GET /analytics: counts and metrics by outlet, content type and date."""
 
 from __future__ import annotations
 

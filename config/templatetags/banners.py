@@ -188,7 +188,7 @@ def _endpoints(place: Place) -> list[Banner]:
 
     People who can't manage endpoints see no paths, because some receivers' paths are secrets.
     """
-    disabled = endpoints.disabled(place.workspace.pk)
+    disabled = endpoints.find_disabled(place.workspace.pk)
     address = _address(place, "webhooks") if place.may_manage else ""
     banners = []
     for is_gone in (True, False):

@@ -22,7 +22,7 @@ from accounts.ledger import credits
 from accounts.pages.page_access import Place
 from analytics.calendar_periods import Period
 from analytics.queries import Question
-from analytics.reports.punctuality_and_top_posts import performance
+from analytics.reports.punctuality_and_top_posts import compute_performance
 from analytics.reports.rankings import DIMENSIONS
 from config.core import jobs, work_queue
 from config.core.ids import encode, uuid7
@@ -271,7 +271,7 @@ LISTS = [
 
 def _list(workspace: Any, path: str, table: str) -> tuple[str, Any]:
     """The statement that reads the page's rows."""
-    minted = tokens.mint(workspace, name="Plans")
+    minted = tokens.issue(workspace, name="Plans")
     client = Client(headers={"Authorization": f"Bearer {minted.secret}"})
     with seen() as sent:
         answer = client.get(path)
@@ -470,7 +470,7 @@ def test_posts_of_the_analytics_are_read_by_index(workspace, filled, dimensions)
     now = datetime.now(UTC)
     period = Period(now - timedelta(days=90), now, "day", ZoneInfo("UTC"))
     with seen() as sent:
-        performance(Question(workspace.pk, test=False, period=period), "views", dimensions=dimensions)
+        compute_performance(Question(workspace.pk, test=False, period=period), "views", dimensions=dimensions)
     for table in ("publication", "generated_item"):
         filled(table)
     (posts,) = reads_of(sent, "publication")

@@ -377,7 +377,7 @@ class Instance:
                 mock.patch.object(sending, "HELD_WAIT", timedelta(hours=12)),
                 platform.as_real_ones(),
                 mock.patch.object(deliver, "_client", self._client),
-                mock.patch.object(validation, "refuse_forbidden_address"),
+                mock.patch.object(validation, "connect_and_validate_address"),
             ):
                 stack.enter_context(patch)
             # What a process keeps in memory begins empty.

@@ -128,7 +128,7 @@ def _create_log_in(workspace: Workspace) -> tuple[str | None, str | None]:
             owner.save(update_fields=["password"])
         if not ApiToken.everywhere.filter(workspace=workspace).exists():
             name = "Printed by the first start"
-            token = tokens.mint(workspace, name=name, created_by=owner, actor=ACTOR).secret
+            token = tokens.issue(workspace, name=name, created_by=owner, actor=ACTOR).secret
     return password, token
 
 
