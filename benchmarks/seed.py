@@ -86,7 +86,7 @@ def make_distinct_story(name: str) -> dict[str, str]:
 
 def make_newsroom(name: str) -> Newsroom:
     workspace = unlimited_workspace(name)
-    return Newsroom(workspace, tokens.mint(workspace, name="benchmark", actor=_ACTOR).secret)
+    return Newsroom(workspace, tokens.issue(workspace, name="benchmark", actor=_ACTOR).secret)
 
 
 def add_endpoint(workspace: Workspace, receiver: Receiver, path: str, **fields: Any) -> None:
@@ -100,8 +100,8 @@ def seed_list(items: int) -> SeededList:
     """Make a workspace with so many items, and another one whose items lie between them."""
     workspace = unlimited_workspace("Benchmark")
     foreign_workspace = unlimited_workspace("Stranger")
-    minted = tokens.mint(workspace, name="benchmark", actor=_ACTOR)
-    push_token = tokens.mint(foreign_workspace, name="benchmark", actor=_ACTOR)
+    minted = tokens.issue(workspace, name="benchmark", actor=_ACTOR)
+    push_token = tokens.issue(foreign_workspace, name="benchmark", actor=_ACTOR)
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             # A single statement makes all rows, with their search words.

@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from config.core.database.bulk_update import update_each
 from config.core.database.insert import insert
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from config.core.ids import encode, uuid7
 from config.core.middleware import request_id
 from pipeline.limits import EVENT_BYTES
@@ -131,7 +131,7 @@ def envelope(
     content: dict[str, Any] = {
         "id": encode("evt", event_id),
         "type": event_type,
-        "timestamp": as_z(now),
+        "timestamp": format_utc(now),
         "workspace": encode("ws", workspace_id),
         "data": dict(data),
     }

@@ -81,7 +81,7 @@ _RUN_OPTIONS: Final[dict[str, Any]] = {
     "lease": _LEASE,
     "max_attempts": limits.GENERATION_TRIES,
     # Each call to a model, and each second of a video, renews the lease.
-    "longest": timedelta(hours=1),
+    "max_duration": timedelta(hours=1),
 }
 jobs.register(
     jobs.RowJob(
@@ -111,9 +111,9 @@ jobs.register(
         # A video takes minutes: none is queued before a slot is free, so that the workspace that comes first is
         # chosen only then.
         ahead=0,
-        turns=rendering.turns_of_films,
+        read_shares=rendering.turns_of_films,
         late_after=timedelta(hours=1),
-        **{**_RUN_OPTIONS, "longest": limits.RENDER_FOLDERS_KEPT},
+        **{**_RUN_OPTIONS, "max_duration": limits.RENDER_FOLDERS_KEPT},
     )
 )
 jobs.register(

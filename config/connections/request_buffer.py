@@ -1,6 +1,6 @@
 """Collects one HTTP request until it is complete, within bounds; gunicorn then parses the same bytes.
 
-It finds where head and body end, and answers a request that can't be completed.
+The module finds where head and body end, and has the answers to requests that can't be completed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ CHUNK_BYTES: Final = 256 * 1024
 REQUEST_LINE_BYTES: Final = 8190
 """The most that gunicorn can be set to."""
 _MIN_CHUNK_BYTES: Final = 8192
-_CHUNK_LINE_BYTES: Final = 8190
+"""The fewest bytes that gunicorn's parser gets at once, if so many are there."""
+_MAX_CHUNK_LINE_BYTES: Final = 8190
+"""Bytes of a chunk's size line or of a trailer; a longer line ends the request, which gunicorn then refuses."""
 _CHUNK_SIZE: Final = re.compile(rb"[0-9a-fA-F]{1,12}")
 _BARE_LINE_END: Final = re.compile(rb"(?<!\r)\n")
+"""Matches a line feed without a carriage return, which is malformed in a head."""
 _HEAD_END: Final = b"\r\n\r\n"
 _REFUSAL_RESPONSE: Final = (
     "HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
@@ -88,7 +91,7 @@ def refusal_bytes(status: HTTPStatus, *, request_id: str = "") -> bytes:
 
 
 class RefusedError(Exception):
-    """Raised for a request that is answered without a thread."""
+    """Raised for a request that the loop refuses with a status, without a thread."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status)
@@ -96,7 +99,7 @@ class RefusedError(Exception):
 
 
 class Chunks:
-    """Finds the end of a chunked body; gunicorn checks whether the chunks are well formed."""
+    """Finds the end of a chunked body; gunicorn checks later whether the chunks are well formed."""
 
     def __init__(self) -> None:
         self._line = b""
@@ -104,7 +107,10 @@ class Chunks:
         self._is_trailer = False
 
     def end(self, data: bytes) -> int | None:
-        """Return how many of these bytes belong to the body if it ends in them, else None."""
+        """Return how many of these bytes belong to the body if it ends in them, else `None`.
+
+        A body that is malformed ends at its first wrong line.
+        """
         position = 0
         while position < len(data):
             if self._skip:
@@ -114,7 +120,7 @@ class Chunks:
                 continue
             line_end = data.find(b"\n", position) + 1
             self._line += data[position : line_end or len(data)]
-            if len(self._line) > _CHUNK_LINE_BYTES:
+            if len(self._line) > _MAX_CHUNK_LINE_BYTES:
                 return len(data)
             if not line_end:
                 return None
@@ -135,7 +141,7 @@ class Chunks:
 
 
 class IncomingRequest:
-    """A request that is being received. `kept` has its bytes and, after its end, those of the next one."""
+    """A request that is being received; `kept` is a file with its bytes and those of the next request."""
 
     def __init__(self) -> None:
         self.kept: IO[bytes] = SpooledTemporaryFile(  # noqa: SIM115  open until the answer is there
@@ -145,21 +151,26 @@ class IncomingRequest:
         self.has_head = False
         self.expects_continue = False
         self.is_cut = False
-        """True if the body isn't read to its end, so that the connection can't be used again."""
+        """True if the rest of the request isn't read, so that the connection can't be used again."""
         self.length: int | None = 0
-        """The announced length of the body; None if it is chunked."""
+        """The announced length of the body in bytes, or `None` if it is chunked."""
         self.has_certain_end = False
+        """True if gunicorn has found the same length, so that `end` is right."""
         self.end = 0
-        """Where the bytes of the next request begin in `kept`, if the end is certain."""
+        """The offset in `kept` at which the next request begins, if the end is certain."""
         self._head = bytearray()
         self._missing = 0
         self._chunks: Chunks | None = None
 
     def take(self, data: bytes) -> bool:
-        """Add bytes; return whether the request is complete, or something in it will be refused."""
+        """Add bytes, and return whether the request is complete, or cut because it will be refused.
+
+        Raises `RefusedError` (431) if the head is too long, and `OSError` if the bytes can't be stored.
+        """
         self.kept.write(data)
         self.bytes += len(data)
         if not self.has_head:
+            # The end may lie across the old and the new bytes.
             searched = max(0, len(self._head) - len(_HEAD_END) + 1)
             self._head += data
             end = self._head.find(_HEAD_END, searched)
@@ -185,13 +196,14 @@ class IncomingRequest:
 
     @property
     def is_half_a_head(self) -> bool:
-        """Return whether only a part of the head has arrived."""
+        """True if only a part of the head has arrived."""
         return bool(self.bytes) and not self.has_head
 
     def _frame(self, head: bytes) -> None:
-        """Find out how long the body is.
+        """Read from the head how long the body is, and whether the client waits for 100 Continue.
 
-        gunicorn parses the same head afterwards, and refuses one whose length is in doubt.
+        A body whose length is in doubt, or too large for every address, is cut: gunicorn parses the same head
+        afterwards and refuses the former, the application the latter.
         """
         lengths: list[bytes] = []
         codings: list[bytes] = []
@@ -211,12 +223,11 @@ class IncomingRequest:
         elif lengths:
             is_number = len(lengths) == 1 and len(lengths[0]) <= 18 and lengths[0].isdigit()
             self.length = self._missing = int(lengths[0]) if is_number else 0
-            # The application refuses a body that is announced as too large without reading it.
             self.is_cut = not is_number or self._missing > pipeline_limits.UPLOAD_BODY_BYTES
 
 
 class ArrivedRequest(Unreader):
-    """Gives gunicorn's parser the bytes of one complete request; there are no others to wait for."""
+    """Gives gunicorn's parser the bytes of one complete request, without waiting for others."""
 
     kept: IO[bytes] | None = None
 

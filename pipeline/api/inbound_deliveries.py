@@ -25,7 +25,7 @@ from config.core.api.fields import (
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choices, read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits
@@ -274,8 +274,8 @@ def serialize_delivery(row: Mapping[str, Any]) -> dict[str, Any]:
         "notes": row["notes"],
         "raw_item": encode("raw", row["raw_item_id"]) if row["raw_item_id"] else None,
         "test": row["test"],
-        "replayed_at": as_z_or_none(row["replayed_at"]),
-        "created_at": as_z(row["created_at"]),
+        "replayed_at": format_utc_or_none(row["replayed_at"]),
+        "created_at": format_utc(row["created_at"]),
     }
 
 

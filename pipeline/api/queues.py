@@ -18,7 +18,7 @@ from config.core.api.fields import MomentField, PublicIdField, StrictCharField, 
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from pipeline import payloads, publish
 from pipeline.api import response_schemas
 from pipeline.api.base import NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
@@ -158,7 +158,7 @@ class QueueView(PipelineResource):
             takers[row.due_at] = (*takers[row.due_at], taker)
         return [
             {
-                "at": as_z(slot.moment),
+                "at": format_utc(slot.moment),
                 "local_time": slot.clock.text,
                 "taken_by": takers[slot.moment],
             }
@@ -251,13 +251,13 @@ class HoldView(PipelineResource):
             "held": row is not None,
             "reason": row.reason if row else None,
             "by": row.set_by if row else None,
-            "since": as_z(row.created_at) if row else None,
+            "since": format_utc(row.created_at) if row else None,
             "scheduled": [
                 {
                     "publication": ids.encode("pub", entry.publication.pk),
                     "generated_item": ids.encode("gen", entry.publication.item_id),
                     "outlet": ids.encode("out", entry.publication.outlet_id),
-                    "due_at": as_z_or_none(entry.publication.due_at),
+                    "due_at": format_utc_or_none(entry.publication.due_at),
                     "then": entry.what,
                 }
                 for entry in coming

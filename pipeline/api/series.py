@@ -30,7 +30,7 @@ from config.core.api.fields import (
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits, payloads
 from pipeline.api import response_schemas
 from pipeline.api.base import ACT_PARAMETERS, IF_MATCH, NO_CONTENT, POST_PARAMETERS, PipelineResource, path_id
@@ -195,7 +195,7 @@ class SeriesView(PipelineResource):
         slots = series.next_slots(row, after=now, most=limits.SERIES_SHOWN)
         answer = {
             **payloads.series(row),
-            "next_slots": [{"at": as_z(slot.moment), "local_time": slot.clock.text} for slot in slots],
+            "next_slots": [{"at": format_utc(slot.moment), "local_time": slot.clock.text} for slot in slots],
             "holds_now": [
                 ids.encode("raw", raw_item.pk) for raw_item in series.select_items(row, now=now).raw_items
             ],

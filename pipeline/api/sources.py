@@ -16,7 +16,7 @@ from config.core.api.jsonio import flatten_errors
 from config.core.api.pagination import PAGING, page
 from config.core.api.query_params import choice, choices, read_query
 from config.core.clock import utc_now
-from config.core.datetimes import as_z_or_none
+from config.core.datetimes import format_utc_or_none
 from config.core.errors import AppError, Invalid
 from pipeline import payloads, search
 from pipeline.api import response_schemas, search_pages
@@ -324,7 +324,7 @@ def _serialize_preview(source_preview: collect.SourcePreview) -> dict[str, Any]:
                 "external_id": previewed.entry.external_id or None,
                 "url": previewed.entry.url or None,
                 "title": previewed.entry.title,
-                "published_at": as_z_or_none(previewed.entry.published_at),
+                "published_at": format_utc_or_none(previewed.entry.published_at),
                 "excerpt": _excerpt(previewed.entry),
                 "decision": "duplicate" if previewed.decision == "unchanged" else previewed.decision,
                 "decided_by": previewed.decided_by,

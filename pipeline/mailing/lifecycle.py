@@ -10,7 +10,7 @@ from django.db.models import Count
 from accounts import audit
 from config.core import ids, states
 from config.core.crash_points import crash_point
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
 from pipeline.mailing.queue import wake_queue
 from pipeline.models import (
@@ -169,7 +169,7 @@ def halt(mailing: Mailing, code: str, message: str, *, now: datetime) -> None:
 
     Raises `MoveRefused` if it is stopped or done, and `Overtaken` if it changed since it was read.
     """
-    error = {"code": code, "message": message, "at": as_z(now)}
+    error = {"code": code, "message": message, "at": format_utc(now)}
     states.move(mailing, "stopped", error=error, updated_at=now)
     erased = GeneratedItem.everywhere.filter(deleted_at__isnull=False)
     if erased.filter(publications=mailing.publication_id).exists():

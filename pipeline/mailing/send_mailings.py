@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from accounts import notices
 from config.core import ids, states, work_queue
 from config.core.clock import utc_now
-from config.core.datetimes import as_z
+from config.core.datetimes import format_utc
 from pipeline import limits
 from pipeline.mailing.lifecycle import OPEN_STATUSES, end_finished_mailings, halt, spread_some
 from pipeline.mailing.queue import lost_lease_error, release_queue
@@ -229,7 +229,7 @@ def _record_failure(
     """
     now = utc_now()
     message = f"{error.message} {error.platform_message}".strip()
-    stored_error = {"code": error.code, "message": connection.redact(message)[:1000], "at": as_z(now)}
+    stored_error = {"code": error.code, "message": connection.redact(message)[:1000], "at": format_utc(now)}
     failures = row.failures + 1
     wait = limits.MAIL_SESSION_WAITS[min(failures, len(limits.MAIL_SESSION_WAITS)) - 1]
     with transaction.atomic():

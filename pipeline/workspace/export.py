@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accounts.export import iterate_rows
 from config.core.clock import utc_now
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.ids import encode
 from pipeline import mailing, payloads
 from pipeline.generate import raw_item_outcomes
@@ -198,7 +198,7 @@ def _body_json(row: RawBody) -> dict[str, Any]:
         "title": row.title,
         "body": row.body,
         "body_format": row.body_format,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 
@@ -212,7 +212,7 @@ def _revision_json(row: Revision) -> dict[str, Any]:
         "content": row.content,
         "overrides": row.overrides,
         "made_by": row.made_by,
-        "created_at": as_z(row.created_at),
+        "created_at": format_utc(row.created_at),
     }
 
 
@@ -223,9 +223,9 @@ def _subscriber_json(row: Subscriber) -> dict[str, Any]:
         "email": row.email,
         "status": row.status,
         "origin": row.origin,
-        "created_at": as_z(row.created_at),
-        "confirmed_at": as_z_or_none(row.confirmed_at),
-        "ended_at": as_z_or_none(row.ended_at),
+        "created_at": format_utc(row.created_at),
+        "confirmed_at": format_utc_or_none(row.confirmed_at),
+        "ended_at": format_utc_or_none(row.ended_at),
         "reason": row.reason,
     }
 
@@ -239,8 +239,8 @@ def _mailing_json(row: Mailing) -> dict[str, Any]:
         "status": row.status,
         "recipients": row.recipients,
         "counts": mailing.count_deliveries(row),
-        "created_at": as_z(row.created_at),
-        "ended_at": as_z_or_none(row.ended_at),
+        "created_at": format_utc(row.created_at),
+        "ended_at": format_utc_or_none(row.ended_at),
     }
 
 
@@ -255,9 +255,9 @@ def _mail_json(row: MailDelivery) -> dict[str, Any]:
         "tries": row.tries,
         "code": row.code,
         "reply": row.reply,
-        "created_at": as_z(row.created_at),
-        "sent_at": as_z_or_none(row.sent_at),
-        "bounced_at": as_z_or_none(row.bounced_at),
+        "created_at": format_utc(row.created_at),
+        "sent_at": format_utc_or_none(row.sent_at),
+        "bounced_at": format_utc_or_none(row.bounced_at),
     }
 
 
@@ -267,5 +267,5 @@ def _model_call_json(row: ModelCall) -> dict[str, Any]:
     return {
         "generation": None if generation is None else encode("gnr", generation),
         **values,
-        "at": as_z_or_none(row.created_at),
+        "at": format_utc_or_none(row.created_at),
     }

@@ -92,7 +92,10 @@ def test_the_oldest_of_each_is_named_with_its_reason(busy, open_page):
     }
     item = {one.title: one for one in GeneratedItem.everywhere.filter(workspace=busy, test=False)}
     assert seen["failed"].oldest.why == "The model gave no words."
-    assert (seen["late"].oldest.span, seen["late"].oldest.about) == ("1\xa0day", "Test channel")
+    assert (seen["late"].oldest.age_text, seen["late"].oldest.outlet_or_output) == (
+        "1\xa0day",
+        "Test channel",
+    )
     assert (
         seen["late"].oldest.why == "Starting soon. If this persists, contact the people who run this service."
     )

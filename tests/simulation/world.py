@@ -275,7 +275,7 @@ class World:
             self.task is not None
             and not connection.in_atomic_block
             and self.has_faults
-            and not dispatcher.one_at_a_time.locked()
+            and not dispatcher.claim_lock.locked()
             and not sql.startswith(("BEGIN", "SAVEPOINT"))
             and self.chance.random() < GIVES_WAY
         ):

@@ -1,4 +1,4 @@
-"""Entity tags: answers carry one, and a change may name the version that it applies to."""
+"""Puts entity tags on answers, and refuses changes that name another version of the object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def strong_tag(version: int, *also: object) -> str:
-    """Return the strong entity tag of a version, with whatever else the representation depends on."""
+    """Return the strong entity tag of a version, and of the values in `also` that the answer depends on."""
     return '"' + "-".join(str(part) for part in (f"v{version}", *also)) + '"'
 
 
@@ -38,7 +38,10 @@ def _split_tags(header: str) -> list[str]:
 def respond_with_tag(
     request: Request, body: Any, *, tag: str, headers: Mapping[str, str] | None = None, status: int = 200
 ) -> Response:
-    """Return the response with its tag, or 304 if `If-None-Match` names it, compared weakly as RFC 9110 says."""
+    """Return the response with its tag, or 304 without a body if `If-None-Match` has the tag or `*`.
+
+    The tags are compared weakly, as RFC 9110 says.
+    """
     all_headers = {"ETag": tag, "Cache-Control": "private, no-cache", **(headers or {})}
     client_tags = _split_tags(request.META.get("HTTP_IF_NONE_MATCH", ""))
     if "*" in client_tags or tag.removeprefix("W/") in [

@@ -1,6 +1,6 @@
-"""Parses and renders JSON strictly, and answers every exception: the classes that DRF's settings name.
+"""Parses and renders JSON strictly, and answers every exception, for DRF's settings.
 
-These are apart from the views, which read those settings when they are imported.
+The classes that those settings name are apart from the views, which read the settings when they are imported.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 class JsonRenderer(BaseRenderer):
+    """Renders compact UTF-8 JSON; `None` becomes an empty body."""
+
     media_type = "application/json"
     format = "json"
     charset = None
@@ -95,15 +97,19 @@ class NotAcceptable(AppError):
 
 
 class PayloadTooLarge(AppError):
+    """Raised for a body with more bytes than the view takes (413)."""
+
     code = "payload_too_large"
 
 
 class MalformedJson(AppError):
+    """Raised for a body that isn't UTF-8 or isn't JSON (400)."""
+
     code = "malformed_json"
 
 
 class StrictJsonParser(BaseParser):
-    """UTF-8 JSON within the limits of size and depth; no NaN, no NUL, no lone surrogates."""
+    """Parses UTF-8 JSON within the limits of size and depth, without NaN, NUL or lone surrogates."""
 
     media_type = "application/json"
 
@@ -119,8 +125,8 @@ class StrictJsonParser(BaseParser):
 def raw_body(request: Request, *, max_bytes: int) -> bytes:
     """Return the body's bytes, read once and unpacked if its `Content-Encoding` is gzip.
 
-    Raises `PayloadTooLarge` (413), by the announced length before reading, and `AppError` (415) for any other
-    encoding.
+    Raises `PayloadTooLarge` (413) for more than `max_bytes`, before reading if the length is announced, `AppError`
+    (415) for any other encoding, and `Invalid` for a chunked body if the server can't tell where it ends.
     """
     announced = request.META.get("CONTENT_LENGTH") or ""
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -174,10 +180,13 @@ def _unsupported_media_type(message: str) -> AppError:
 
 
 def _read_chunked(request: HttpRequest, max_bytes: int) -> None:
-    """Read a chunked body, which Django takes for an empty one; an empty body publishes at once."""
+    """Read a chunked body, which Django takes for an empty one; a publish request without a body means at once.
+
+    At most one byte more than `max_bytes` is read. Raises `Invalid` if the server can't tell where the body ends.
+    """
     if hasattr(request, "_body"):
         return
-    # Only a server that ends the stream with the body can be read from without hanging.
+    # Without this mark the server's stream doesn't end with the body, and reading it would hang.
     if not request.META.get("wsgi.input_terminated"):
         raise Invalid.one(None, "length_required", "Send the body with its Content-Length.")
     body: bytes = request.META["wsgi.input"].read(max_bytes + 1)
@@ -191,13 +200,13 @@ def _too_large(max_bytes: int) -> PayloadTooLarge:
 
 
 def _refuse_constant(name: str) -> Any:
-    """Refuse NaN and Infinity, which Python's parser accepts."""
+    """Raise `MalformedJson`, for NaN and Infinity, which Python's parser accepts."""
     message = f"{name} is not JSON."
     raise _malformed(message)
 
 
 def _parse_finite_float(text: str) -> float:
-    """Return the number.
+    """Return the number. Raises `Invalid` if it is too large for a float.
 
     1e999 is well-formed JSON and becomes infinity, which no database and no JSON can hold.
     """
@@ -209,6 +218,7 @@ def _parse_finite_float(text: str) -> float:
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _ESCAPES_TO_CHECK: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+"""Matches the escapes of NUL and of the halves of surrogate pairs, such as `\\ud83d`."""
 
 
 def _unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -224,7 +234,8 @@ def _unique_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse_json(body: bytes, *, has_unique_keys: bool = False) -> Any:
     """Return the parsed body.
 
-    Raises `MalformedJson`, with `has_unique_keys` also for a key that stands twice in an object, or `Invalid`.
+    Raises `MalformedJson` if it isn't UTF-8 or isn't JSON, with `has_unique_keys` also if a key stands twice in an
+    object. Raises `Invalid` for numbers that are too large, too many levels, NUL and lone surrogates.
     """
     try:
         text = body.removeprefix(BYTE_ORDER_MARK).decode()
@@ -256,7 +267,7 @@ def parse_json(body: bytes, *, has_unique_keys: bool = False) -> Any:
 
 
 _Path = tuple["_Path | None", "str | int"]
-"""The path of a value in a document: its parent's path, and its name or number there."""
+"""The path of a value in a document: its parent's path, and its name or index there."""
 
 
 def _too_deep() -> Invalid:
@@ -264,7 +275,7 @@ def _too_deep() -> Invalid:
 
 
 def _check_values(parsed: Any) -> None:
-    """Refuse values that are nested too deep, and text that no database stores."""
+    """Raise `Invalid` for values that are nested too deep, and for text that no database stores."""
     # The path is formatted only for the value that is refused: otherwise a long name above many values would be copied
     # for each of them, so that a megabyte becomes a hundred gigabytes.
     pending: list[tuple[Any, _Path | None, int]] = [(parsed, None, 0)]
@@ -286,7 +297,7 @@ def _check_values(parsed: Any) -> None:
 
 
 def _format_path(path: _Path | None) -> str | None:
-    """Return the path as text, such as `media[0].url`; None for the whole document."""
+    """Return the path as text, such as `media[0].url`, or `None` for the whole document."""
     steps = []
     while path is not None:
         path, key = path
@@ -309,7 +320,7 @@ def _check_text(text: str, path: _Path | None) -> None:
 
 
 def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """Return the API's answer to an exception of a view."""
+    """Return the API's answer to an exception of a view, also to one that nobody anticipated."""
     del context
     if isinstance(exception, AppError | OperationalError | InterfaceError):
         return exception_response(exception)
@@ -331,7 +342,7 @@ def exception_handler(exception: Exception, context: Mapping[str, Any]) -> HttpR
 
 
 def flatten_errors(detail: Any, path: str = "") -> Iterable[Detail]:
-    """Yield DRF's nested errors as a flat list; lists of serializers come as a dict keyed by index."""
+    """Yield DRF's nested errors one by one; for a list of serializers DRF gives a dict keyed by index."""
     if isinstance(detail, dict):
         for key, member in detail.items():
             if key == "non_field_errors":

@@ -12,7 +12,7 @@ from config.core import ids
 from config.core.api.etags import strong_tag
 from config.core.clock import utc_now
 from config.core.database.prepared_queries import Prepared
-from config.core.datetimes import as_z, as_z_or_none
+from config.core.datetimes import format_utc, format_utc_or_none
 from config.core.errors import Detail, Invalid
 from pipeline import payloads, publish
 from pipeline.generate import recoverable_failures
@@ -224,8 +224,8 @@ def _serialize_blocker(blocker: publish.Blocker) -> dict[str, Any]:
     return {
         "code": blocker.code,
         "message": blocker.message,
-        "since": as_z_or_none(blocker.since),
-        "until": as_z_or_none(blocker.until),
+        "since": format_utc_or_none(blocker.since),
+        "until": format_utc_or_none(blocker.until),
         "outlet": None,
         "publication": None,
         "clears": call and {"method": call.method, "path": call.path, "body": call.body},
@@ -242,7 +242,7 @@ def serialize_rehearsal(item: GeneratedItem, verdicts: Sequence[publish.OutletVe
             {
                 "outlet": ids.encode("out", verdict.outlet.pk),
                 "platform": verdict.outlet.platform,
-                "publish_at": as_z(verdict.due_at),
+                "publish_at": format_utc(verdict.due_at),
                 "ok": not verdict.problems and verdict.outlet.status == OutletStatus.OK,
                 "credentials": verdict.outlet.status,
                 "problems": [problem.as_json() for problem in verdict.problems],

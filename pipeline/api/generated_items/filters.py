@@ -16,7 +16,7 @@ from config.core.api.query_params import (
     plain_text,
     public_id,
 )
-from config.core.datetimes import EMPTY_RANGE
+from config.core.datetimes import EMPTY_RANGE_MESSAGE
 from config.core.errors import Invalid
 from pipeline import payloads
 from pipeline.api import search_pages
@@ -94,7 +94,7 @@ def expand_aliases(query: dict[str, Any]) -> dict[str, Any]:
     # Only the aliases promise a range; the long names are independent bounds.
     start, end = query.get("from"), query.get("to")
     if start is not None and end is not None and start >= end:
-        raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE)
+        raise Invalid.one(field="to", code="empty_range", message=EMPTY_RANGE_MESSAGE)
     for short, name in _ALIASES.items():
         if short in query:
             if name in query:

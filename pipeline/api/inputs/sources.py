@@ -13,7 +13,7 @@ from config.core.api.fields import (
     StrictSerializer,
     unknown_names,
 )
-from config.core.api.nearest import nearest
+from config.core.api.nearest import find_nearest
 from pipeline import limits, plugins
 from pipeline.api.inputs.fields import (
     SOURCE_TYPES,
@@ -104,7 +104,9 @@ def _misplaced_settings(data: Mapping[str, Any], known: Collection[str]) -> dict
     types = [intended_type] if intended_type else SOURCE_TYPES
     settings = {name for source_type in types for name in _config_schema(source_type)["properties"]}
     return {
-        name: data[name] for name in unknown if nearest(name, {*known, *settings}) in settings - set(known)
+        name: data[name]
+        for name in unknown
+        if find_nearest(name, {*known, *settings}) in settings - set(known)
     }
 
 
