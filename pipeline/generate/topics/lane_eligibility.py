@@ -15,7 +15,7 @@ from pipeline.models import Topic, WorkspaceDefaults
 from pipeline.plugins import Refused, Unavailability
 from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.switches import availability
-from pipeline.writers.extractive import lane_drafts
+from pipeline.writers.extractive import draft_for_lane
 from pipeline.writers.topic_and_story_briefs import brief_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _refusal_of(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) 
     """Return the sentence with which the engine refuses the topic, or `None` if it can be made."""
     brief, source = brief_of(subject_of(topic, angle), persona)
     try:
-        lane_drafts(
+        draft_for_lane(
             engine,
             brief,
             persona,

@@ -51,7 +51,8 @@ def test_no_persona_no_anchor_and_a_suspect_source_close_one_each():
 
 def test_gates_are_open_only_where_all_four_were_looked_at():
     passed = [
-        {"code": one.code, "outcome": one.outcome} for one in check_gates(DRAFT, PERSONA, (), is_suspect=False)
+        {"code": one.code, "outcome": one.outcome}
+        for one in check_gates(DRAFT, PERSONA, (), is_suspect=False)
     ]
     assert are_gates_open(passed)
     assert not are_gates_open(passed[:3])

@@ -247,7 +247,9 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
         run_generations(raw)
         generation = Generation.everywhere.get(raw_item=raw)
         assert (generation.status, generation.error["code"]) == ("running", code)
-        assert generation.wake_at - timezone.now() > times * rendering.RENDER_RETRY_WAIT - timedelta(seconds=20)
+        assert generation.wake_at - timezone.now() > times * rendering.RENDER_RETRY_WAIT - timedelta(
+            seconds=20
+        )
     run_generations(other)
     run_generations(raw)
     item = items_of(raw)[0]
@@ -347,7 +349,9 @@ def test_the_workspace_that_had_the_fewest_films_lately_comes_first(
     assert [pk for _, pk, _ in begun()] == [his.pk]
     # What runs counts as what was made: each has one now, and hers has waited for longer.
     assert [pk for _, pk, _ in begun(2)] == [hers.pk]
-    Generation.everywhere.filter(status="done").update(finished_at=timezone.now() - 2 * rendering.FAIRNESS_WINDOW)
+    Generation.everywhere.filter(status="done").update(
+        finished_at=timezone.now() - 2 * rendering.FAIRNESS_WINDOW
+    )
     had = rendering.turns_of_films([workspace.pk, charlies.pk])
     assert {key: count for key, (count, _) in had.items()} == {workspace.pk: 0, charlies.pk: 0}
 
