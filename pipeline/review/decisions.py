@@ -40,7 +40,7 @@ from pipeline.review.rerender import (
     write_revision,
 )
 from pipeline.states import EDITABLE_ITEMS, PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
-from pipeline.text.content_schema import ItemWords, in_step, refuse_unless_typed
+from pipeline.text.content_schema import ItemWords, refuse_unless_typed, sync_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -161,7 +161,7 @@ def edit(
             return row
         _check_changes(row, changes)
         old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-        changes = in_step(row.bucket, old_words, changes)
+        changes = sync_changes(row.bucket, old_words, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         is_redrawn = is_drawn(row) and _changes_drawing(row, values)
         if is_redrawn:

@@ -25,7 +25,7 @@ from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_
 from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.review import rerender
 from pipeline.states import EDITABLE_ITEMS
-from pipeline.text.content_schema import ItemWords, in_step
+from pipeline.text.content_schema import ItemWords, sync_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -215,7 +215,7 @@ def _follow_up_values(row: GeneratedItem, before: Storyboard, after: Storyboard)
     if body == row.body:
         return {}
     old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-    return in_step(row.bucket, old_words, {"body": body})
+    return sync_changes(row.bucket, old_words, {"body": body})
 
 
 def body_as_shown(body: str, before: Storyboard, after: Storyboard, *, language: str) -> str:

@@ -22,7 +22,7 @@ from pipeline.text.prose.verbatim_edits import (
     leans_back,
     word_set,
 )
-from pipeline.text.weighted_length import LIMIT, weighted_length
+from pipeline.text.weighted_length import MAX_LENGTH, weighted_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -283,7 +283,7 @@ def find_whole_text(text: str, title: str) -> Fact | None:
     """Return a text that is short enough for a post, without its title, or `None` if it isn't fit for one."""
     start = _after_title(text, title)
     quote = text[start:].strip()
-    if not quote or weighted_length(quote) > LIMIT or not is_clean(collapse(quote)):
+    if not quote or weighted_length(quote) > MAX_LENGTH or not is_clean(collapse(quote)):
         return None
     statements = [quote[first:last] for first, last in statements_in(quote)]
     words = [word for word in _WORD.findall(quote) if not _FIGURE.search(word)]
