@@ -33,7 +33,7 @@ from pipeline.engines.shared.source_sentences import (
     says_anything,
     shorten_sentence,
 )
-from pipeline.grounding import fold
+from pipeline.grounding import normalize_quotation
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.anaphora import lacks_antecedent, points_back
@@ -286,8 +286,8 @@ def _check_thread_mark(body: str) -> Check:
 
 
 def _is_title(body: str, title: str) -> bool:
-    words = fold(body.partition("\n")[0]).rstrip(".\u2026 ")
-    titles = (fold(title), fold(drop_asides(collapse(title))))
+    words = normalize_quotation(body.partition("\n")[0]).rstrip(".\u2026 ")
+    titles = (normalize_quotation(title), normalize_quotation(drop_asides(collapse(title))))
     return bool(words) and any(whole.startswith(words) for whole in titles)
 
 

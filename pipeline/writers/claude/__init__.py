@@ -84,7 +84,7 @@ class Claude(Writer):
         )
         answer = conversation.answer(
             prompts.brief_request(source, text),
-            lambda text: _without_hidden_characters(parse_answer(text, prompts.BRIEF_SCHEMA)),
+            lambda reply: _without_hidden_characters(parse_answer(reply, prompts.BRIEF_SCHEMA)),
         )
         listed_facts = answer["facts"]
         facts = _verify_facts(listed_facts, source.text)
