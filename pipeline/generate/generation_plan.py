@@ -182,7 +182,7 @@ def plan_by_rules(engines: Sequence[str], variants: int, source: SourceText) -> 
 
 
 class _Trial:
-    """Tries what the writer without a model makes of one source; one brief serves all engines."""
+    """Tries the writer without a model on one source; one brief serves all engines."""
 
     def __init__(self, source: SourceText, persona: PersonaCard, variants: int) -> None:
         self._source, self._persona, self._variants = source, persona, variants

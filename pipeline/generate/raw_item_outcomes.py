@@ -124,7 +124,7 @@ def outcomes_of(row: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> l
     for name in row["engines"]:
         for variant in range(row["variants"]):
             key = (name, variant)
-            # What the last plan skipped isn't made, whatever became of it before.
+            # A variant that the last plan skipped isn't made, even if an earlier plan made it.
             outcome = (
                 _outcome_of_skipped(skipped[key])
                 if key in skipped

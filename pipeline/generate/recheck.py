@@ -209,7 +209,7 @@ def _remaining_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: S
         yield claim
 
 
-# --- What the words rest on ------------------------------------------------------------------------------------------
+# --- The basis of the words ------------------------------------------------------------------------------------------
 
 
 def _load_basis(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:

@@ -1,4 +1,4 @@
-"""Decides which failures of a run another try can mend, and what a person can do about the others."""
+"""Decides which failures of a run another try can mend, and names the remedy for the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Rule:
     """The rule for one kind of failure."""
 
     action: str
-    """The sentence that tells a person what to do about it."""
+    """The remedy, as a sentence for a person."""
     retryable: bool = False
     """Whether another try by the same writer can end differently."""
     with_model: bool = False
@@ -62,7 +62,7 @@ RULES: Final[Mapping[str, Rule]] = {
         ),
         Rule(_MAKE_OTHER_VARIANT, with_model=True),
     ),
-    # About what it is made of.
+    # About the source, the topic or the persona.
     "source_deleted": Rule("Push the content again: it was deleted."),
     "no_source": Rule("Push the content again: what it was to be made of was deleted."),
     "topic_deleted": Rule("Choose another topic: this one was deleted."),
@@ -102,7 +102,7 @@ _RETRYABLE: Final = Rule(TRY_AGAIN, retryable=True, with_model=True)
 
 
 def error_of(code: str, message: str, stage: str, *, has_model: bool) -> dict[str, Any]:
-    """Return a failure as it is stored and shown, with what a person can do about it."""
+    """Return a failure as it is stored and shown, with its remedy."""
     rule = RULES.get(code, _RETRYABLE)
     is_retryable = is_mendable(code, has_model=has_model)
     return {
@@ -195,7 +195,7 @@ def can_variant_differ(error: Mapping[str, Any] | None) -> bool:
 
 
 def refuse_final(error: Mapping[str, Any] | None) -> None:
-    """Raise `Conflict`, with what would help, if the error says that no further try does."""
+    """Raise `Conflict`, with the remedy, if the error says that no further try helps."""
     if error is not None and is_final(error):
         message = f"Trying again would end the same: {error['message']} {error.get('action', '')}".strip()
         raise Conflict.because(code="not_retryable", message=message)

@@ -156,6 +156,7 @@ class ProgressReporter:
         self._held_until = monotonic() + remaining.total_seconds()
 
     def __call__(self, fraction: float) -> bool:
+        """Store the progress, of which `fraction` is this film's, from 0 to 1; most calls come too soon and don't."""
         now = monotonic()
         if now < self._next_write:
             return True

@@ -33,7 +33,7 @@ def _newest(
 ) -> QuerySet[Any, Any]:
     """Return the workspace's newest items with the beginning of their text.
 
-    Items of the same run, variant group or raw item, where these are named, are left out.
+    Items of the named run, variant group and raw item are left out.
     """
     rows = (
         GeneratedItem.objects.of(workspace).filter(test=test, revision__gt=0, deleted_at=None).order_by("-id")
@@ -69,6 +69,7 @@ class OwnWords:
         group: UUID | None = None,
         is_verbatim: bool,
     ) -> None:
+        """Read nothing yet; `is_verbatim` says that the drafts are words of the source."""
         self._lookup: dict[str, Any] = {
             "workspace": workspace_id,
             "test": test,

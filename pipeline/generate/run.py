@@ -65,7 +65,7 @@ def _source_of(generation: Generation) -> MaterialSource:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStep:
-    """One step of a run: what is done while its row is at one stage.
+    """One step of a run, which is the work at one stage.
 
     If its task is killed, the step starts again from its beginning.
     """
@@ -89,7 +89,7 @@ def _store_brief(run: Run) -> Run:
 
 
 def _write_drafts(run: Run) -> Run:
-    """Let the writer draft the variants, and store them with what they cost."""
+    """Let the writer draft the variants, and store them with their usage."""
     variants, hint = read_wanted_variants(run.generation)
     answer = run.writer.draft(
         run.engine,
@@ -103,7 +103,7 @@ def _write_drafts(run: Run) -> Run:
     )
     drafts = [asdict(draft) for draft in answer.drafts]
     store_answer(run.generation, run.next_stage, drafts=drafts, draft_usage=asdict(answer.usage))
-    # Reading a topic's material back compares its drafts with what the persona said before.
+    # Reading a topic's material back compares its drafts with the persona's earlier items.
     return replace(run, material=None) if _source_of(run.generation) is TOPIC else run
 
 
@@ -269,7 +269,7 @@ def _sleep_or_fail(generation: Generation, error: TryLater) -> None:
     if error.code in WAITING_CODES:
         wait = error.after or limits.MODEL_RETRIES[0]
         if generation.sleep_until(now + wait, error=stored_error, attempts=0):
-            # No model was asked: another run finds out for itself what holds it back.
+            # No model was asked: another run may try, and meets the cap or switch that holds it back.
             shared_brief.release_brief(generation)
         return
     wait_state = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}

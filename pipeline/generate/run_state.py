@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunMaterial:
-    """The material of a run: what its words are made from, and the function that checks its drafts."""
+    """The material of a run: the brief and source of its words, and the function that checks its drafts."""
 
     brief: Brief
     source: SourceText

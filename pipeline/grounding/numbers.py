@@ -281,7 +281,7 @@ class _NumberChecker:
                 ):
                     yield {_plain_score(first), _plain_score(second)}
 
-    # --- What is counted, and what bounds it -------------------------------------------------------------------------
+    # --- Counted things and bounds -----------------------------------------------------------------------------------
 
     def _counts_other_things(self, quantity: Quantity, matches: list[Quantity]) -> bool:
         """Return whether the source counts other things with this number, and its things with another one."""

@@ -61,7 +61,7 @@ def retry(
         states.refuse_unless_allowed(row, "queued")
         recoverable_failures.refuse_final(recoverable_failures.current_error(workspace, row))
         generation = _create_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
-        # A series finds its digest, and what earlier digests contain, by the run.
+        # A series finds its digest, and the contents of earlier digests, by the run.
         SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
         states.move(
             row,

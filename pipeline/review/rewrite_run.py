@@ -214,7 +214,7 @@ def _fail(run: Generation, code: str, message: str) -> None:
     """
     now = utc_now()
     with transaction.atomic():
-        # The row is read again, because `run` still holds in memory what was rolled back.
+        # The row is read again, because `run` still has the values that were rolled back.
         row: Generation | None = run.under_lease().select_related("workspace").first()
         if row is None:
             log.info("overtaken", generation=run.pk.hex)

@@ -62,7 +62,7 @@ class RewriteStanding:
 
 
 def why_not_rewritten(item: GeneratedItem) -> str:
-    """Return the reason why the item can't be rewritten, with what to do instead, or "" if it can."""
+    """Return the reason why the item can't be rewritten, with the alternative, or "" if it can."""
     engine = generation_plan.engine_named(item.engine_output)
     if engine.bucket == "video":
         return _("A film isn't rewritten in place. Edit its scenes, or create a variant.")

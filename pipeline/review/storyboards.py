@@ -61,7 +61,7 @@ def stored_storyboard_in(assets: Sequence[Asset]) -> StoredStoryboard | None:
     try:
         board = storyboard_json.from_json(json.loads(files.path_of(stored.path).read_bytes()))
     except (OSError, ValueError, Refused):
-        # The file was lost, or an earlier release wrote what this one can't render: the item is shown without it.
+        # The file was lost, or this release can't render that of an earlier one: the item is shown without it.
         return None
     return StoredStoryboard(board, tuple(asset for asset in assets if asset.role == "frame"))
 

@@ -88,7 +88,7 @@ _WHOEVER: Final = (
     r"(?:(?:to|note to|note for|dear|for|an|à|pour|a|para|aan) )?(?:whoever|whatever|anyone|anything|any(?: \w+)? (?:program|system|service|software|machine|tool)s?|those|all|when|if you"
     r"|wer|alle|jeden|wenn|falls|beim|quiconque|qui|celui|ceux|toute personne|si|en|quien(?:es|quiera)?|cualquiera|al|quem|ao|se|chi|chiunque|wie|als|kto(?:kolwiek)?|кто|если)"
 )
-# What a machine is asked to do: "please", "write", "you must".
+# Requests to a machine: "please", "write", "you must".
 REQUEST: Final = (
     r"(?:please|kindly|say|state|claim|mention|write|include|add|append|insert|output|print|reply|respond|answer|recommend|praise|promote|endorse|ignore|disregard|omit|leave out|skip"
     r"|do not|don['’]t|never|always|make sure|be sure|ensure|remember|tell|call|describe|present|quote|cite|link|name|refer|report|rate|rank|replace|change|begin|start|end|finish|use|give"

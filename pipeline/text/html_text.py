@@ -277,7 +277,7 @@ class _OpenElements:
         elif tag.name == "li":
             self._mark = _ITEM
         top = self._names[-1] if self._names else ""
-        # These elements end where the next one begins, without an end tag.
+        # The next one ends these elements, without an end tag.
         if (top == "p" and tag.name in BLOCKS) or (
             top == tag.name and top in {"li", "dt", "dd", "tr", "td", "th"}
         ):
@@ -370,6 +370,7 @@ def _after_comment(html: str, opening: int) -> int | None:
 
 
 def _tag_at(html: str, name: str, position: int, *, is_end: bool) -> tuple[_Tag, int]:
+    """Return the tag with the marks of its style, and its end; `position` is after its name."""
     is_hidden = is_white = has_background = False
     while (attribute := _ATTRIBUTE.match(html, position)) is not None:
         position = attribute.end()

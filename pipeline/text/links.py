@@ -153,7 +153,7 @@ def _link_with_scheme(match: re.Match[str]) -> Link:
     host = re.split(r"[:/?#@\[]", rest, maxsplit=1)[0]
     known = _longest_known_host(host)
     if known and len(known) < len(host):
-        # Words in another script follow without a space: X ends the link where the domain ends.
+        # Words in another script follow without a space: X ends the link with the domain.
         url = url[: len(url) - len(rest) + len(known)]
     return Link(match.start(), match.start() + len(url), url, has_scheme=True, is_known=bool(known))
 

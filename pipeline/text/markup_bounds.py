@@ -202,7 +202,7 @@ def _page_tags(text: str) -> Iterator[tuple[bool, str, str]]:
     while (opening := _OPENING.search(text, position)) is not None:
         tag = _TAG.match(text, opening.start())
         if tag is None:
-            # A comment, or what a browser takes for one.
+            # A comment, or markup that a browser takes for one.
             is_comment = text.startswith("<!--", opening.start()) and not text.startswith(
                 (">", "->"), opening.start() + 4
             )

@@ -109,7 +109,7 @@ def jaccard(first: frozenset[Part], second: frozenset[Part]) -> float:
 
 
 def is_same_idea(first: frozenset[Part], second: frozenset[Part], *, share: float = SAME_IDEA) -> bool:
-    """Return whether two texts share so many of their words, or runs of words, that they say the same.
+    """Return whether two texts share enough of their words, or runs of words, to say the same.
 
     A text without words is like none.
     """

@@ -23,7 +23,7 @@ NEEDS_AI: Final = "needs_ai"
 LINES_USED_UP: Final = "lines_used_up"
 """Code of the refusal if every line that fits repeats a recent item."""
 REPETITION: Final = "repetition"
-"""Code of the check that fails a draft similar to what the persona said recently."""
+"""Code of the check that fails a draft similar to a recent item."""
 _WORD: Final = re.compile(r"[^\W_]{3,}")
 
 
@@ -142,5 +142,5 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _is_same_idea(body: str, other: str) -> bool:
-    """Return whether both texts share so many words that they say the same."""
+    """Return whether both texts share enough words to say the same."""
     return is_same_idea(_words(body), _words(other))

@@ -32,13 +32,13 @@ _AFTER_STORY: Final = "\n\n"
 
 @dataclass(frozen=True)
 class Subject:
-    """A topic to write about. `evidence` are texts that back it, `said` openings of the persona's newest items."""
+    """A topic to write about. `evidence` are texts that back it, `openings` those of the persona's newest items."""
 
     title: str
     notes: str = ""
     evidence: tuple[str, ...] = ()
     angle: str = ""
-    said: tuple[str, ...] = ()
+    openings: tuple[str, ...] = ()
 
 
 def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]:
@@ -69,7 +69,7 @@ def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]
         language=persona.language,
         url="",
         facts=tuple(facts.facts[:MAX_FACTS]),
-        lane=TopicBrief(title, angle, subject.said),
+        lane=TopicBrief(title, angle, subject.openings),
     )
     visible_texts = (title, angle, *(text for text, _ in screened_texts))
     orders = (*order_lines, *(order for _, found_orders in screened_texts for order in found_orders))

@@ -65,7 +65,7 @@ _NO_REQUEST: Final = ModelRequest("", "", (), (), {}, 0, "", "")
 Cache = Literal["5m", "1h"] | None
 """How long the service may keep a marked prefix; `None` for not at all."""
 Owner = Literal["workspace", "operator"]
-"""The owner of the key, which decides the sentence that says what to do."""
+"""The owner of the key, who has to act after a refusal."""
 _KEY_OWNER_TEXT: Final = {"workspace": "the workspace's own key", "operator": "this service's key"}
 _KEY_REFUSED: Final = {
     "workspace": "The workspace's own key for the model was refused. Replace it with a valid one, then retry.",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 NEVER_USED_DAYS: Final = 90
-"""A topic that was never used counts as rested for so many days, and no longer rest counts for more."""
+"""A topic that was never used counts as rested for this many days; longer rest counts no more."""
 _COUNTED: Final = ("taken", "used")
 """Decisions on a pick that count towards a topic's `max_per_month`."""
 _RESTING: Final = ("taken", "used", "too_near")
@@ -135,7 +135,7 @@ def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCand
     return TopicCandidate(topic, tuple(usable_angles), min(topic_days, NEVER_USED_DAYS))
 
 
-def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:
-    """Return the topic as a writer gets it; `said` are the openings of the persona's newest items."""
+def subject_of(topic: Topic, angle: str, openings: tuple[str, ...] = ()) -> Subject:
+    """Return the topic as a writer gets it; `openings` are those of the persona's newest items."""
     evidence = tuple(entry["text"] for entry in topic.evidence if entry["text"])
-    return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, said=said)
+    return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, openings=openings)

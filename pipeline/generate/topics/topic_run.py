@@ -231,7 +231,10 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
 
 
 def _restart_with(generation: Generation, pick: BrandPick, choice: select.TopicChoice) -> None:
-    """Start the run again with another topic, keeping what its calls cost so far."""
+    """Start the run again with another topic, and keep the usage of its calls so far.
+
+    Raises `LostLease` if the run is no longer this task's.
+    """
     _repeat_pick(pick, generation, choice.topic, choice.angle)
     GeneratedItem.everywhere.filter(generation=generation, deleted_at=None).update(
         topic=choice.topic, version=F("version") + 1

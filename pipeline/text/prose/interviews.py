@@ -29,7 +29,7 @@ _MIN_QUESTION_SHARE: Final = 0.2
 _MAX_QUESTION_CHARACTERS: Final = 300
 _MIN_ANSWER_WORDS: Final = 5
 """A shorter sentence of an answer is understood only with the question."""
-# A question to somebody: "Frau Halm, warum …?"
+# The title in a question to a person: "Frau Halm, warum …?"
 _ADDRESSES: Final = re.compile(
     r"(?<![^\W_])(?:Frau|Herrn?|Mr|Mrs|Ms|Dr|Mme|Madame|Monsieur|Señora?|Doña|Don|Signora?|Dottor(?:essa)?|Pani|Panie|Mevrouw|Meneer|Senhora?)\b"
 )

@@ -54,7 +54,7 @@ _CONNECTIVE = word_set(
     "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
     "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
 )
-# Cut only where a whole sentence is left: not "But for", "So far", "However hard", nor words that other
+# Cut only if a whole sentence is left: not "But for", "So far", "However hard", nor words that other
 # languages have too ("Or blanc", "So kostet"). Never after a quotation mark: those words are somebody's.
 _LEADING_CONJUNCTION = re.compile(
     r"(?:(?:But|And|Yet),?\s+(?!(?i:for|not|only|just|so|that|which|who|whom|whose|than|how|why|what|where|nor|or|yet|of|to|de|du|des|med|pour|contre)\b)"

@@ -183,7 +183,7 @@ def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, lan
 
 
 def _brief_without_model(source: SourceText, *, is_suspect: bool, language: str, listed_count: int) -> Brief:
-    """Return the brief of the writer without a model, which may find facts where a model listed none."""
+    """Return the brief of the writer without a model, which may find facts even if a model listed none."""
     brief = WITHOUT_AI.brief(source).brief
     if listed_count > 1:
         reason = (

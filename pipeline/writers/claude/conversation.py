@@ -39,6 +39,7 @@ class Conversation:
         schema: Mapping[str, Any],
         max_tokens: int,
     ) -> None:
+        """Prepare a conversation whose calls have this system prompt and answer schema; nothing is asked yet."""
         self._client = client
         self._step = step
         self._model = model

@@ -373,7 +373,7 @@ def _marker(*parts: str) -> str:
 
 
 def _rotate(angles: Sequence[str], seed: str) -> tuple[str, ...]:
-    """Return the angles rotated by the seed, so that items differ, because models favour what they read first."""
+    """Return the angles rotated by the seed, so that items differ, because models favour the first one."""
     first = hashlib.sha256(seed.encode()).digest()[0] % len(angles)
     return (*angles[first:], *angles[:first])
 

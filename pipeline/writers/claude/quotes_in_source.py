@@ -27,7 +27,7 @@ _NUMBER_SEPARATORS = frozenset(".,'")
 """Characters that may stand between the digits of one number."""
 _JAMO = ("\u1160", "\u11ff")
 """The first and the last of the vowels and finals of Korean syllables."""
-# Scripts that are written without spaces, where a quote may begin or end between any two characters.
+# Scripts without spaces, in which a quote may begin or end between any two characters.
 _SPACELESS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
@@ -73,6 +73,7 @@ class FoldedText:
     """A text with compatibility forms, quotation marks and white space made equal, and the original offsets."""
 
     def __init__(self, text: str) -> None:
+        """Fold the text cluster by cluster, with the original offsets of each character."""
         self.text = text
         folded: list[str] = []
         # Two arrays of numbers: tuples would take a hundred bytes per character.
@@ -86,7 +87,7 @@ class FoldedText:
                         continue
                     character = " "  # noqa: PLW2901 - every kind of space is one
                 elif unicodedata.category(character) == "Cf":
-                    # Invisible to the reader, and removed from what the model got.
+                    # It is invisible to the reader, and was removed from the model's text.
                     continue
                 folded.append(character)
                 starts.append(start)

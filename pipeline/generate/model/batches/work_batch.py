@@ -213,7 +213,7 @@ def _poll(batch: ModelBatch, client: AccountClient) -> None:
     if remote_batch.get("processing_status") != "ended":
         if not batch.is_cancelled and not batch.is_found and not _is_awaited(batch):
             # No run waits any more: calls that haven't begun need not be paid for. A batch that was only
-            # found in the list may belong to somebody else, and isn't cancelled.
+            # found in the list may be another one, and isn't cancelled.
             client.send_batch_call("POST", f"{path}/cancel")
             batch.under_lease().update(is_cancelled=True)
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
