@@ -46,7 +46,7 @@ def choose(
             message = f"It is {chosen.status}; choose a variant that is ready."
             raise Conflict.because(code="not_ready", message=message)
         message = "Another variant of the same group was chosen; restore it to use it too."
-        siblings = [
+        others = [
             variant
             for variant in group
             if variant.pk != item.pk
@@ -54,11 +54,11 @@ def choose(
             and not variant.deleted_at
         ]
         if expected_versions is not None:
-            siblings = [variant for variant in siblings if variant.pk in expected_versions]
-        for variant in siblings:
+            others = [variant for variant in others if variant.pk in expected_versions]
+        for variant in others:
             rejection = {"code": SUPERSEDED, "message": message, "by": by, "at": as_z(now)}
             states.move(variant, "rejected", rejection=rejection, updated_at=now)
-    return siblings
+    return others
 
 
 def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: datetime) -> int:
