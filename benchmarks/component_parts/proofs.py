@@ -12,7 +12,13 @@ from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, percentile
-from pipeline.grounding import find_misquotations, names, recompute, unsupported_names, unsupported_numbers
+from pipeline.grounding import (
+    find_misquotations,
+    find_unsupported_names,
+    find_unsupported_numbers,
+    names,
+    recompute_sums,
+)
 from pipeline.grounding.claim_support import passage_around
 from pipeline.grounding.quantities import clear_cache as clear_number_cache
 
@@ -29,12 +35,14 @@ def prove(case: dict[str, Any], source: str) -> None:
     declared = {
         value
         for derivation in case["derived"]
-        for outcome in recompute(f"{derivation['written']} = {derivation['sum']}", source, language=language)
+        for outcome in recompute_sums(
+            f"{derivation['written']} = {derivation['sum']}", source, language=language
+        )
         for value in outcome.values
     }
-    unsupported_numbers(case["draft"], source, language=language, declared=declared)
+    find_unsupported_numbers(case["draft"], source, language=language, declared=declared)
     find_misquotations(case["draft"], source)
-    unsupported_names(case["draft"], [source], language=language)
+    find_unsupported_names(case["draft"], [source], language=language)
     passage_around(source, 10, 90)
 
 

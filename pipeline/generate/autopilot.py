@@ -1,4 +1,4 @@
-"""Publishes items on autopilot: one that passes all four gates goes out without a person.
+"""Publishes items on autopilot: an item that passes all four gates needs no review by a person.
 
 An item that doesn't pass waits for a review, and its checks name the reason.
 """
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Draft, PersonaCard
 
-# How the code of a gate's check begins.
 PREFIX: Final = "gate_"
+"""The beginning of the code of a gate's check."""
 FACTS: Final = frozenset(
     {"numbers", "quotations", "names", "support", "derived", "claims", "attribution", "reading"}
 )
+"""Codes of checks that compare the words with the source."""
 SAFETY: Final = frozenset(
     {
         "banned_words",
@@ -48,13 +49,13 @@ _PASSED: Final[Mapping[str, str]] = {
 }
 
 
-def gates_of(
+def check_gates(
     draft: Draft, persona: PersonaCard, checks: Sequence[Mapping[str, Any]], *, is_suspect: bool
 ) -> tuple[Check, ...]:
-    """Return one check for each gate, in the order of `_PASSED`.
+    """Return one check for each gate, in the order of `_PASSED`; a closed gate is a warning with its reasons.
 
-    A closed gate is a warning that names what closed it. `is_suspect` says that the source reads like orders
-    to a model. The outlets' own rules and pace are checked by the publishing stage: it reports a refusal when
+    `checks` are the draft's checks as they are stored. `is_suspect` says that the source reads like orders to a
+    model. The outlets' own rules and pace are checked by the publishing stage: it reports a refusal when
     publication is requested.
     """
     closed: dict[str, list[str]] = {name: [] for name in _PASSED}
@@ -90,10 +91,11 @@ def are_gates_open(checks: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def publish_automatically(generation: Generation, made: Sequence[GeneratedItem], now: datetime) -> None:
-    """Publish the best variant of a group on autopilot: the first one that passed all four gates; else none.
+    """Publish the first of the variants that passed all four gates, if their source is on autopilot.
 
-    Nothing is published where a person must approve first, or where a variant of the group is scheduled or
-    published already: a further variant that a person asked for is theirs to decide about.
+    Nothing is published if none passed, if the first variant is held, or if a person must approve first; nor if a
+    variant of the group is scheduled or published already, because a further variant that a person asked for is
+    theirs to decide about. A refusal by the publishing stage is stored as the item's error.
     """
     source = made[0].source if made else None
     if source is None or not source.autopilot or source.deleted_at is not None or made[0].held:

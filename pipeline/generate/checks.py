@@ -1,6 +1,4 @@
-"""Checks a draft: by its engine's rules, by the rules for every draft (facts, repetition), and by the
-persona's rules.
-"""
+"""Checks a draft by its engine's rules, by those for every draft (facts, repetition), and by the persona's."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.generate.repetition import OwnWords
 
 READING: Final = "reading"
-"""Code of the warning that a model was asked and its facts couldn't be used."""
+"""Code of the warning that the facts of a model's brief couldn't be used."""
 
 LANGUAGE: Final = "language"
 """Code of the warning that the text is plainly in another language than its sender stated."""
@@ -69,7 +67,10 @@ def run_checks(
 
 
 def check_language(source: SourceText) -> tuple[Check, ...]:
-    """Return a warning if the source is plainly written in another language than its sender stated."""
+    """Return a warning if the source is plainly written in another language than its sender stated.
+
+    A source of several stories is never warned about.
+    """
     actual_language = other_language(source.language, source.text)
     if not actual_language or source.stories:
         return ()
@@ -93,7 +94,7 @@ def _language_name(language: str) -> str:
 def _check_obeyed_orders(
     draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
 ) -> Check | None:
-    """Return the failure of a draft that does what an order in its source wants; None for any other draft."""
+    """Return the failed check of a draft that obeys an order in its source, or `None` for any other draft."""
     if not brief.orders:
         return None
     screened_source, _ = screen_source(source)
@@ -132,9 +133,10 @@ def run_checks_with_visuals(
     *,
     own_words: OwnWords | None = None,
 ) -> tuple[Check, ...]:
-    """Return the checks of `run_checks` and those of the words that its pictures or its film show.
+    """Return the checks of `run_checks` and those of the words that the draft's pictures or film show.
 
-    The engine makes these words, so no writer can mend them: a failed check of them is a warning.
+    The engine makes these words, so no writer can mend them: a failed check of them is a warning. They aren't
+    checked if the draft itself failed.
     """
     checks = run_checks(engine, draft, brief, source, persona, own_words=own_words)
     if any(check.outcome == "failed" for check in checks):
@@ -142,13 +144,13 @@ def run_checks_with_visuals(
     draft = engine.marked(draft, brief, persona)
     visible_words = drawn_words(engine, draft, source, persona)
     all_checks = check_further(
-        checks, draft, brief, source, persona, further=visible_words, where=place_of(engine)
+        checks, draft, brief, source, persona, further=visible_words, where=visuals_phrase(engine)
     )
     return tuple(
         replace(check, outcome="warning") if check.outcome == "failed" else check for check in all_checks
     )
 
 
-def place_of(engine: Engine) -> str:
-    """Return the phrase that names where the drawn words stand, as the start of a sentence."""
+def visuals_phrase(engine: Engine) -> str:
+    """Return the beginning of a sentence about the words that are drawn."""
     return "In the film" if engine.bucket == "video" else "In the picture"

@@ -1,6 +1,6 @@
-"""Plans, when a raw item is pushed, what can be made of it.
+"""Plans which items can be made of a raw item when it is pushed.
 
-The engines' own rules decide, and for a workspace without a model also the writer that works without one.
+The engines' own rules decide, and for a workspace without a model also the writer that needs none.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Skipped:
     """A variant that was asked for and can't be made, with the reason."""
 
     engine_output: str
+    """The engine's display name."""
     variant: int
+    """The variant's index, from 0."""
     code: str
     message: str
 
@@ -100,7 +102,7 @@ class GenerationPlan:
 
     @property
     def why_not(self) -> tuple[str, ...]:
-        """Return one sentence for each engine that makes nothing, or fewer variants than asked for."""
+        """One sentence for each engine that makes nothing, or fewer variants than asked for."""
         variant_counts = {share.engine.name: share.variants for share in self.shares}
         messages: dict[str, str] = {}
         for skipped in self.skipped:
@@ -113,9 +115,9 @@ class GenerationPlan:
 class Acceptance:
     """Plans raw items of one workspace; whether it has a model, and each persona, is read once.
 
-    Without a model the words are the same each time, so the writer itself is tried: what it refuses is
-    skipped. A model can also write from what that writer can't use, so for it only the engines' own rules
-    hold.
+    Without a model the words are the same each time, so the writer itself is tried, and the variants that it
+    refuses are skipped. A model can also write from text that this writer can't use, so for a model only the
+    engines' own rules hold.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -125,7 +127,10 @@ class Acceptance:
     def plan(
         self, engines: Sequence[str], variants: int, source: SourceText, *, persona_id: UUID | None
     ) -> GenerationPlan:
-        """Return the plan for the engines of these names, in the order asked for, with `variants` of each."""
+        """Return the plan for the engines with these display names, in their order, with `variants` of each.
+
+        Raises `Invalid` if there is no engine of one of the names.
+        """
         trial = None if self._has_model else _Trial(source, self._card(persona_id), variants)
         return _plan(engines, variants, source, trial)
 
@@ -136,7 +141,7 @@ class Acceptance:
 
 
 def _plan(engines: Sequence[str], variants: int, source: SourceText, trial: _Trial | None) -> GenerationPlan:
-    """Plan how many variants each engine makes, and record why it makes no more."""
+    """Return the variants that each engine makes, and the reason of each one that it doesn't make."""
     shares: list[Share] = []
     skipped: list[Skipped] = []
     # Engines judge the text as the writer gets it, without sentences that give orders to a machine.
@@ -159,14 +164,15 @@ def _plan(engines: Sequence[str], variants: int, source: SourceText, trial: _Tri
     return GenerationPlan(tuple(shares), tuple(skipped), variants)
 
 
-def refusal_by_rules(engine: Engine, shown: SourceText) -> Refused | None:
-    """Return the refusal that holds whoever writes (the engine is unavailable, or its own rules forbid it),
-    else None.
+def refusal_by_rules(engine: Engine, screened_source: SourceText) -> Refused | None:
+    """Return the refusal that holds for every writer, or `None`.
+
+    The engine is unavailable, or its own rules forbid the source.
     """
     unavailability = availability.of_engine(engine)
     if unavailability is not None:
         return Refused(unavailability.sentence, code=ENGINE_UNAVAILABLE)
-    reason = engine.why_not(shown) or engine.unshown(shown)
+    reason = engine.why_not(screened_source) or engine.unshown(screened_source)
     return None if reason is None else Refused(reason, code=NOTHING_TO_MAKE)
 
 
@@ -176,7 +182,7 @@ def plan_by_rules(engines: Sequence[str], variants: int, source: SourceText) -> 
 
 
 class _Trial:
-    """Tries what the writer without a model makes of one source; one brief serves all engines."""
+    """Tries the writer without a model on one source; one brief serves all engines."""
 
     def __init__(self, source: SourceText, persona: PersonaCard, variants: int) -> None:
         self._source, self._persona, self._variants = source, persona, variants
@@ -186,7 +192,10 @@ class _Trial:
         return brief_of(self._source)
 
     def ask(self, engine: Engine) -> tuple[int, Refused | None]:
-        """Return how many variants can be made, and the refusal that says why no more can; None if all can."""
+        """Return the number of variants that can be made, and the refusal of the next one, or `None` if all can.
+
+        After an unexpected error all count as possible.
+        """
         try:
             return ask_writer(engine, self._source, self._brief, self._persona, variants=self._variants)
         # A bug in an engine must not keep a text out: the run fails instead, and reports the reason.
@@ -198,9 +207,9 @@ class _Trial:
 def ask_writer(
     engine: Engine, source: SourceText, brief: Brief, persona: PersonaCard, *, variants: int
 ) -> tuple[int, Refused | None]:
-    """Return how many variants the writer without a model makes, and the refusal that says why no more.
+    """Return how many variants the writer without a model makes, and the refusal of the next one.
 
-    The number is None if it makes all. It really writes the drafts, and stores nothing.
+    The refusal is `None` if the writer makes all of them. The drafts are really written, and not stored.
     """
     try:
         engine_brief = engine.told(brief, source)
@@ -210,9 +219,7 @@ def ask_writer(
     if len(drafts) >= variants:
         return variants, None
     blocking_reason = blocking_rule(engine, engine_brief, persona, variants=len(drafts) + 1, seed="")
-    message = (
-        NO_MORE_SENTENCES
-        if blocking_reason is None
-        else f"No further sentence of the source keeps the persona's rules: {blocking_reason}"
-    )
+    message = NO_MORE_SENTENCES
+    if blocking_reason is not None:
+        message = f"No further sentence of the source keeps the persona's rules: {blocking_reason}"
     return len(drafts), Refused(message, code=NO_MORE_VARIANTS)

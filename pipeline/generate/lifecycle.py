@@ -1,4 +1,4 @@
-"""Starts and ends runs: the statuses of items and raw item, the credits, and the events."""
+"""Starts and ends runs, with the statuses of their items and raw item, the credits, and the events."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ if TYPE_CHECKING:
     from pipeline.models.generation import GenerationQuerySet
 
 REDRAW: Final = "redraw"
-"""Key in `answers` of a run that only draws: what a person sent with the words; a retry needs it."""
+"""Key in `answers` of a run that only draws: the fields that a person sent with the words, for a retry."""
 
 REWRITE: Final = "rewrite"
-"""Where a run that writes an item's words again keeps what was asked, what stood before and which revision it wrote."""
+"""Key in `answers` of a run that rewrites an item: the request, the text before, and the revision that it wrote."""
 
 
 def start_run(generation: Generation) -> None:
-    """Move the run, its items and its raw item to running, with the persona's and the raw item's current
-    versions.
+    """Move a queued run, its items and its raw item to running, and fix the versions that it is made of.
+
+    They are the current versions of the persona and the raw item. A run that only draws keeps those of its words.
     """
     if generation.status != GenerationStatus.QUEUED:
         return
@@ -91,9 +92,9 @@ _VARIANTS: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def lock_raw_item(generation: Generation) -> RawItem | None:
-    """Lock and return the run's raw item, None if it has none.
+    """Lock and return the run's raw item, or return `None` if it has none.
 
-    It is locked before the items made from it, everywhere.
+    A raw item is locked before the items that are made from it, everywhere.
     """
     if generation.raw_item_id is None:
         return None
@@ -101,7 +102,10 @@ def lock_raw_item(generation: Generation) -> RawItem | None:
 
 
 def items_of(generation: Generation) -> list[GeneratedItem]:
-    """Return the run's own items; their whole variant groups are locked, as every publisher of a group does."""
+    """Lock the variant groups of the run's items, as every publisher does, and return its items.
+
+    Deleted items are left out.
+    """
     return [
         item
         for item in publish.lock_groups_of(generation.pk)
@@ -109,12 +113,11 @@ def items_of(generation: Generation) -> list[GeneratedItem]:
     ]
 
 
-def wanted_variants(generation: Generation) -> tuple[int, str]:
-    """Return how many variants to write, and the hint of the person who asked for another one ("" for nearly
-    all).
+def read_wanted_variants(generation: Generation) -> tuple[int, str]:
+    """Return how many variants to write, and the hint of the person who asked for another one, or "".
 
-    The number goes up to the highest index among the run's items, as a further variant must differ from those
-    before it.
+    The number goes up to the highest index among the run's items, because a further variant must differ from
+    those before it.
     """
     items = _VARIANTS.ask(generation=generation.pk)
     hints = (item["hint"] for item in items if item["deleted_at"] is None)
@@ -122,7 +125,10 @@ def wanted_variants(generation: Generation) -> tuple[int, str]:
 
 
 def end_run(generation: Generation, now: datetime, *, is_broken: bool = False) -> None:
-    """Move the run to done. `is_broken` says that it drew nothing, though it ended without an error."""
+    """Move the run to `done`, erase its answers except the costs, and forget its calls in batches.
+
+    `is_broken` says that it ended without an error but drew nothing: the request to draw is kept for a retry.
+    """
     states.move(
         generation,
         "done",
@@ -140,8 +146,9 @@ def end_run(generation: Generation, now: datetime, *, is_broken: bool = False) -
 
 
 def erase_words(runs: GenerationQuerySet) -> None:
-    """Erase the text that those of the runs that have ended hold: answers, and messages, which may quote the
-    content.
+    """Erase the text that runs hold, their answers and the messages that may quote the content.
+
+    Runs that haven't ended are left as they are.
     """
     ended = runs.ended()
     ended.update(answers={})
@@ -149,8 +156,8 @@ def erase_words(runs: GenerationQuerySet) -> None:
         Generation.everywhere.filter(pk=key).update(error=recoverable_failures.without_words(error))
 
 
-def drop_said_unless_wanted(generation: Generation, items: Sequence[GeneratedItem]) -> None:
-    """Forget what a person sent with the words if the item was erased before its run ended."""
+def erase_redraw_without_items(generation: Generation, items: Sequence[GeneratedItem]) -> None:
+    """Erase the answers of a run that only draws if its item was deleted before the run ended."""
     if REDRAW in generation.answers and not items:
         Generation.everywhere.filter(pk=generation.pk).update(answers={})
 
@@ -174,9 +181,10 @@ def fail_item(
     checks: Sequence[Mapping[str, Any]] | None = None,
     stage: str = "",
 ) -> None:
-    """Mark an item as failed.
+    """Move an item to `failed` and record the event.
 
-    `checks` are those of the draft that failed; without any, those of the current words stay.
+    `checks` are those of the draft that failed; without them the checks of the current words stay. `stage` is the
+    stage that failed, by default the run's. An item with words can always be retried.
     """
     error = _error_of(generation, code, message, stage)
     if item.revision:
@@ -191,7 +199,7 @@ def fail_item(
 
 
 def _provisional_title(item: GeneratedItem) -> str:
-    """Return the title to show while the item has no words yet: that of its raw item or topic."""
+    """Return the title of the item's raw item or topic, which is shown while it has no words; else ""."""
     raw, topic = item.raw_item, item.topic
     if raw is not None and raw.deleted_at is None:
         return raw.title
@@ -204,7 +212,10 @@ def _error_of(generation: Generation, code: str, message: str, stage: str = "") 
 
 
 def fail_run(generation: Generation, code: str, message: str) -> None:
-    """End the run as failed, with its items, and return the reserved credits."""
+    """Fail the run and those of its items that are being made, and return the reserved credits.
+
+    Its raw item or its topic pick is concluded in the same transaction.
+    """
     now = utc_now()
     error = _error_of(generation, code, message)
     with transaction.atomic():
@@ -221,7 +232,7 @@ def fail_run(generation: Generation, code: str, message: str) -> None:
         )
         _forget_batched_calls(generation)
         items = items_of(generation)
-        drop_said_unless_wanted(generation, items)
+        erase_redraw_without_items(generation, items)
         for item in items:
             if item.status in ITEMS_IN_MAKING:
                 fail_item(generation, item, code, message, now)
@@ -234,7 +245,10 @@ def fail_run(generation: Generation, code: str, message: str) -> None:
 
 
 def settle_credits(generation: Generation, engine: Engine | None, made: int, now: datetime) -> None:
-    """Charge the credits for `made` variants, or return the reservation if nothing was made."""
+    """Charge the credits for `made` variants, or return the reservation if nothing was made.
+
+    A run without a reservation is left alone.
+    """
     if not generation.credits_reserved:
         return
     if engine is not None and made:
@@ -244,7 +258,7 @@ def settle_credits(generation: Generation, engine: Engine | None, made: int, now
 
 
 def finish_raw_item(raw: RawItem, now: datetime) -> None:
-    """Move the raw item to processed or failed once its last run is over.
+    """Move the raw item to `processed`, or to `failed` with an event, once its last run is over.
 
     The raw item's lock makes two runs that end at the same time take turns.
     """
@@ -279,7 +293,7 @@ def finish_raw_item(raw: RawItem, now: datetime) -> None:
 
 
 def record_item_event(generation: Generation, item: GeneratedItem, event_type: str, now: datetime) -> None:
-    """Record an event about the item, with its data as the API shows it."""
+    """Record an event about the item, with the item as the API shows it."""
     events.record(
         event_type,
         workspace_id=item.workspace_id,

@@ -1,4 +1,4 @@
-"""Makes one brief for a run that is made from several raw items."""
+"""Builds one brief for a run that is made from several raw items, and maps its claims to them and back."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
-    from pipeline.engines.base import Brief, Claim
+    from pipeline.engines.base import Brief, Claim, Story
     from pipeline.generate.run_state import Run, RunMaterial
     from pipeline.models import Generation
     from pipeline.writers.base import Writer
 
 BRIEFS: Final = "briefs"
-"""Key in `answers`: the brief of each raw item by its id, None where nothing may be made of it."""
+"""Key in `answers`: the brief and usage of each raw item by its id, or `None` for one that is left out."""
 
 
 def inputs_of(generation: Generation) -> list[GenerationInput]:
@@ -32,45 +32,49 @@ def inputs_of(generation: Generation) -> list[GenerationInput]:
 
 
 def find_material(run: Run) -> None:
-    """Obtain a brief of each raw item, stored before the next one is asked for.
+    """Find the brief of each raw item, and store it before the next one is asked for.
 
-    A raw item whose content was deleted, or which the model refuses, is left out. Raises the writer's
-    `TryLater` and `NeedsReconnect`.
+    A raw item whose content was deleted, or which the model refuses, is left out. Raises `Refused` if none is
+    left, and `LostLease` if the run is no longer this task's; the writer's `TryLater` and `NeedsReconnect` get
+    through.
     """
     for run_input in inputs_of(run.generation):
         _obtain_brief(run.generation, run.writer, run_input, run.client)
     usage = _total_usage(run.generation.answers[BRIEFS])
-    store_answer(run.generation, run.then, brief_usage=asdict(usage))
+    store_answer(run.generation, run.next_stage, brief_usage=asdict(usage))
 
 
 def read_material(run: Run) -> RunMaterial:
-    """Return the combined material. Raises `Refused` if too few of the raw items are left."""
+    """Return the combined material. Raises `Refused` if too few raw items are left or a quoted one was erased."""
     brief, source = combine(_usable_parts(run.generation, inputs_of(run.generation)))
     reason = run.engine.why_not(source)
     if reason is not None:
         raise Refused(reason, code="too_few_stories")
-    return run.resting_on(brief, source)
+    return run.build_material(brief, source)
 
 
 def raw_items_of(brief: Brief) -> list[UUID]:
-    """Return the ids of the raw items that are told, in order, without inputs from which nothing came."""
+    """Return the ids of the raw items whose stories are told, in their order."""
     return [key for story in brief.stories if (key := ids.decode("raw", story.id)) is not None]
 
 
 def join_claim(claim: Mapping[str, Any], brief: Brief) -> dict[str, Any] | None:
-    """Return a claim of `split_claims` with its place in the combined text; None if its raw item isn't told."""
+    """Return a claim of `split_claims` with its offsets in the combined text.
+
+    Return `None` if its raw item's story isn't told.
+    """
     story = next((candidate for candidate in brief.stories if candidate.id == claim["raw_item"]), None)
     if story is None:
         return None
-    start = story.start + len(story.title) + 2
+    start = _text_start(story)
     claim_fields = {name: value for name, value in claim.items() if name != "raw_item"}
     return {**claim_fields, "start": claim["start"] + start, "end": claim["end"] + start}
 
 
 def lock_raw_items(brief: Brief) -> None:
-    """Lock the raw items, so that none is erased or withdrawn unnoticed until the transaction ends.
+    """Lock the brief's raw items, so that none is erased or withdrawn until the transaction ends.
 
-    Call it before any item.
+    Call it before any item is locked.
     """
     # In the order of ids, as every other path that locks several rows does, so that none deadlocks.
     rows = RawItem.everywhere.filter(pk__in=raw_items_of(brief))
@@ -78,22 +82,25 @@ def lock_raw_items(brief: Brief) -> None:
 
 
 def split_claims(claims: Sequence[Claim], brief: Brief) -> list[dict[str, Any]]:
-    """Return the claims with the id of the raw item that says them, each with its place in that raw item's
-    text.
-    """
+    """Return the claims with the id of their raw item, and with their offsets in that raw item's text."""
     split = []
     for claim in claims:
         story = next(
             candidate for candidate in brief.stories if candidate.start <= claim.start < candidate.end
         )
-        start = story.start + len(story.title) + 2
+        start = _text_start(story)
         moved = replace(claim, start=claim.start - start, end=claim.end - start)
         split.append({**asdict(moved), "raw_item": story.id})
     return split
 
 
+def _text_start(story: Story) -> int:
+    """Return the offset of the raw item's text in the combined text: after its title and an empty line."""
+    return story.start + len(story.title) + 2
+
+
 def _obtain_brief(generation: Generation, writer: Writer, run_input: GenerationInput, client: Any) -> None:
-    """Find the brief of one input and store it in the run's answers; None for one that is refused."""
+    """Find the brief of one input, and store it in the run's answers, or `None` if it is refused."""
     raw_item_hex = run_input.raw_item_id.hex
     stored_briefs: Mapping[str, Any] = generation.answers.get(BRIEFS, {})
     if raw_item_hex in stored_briefs:
@@ -114,10 +121,10 @@ def _obtain_brief(generation: Generation, writer: Writer, run_input: GenerationI
 
 
 def _usable_parts(generation: Generation, inputs: Sequence[GenerationInput]) -> list[SourcePart]:
-    """Return the stories that can be told.
+    """Return the stories that can be told: those whose brief has facts, and whose text still exists.
 
-    A raw item that was erased is left out for good; once drafts quote it, its erasure ends the run with
-    `Refused`.
+    Before drafting, a raw item that was erased is left out for good. Later the drafts may quote it, so its
+    erasure raises `Refused`.
     """
     briefs: Mapping[str, Any] = generation.answers[BRIEFS]
     parts: list[SourcePart] = []

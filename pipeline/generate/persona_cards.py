@@ -27,7 +27,10 @@ _VERSION: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def persona_card(persona_id: UUID | None, version: int | None) -> PersonaCard:
-    """Return the persona as it was at that version; as it is now for None, or if that version isn't kept."""
+    """Return the persona at that version; as it is now without one, or if the version isn't kept.
+
+    Without a persona, or for one that doesn't exist, the card has an empty name.
+    """
     personas = _PERSONA.ask(pk=persona_id) if persona_id else []
     if not personas:
         return PersonaCard(name="")

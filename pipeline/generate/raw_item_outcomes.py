@@ -1,6 +1,4 @@
-"""Reports what came of each engine and variant that a raw item was asked for: pending, made, skipped or
-failed.
-"""
+"""Reports the outcome of each engine and variant of a raw item: pending, made, skipped or failed."""
 
 from __future__ import annotations
 
@@ -43,9 +41,9 @@ _UNKNOWN: Final = {
 def read_outcomes(
     workspace: Workspace, rows: Sequence[Mapping[str, Any]]
 ) -> dict[UUID, list[dict[str, Any]]]:
-    """Return the outcomes of raw items of one workspace, given as rows, by id, in one statement for all.
+    """Return the outcomes of raw items of one workspace, by id; `rows` are their columns.
 
-    A second statement is needed only if something failed for good, since that may have changed meanwhile.
+    One statement reads all items. Others follow only if an item failed for good, since the reason may be gone.
     """
     item_rows = GeneratedItem.objects.of(workspace).filter(raw_item__in=[row["id"] for row in rows])
     items = list(item_rows.order_by("id").values(*_FIELDS)) if rows else []
@@ -59,7 +57,7 @@ def read_outcomes(
 
 
 def read_outcomes_of(raw: RawItem) -> list[dict[str, Any]]:
-    """Return the outcomes of one raw item, as `read_outcomes` does of many."""
+    """Return the outcomes of one raw item, as `read_outcomes` does for many."""
     return read_outcomes(raw.workspace, [payloads.row_of(raw)])[raw.pk]
 
 
@@ -69,7 +67,7 @@ def serialize_raw_item(raw: RawItem) -> dict[str, Any]:
 
 
 def serialize_raw_items(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return raw items of one workspace, given as rows, as the API shows them."""
+    """Return raw items of one workspace as the API shows them; `rows` are their columns."""
     outcomes = read_outcomes(workspace, rows)
     return [
         payloads.raw_item(
@@ -81,7 +79,7 @@ def serialize_raw_items(workspace: Workspace, rows: Sequence[Mapping[str, Any]])
 
 
 def current_reasons(workspace: Workspace, raws: Sequence[RawItem]) -> dict[UUID, Any]:
-    """Return why raw items of one workspace failed, by id, as it holds now.
+    """Return the current `reason` of raw items of one workspace, by id.
 
     Nothing is queried unless one of them says that no try helps.
     """
@@ -100,7 +98,7 @@ def current_reasons(workspace: Workspace, raws: Sequence[RawItem]) -> dict[UUID,
 def current_reason(
     reason: Mapping[str, Any] | None, outcomes: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Return why a raw item failed, as it holds now: it can be tried again if one of its items can."""
+    """Return the current reason why a raw item failed: it can be tried again if one of its items can."""
     if recoverable_failures.is_final(reason) and any(
         outcome["outcome"] == FAILED and outcome["retryable"] for outcome in outcomes
     ):
@@ -118,7 +116,7 @@ def serialize_new_raw_item(raw: RawItem, items: Iterable[GeneratedItem]) -> dict
 def outcomes_of(row: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one outcome for each engine and variant asked for, in their order.
 
-    `items` are its items, oldest first.
+    `row` has the raw item's columns, and `items` those of its items, oldest first.
     """
     newest = {(item["engine_output"], item["variant_index"]): item for item in items}
     skipped = {(skip["engine_output"], skip["variant"]): skip for skip in row["skipped"]}
@@ -126,7 +124,7 @@ def outcomes_of(row: Mapping[str, Any], items: Iterable[Mapping[str, Any]]) -> l
     for name in row["engines"]:
         for variant in range(row["variants"]):
             key = (name, variant)
-            # What the last plan skipped isn't made, whatever became of it before.
+            # A variant that the last plan skipped isn't made, even if an earlier plan made it.
             outcome = (
                 _outcome_of_skipped(skipped[key])
                 if key in skipped
@@ -143,25 +141,25 @@ def _outcome(
     retryable: bool | None = None,
     item: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return an outcome as the API shows it; a deleted item is left out."""
-    is_there = item is not None and item["deleted_at"] is None
+    """Return an outcome as the API shows it; the id of a deleted item is left out."""
+    item_id = encode("gen", item["id"]) if item is not None and item["deleted_at"] is None else None
     return {
         "outcome": outcome,
         "reason": None if reason is None else {name: reason.get(name, "") for name in _REASON},
         "retryable": retryable,
-        "generated_item": encode("gen", item["id"]) if is_there and item is not None else None,
+        "generated_item": item_id,
     }
 
 
 _REASON: Final = ("code", "message", "stage")
 
 
-def _outcome_of_skipped(kept: Mapping[str, Any]) -> dict[str, Any]:
-    return _outcome(SKIPPED, reason={**kept, "stage": "push"}, retryable=False)
+def _outcome_of_skipped(skipped: Mapping[str, Any]) -> dict[str, Any]:
+    return _outcome(SKIPPED, reason={**skipped, "stage": "push"}, retryable=False)
 
 
 def _outcome_of_item(row: Mapping[str, Any], item: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what came of the raw item's row, given the item made for it, if there is one."""
+    """Return the outcome for one engine and variant; `item` is the newest that was made for it, if any."""
     if item is None:
         if row["deleted_at"] is None and row["status"] in _OPEN:
             return _outcome(PENDING)

@@ -1,7 +1,7 @@
 """Runs an item's checks again after a person has edited its words.
 
-What the words are based on is read again: the raw item in the version that they were made of, its brief, the
-topic. What can't be checked again is absent, never passed.
+The basis of the words is read again: the raw item in the version that they were made of, its brief, the topic.
+A check that can't be made again is absent, never passed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipeline.engines.checks.grounded import find_new_sentences, find_unsupporte
 from pipeline.engines.checks.persona_rules import check_persona
 from pipeline.engines.checks.words_in_pictures import board_words, check_further, drawn_words
 from pipeline.generate import multi_source, shared_brief
-from pipeline.generate.checks import place_of, run_checks, run_checks_with_visuals
+from pipeline.generate.checks import run_checks, run_checks_with_visuals, visuals_phrase
 from pipeline.generate.generation_plan import engine_named
 from pipeline.generate.lifecycle import REWRITE
 from pipeline.generate.persona_cards import persona_card
@@ -49,12 +49,12 @@ _MAX_SENTENCE_CHARACTERS: Final = 160
 
 
 def material_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> RunMaterial:
-    """What the item's words rest on, and what decides over other words on the same.
+    """Return the brief and source of the item's words, with the checks for further drafts of them.
 
-    Raises `Refused` where what they rest on was deleted.
+    Raises `Refused` if the raw item or the topic was deleted.
     """
     brief, source = _load_basis(item, engine, persona)
-    own_words = OwnWords.beside_item(item, is_verbatim=False) if item.raw_item_id is not None else None
+    own_words = OwnWords.for_item(item, is_verbatim=False) if item.raw_item_id is not None else None
     return RunMaterial(
         brief,
         source,
@@ -63,10 +63,11 @@ def material_of(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> Ru
 
 
 def recheck(item: GeneratedItem, *, board: Storyboard | None = None) -> list[dict[str, Any]]:
-    """Return the checks of the item's current words as they are stored: failed ones first, as warnings.
+    """Return the checks of the item's current words as they are stored, failed ones first, as warnings.
 
-    A person wrote these words and a person decides, so nothing fails. With a `board`, the storyboard to film,
-    its words are checked; else those that the engine would draw. Checks about files are kept.
+    A person wrote these words and a person decides, so nothing fails. Of the words in a film those of `board`,
+    the storyboard to film, are checked, else those that the engine would draw. Checks about files are kept. If
+    the source was deleted, only the persona's rules are checked, and a warning says so.
     """
     engine = engine_named(item.engine_output)
     persona = persona_card(item.persona_id, item.persona_version)
@@ -96,13 +97,13 @@ def _check_words(
     draft = replace(draft, claims=tuple(_remaining_claims(item, draft, brief, source)))
     own_words = None
     if item.raw_item_id is not None:
-        own_words = OwnWords.beside_item(item, is_verbatim=_is_offline(item))
+        own_words = OwnWords.for_item(item, is_verbatim=_is_offline(item))
     checks = run_checks(engine, draft, brief, source, persona, own_words=own_words)
     draft = engine.marked(draft, brief, persona)
     drawn_texts = drawn_words(engine, draft, source, persona)
     visible_texts = drawn_texts if board is None else board_words(board, persona)
     checks = check_further(
-        checks, draft, brief, source, persona, further=visible_texts, where=place_of(engine)
+        checks, draft, brief, source, persona, further=visible_texts, where=visuals_phrase(engine)
     )
     override_texts = tuple(_override_words(item.overrides))
     checks = check_further(
@@ -110,15 +111,16 @@ def _check_words(
     )
     texts = (draft.title, *words_of(draft), *override_texts)
     new_sentences = find_new_sentences(texts, _known_texts(item, persona), draft)
-    # Sentences that a person wrote into the storyboard alone.
+    # The storyboard may hold sentences that a person wrote into it alone.
     new_sentences += find_new_sentences(visible_texts, (*texts, *drawn_texts), draft)
     return _add_unsaid_warning(checks, find_unsupported_texts(new_sentences, draft, source))
 
 
 def _add_unsaid_warning(checks: Sequence[Check], sentences: Sequence[str]) -> tuple[Check, ...]:
-    """Add a warning that quotes sentences that a person wrote and the source doesn't say in these words.
+    """Add a failed check that quotes sentences that a person wrote and the source doesn't say in these words.
 
-    Claims are dropped: they are passages that a writer cited, and vouch for the writer's own sentences alone.
+    The passed check of claims is dropped, because the passages that a writer cited vouch for the writer's own
+    sentences alone. Without sentences the checks stay as they are.
     """
     if not sentences:
         return tuple(checks)
@@ -143,8 +145,9 @@ def _add_unsaid_warning(checks: Sequence[Check], sentences: Sequence[str]) -> tu
 
 
 def _known_texts(item: GeneratedItem, persona: PersonaCard) -> list[str]:
-    """Return the texts judged when a writer wrote them (the first revision and each rewrite), and what the
-    persona may always say.
+    """Return the texts that were checked when a writer wrote them, and those that the persona may always use.
+
+    A writer wrote the first revision and each rewrite. An item with one revision has only its current words.
     """
     persona_texts = [
         *persona.approved_lines,
@@ -192,7 +195,7 @@ def _shorten_quote(sentence: str) -> str:
 
 
 def _remaining_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: SourceText) -> Iterator[Claim]:
-    """Yield the claims whose words still stand in the draft, each with the current place of its quote."""
+    """Yield the claims whose words still stand in the draft, each with the current offsets of its quote."""
     draft_text = "\n".join((draft.title, *words_of(draft)))
     for stored in item.claims:
         claim_fields = multi_source.join_claim(stored, brief) if "raw_item" in stored else stored
@@ -206,13 +209,13 @@ def _remaining_claims(item: GeneratedItem, draft: Draft, brief: Brief, source: S
         yield claim
 
 
-# --- What the words rest on ------------------------------------------------------------------------------------------
+# --- The basis of the words ------------------------------------------------------------------------------------------
 
 
 def _load_basis(item: GeneratedItem, engine: Engine, persona: PersonaCard) -> tuple[Brief, SourceText]:
-    """Return brief and source as they were when the words were written.
+    """Return the brief and source of the item's words; a raw item's are of the version that they were made of.
 
-    Raises `Refused` if they were deleted.
+    Raises `Refused` if the raw item or the topic was deleted.
     """
     if item.raw_item_id is not None:
         source = text_of(item.raw_item_id, item.raw_version)
@@ -229,9 +232,7 @@ def _is_offline(item: GeneratedItem) -> bool:
 
 
 def _brief_of(item: GeneratedItem, source: SourceText, raw_item_id: UUID) -> Brief:
-    """Return the model's brief of the source if one was asked and its answer is kept, else one made without a
-    model.
-    """
+    """Return the model's stored brief of the source if the words were made of one, else one without a model."""
     stored = shared_brief.read_kept_brief(plugins.get("writers", "claude", Writer), source, raw_item_id)
     # A draft without a model may still stem from a model's brief that couldn't be used: `without_model` says
     # so.

@@ -1,4 +1,4 @@
-"""Says which failures of a run another try can mend, and what helps where none can."""
+"""Decides which failures of a run another try can mend, and names the remedy for the others."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ _MAKE_OTHER_VARIANT: Final = (
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule for one kind of failure: what a person can do about it.
-
-    `retryable` says whether another try by the same writer can end differently; `with_model` says the same of
-    a model, whose words differ each time.
-    """
+    """The rule for one kind of failure."""
 
     action: str
+    """The remedy, as a sentence for a person."""
     retryable: bool = False
+    """Whether another try by the same writer can end differently."""
     with_model: bool = False
+    """Whether another try by a model can, because its words differ each time."""
 
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -63,7 +62,7 @@ RULES: Final[Mapping[str, Rule]] = {
         ),
         Rule(_MAKE_OTHER_VARIANT, with_model=True),
     ),
-    # About what it is made of.
+    # About the source, the topic or the persona.
     "source_deleted": Rule("Push the content again: it was deleted."),
     "no_source": Rule("Push the content again: what it was to be made of was deleted."),
     "topic_deleted": Rule("Choose another topic: this one was deleted."),
@@ -98,14 +97,12 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
     "no_space": Rule("Ask the operator to free disk space, then try again.", retryable=True),
 }
-"""Rules by error code; a failure that isn't here may pass."""
+"""Rules by error code. A failure whose code isn't here may pass, and can be tried again."""
 _RETRYABLE: Final = Rule(TRY_AGAIN, retryable=True, with_model=True)
 
 
 def error_of(code: str, message: str, stage: str, *, has_model: bool) -> dict[str, Any]:
-    """Return a failure as it is stored and shown: what happened, at which stage, and what a person can do
-    about it.
-    """
+    """Return a failure as it is stored and shown, with its remedy."""
     rule = RULES.get(code, _RETRYABLE)
     is_retryable = is_mendable(code, has_model=has_model)
     return {
@@ -129,18 +126,18 @@ def is_mendable(code: str, *, has_model: bool) -> bool:
 
 
 def is_final(error: Mapping[str, Any] | None) -> bool:
-    """Return whether the failure says that no try helps.
+    """Return whether the failure says that no further try helps.
 
-    One stored by an early release doesn't say, and may be retried.
+    A failure that was stored by an early release doesn't say so, and may be retried.
     """
     return error is not None and error.get("retryable") is False
 
 
 def current_errors(workspace: Workspace, failed: Mapping[UUID, Any]) -> dict[UUID, Any]:
-    """Return the errors of failed items, by id, as they hold now: the reason may be gone since.
+    """Return the errors of failed items, by id; one that was final is retryable if its reason is gone.
 
-    That is so after a revised source, a changed persona, a newer engine, or a model where there was none.
-    Nothing is queried if no error is final.
+    A reason is gone after a revision of the source, a change of the persona, a newer engine, or, for failures
+    that a model can mend, once the workspace has a model. Nothing is queried if no error is final.
     """
     final = {key: error for key, error in failed.items() if is_final(error)}
     if not final:
@@ -182,18 +179,14 @@ def with_current_errors(workspace: Workspace, rows: Sequence[Mapping[str, Any]])
 
 
 def current_error(workspace: Workspace, item: GeneratedItem) -> dict[str, Any] | None:
-    """Return the error of one item as `current_errors` gives it; None if it hasn't failed."""
-    return (
-        current_errors(workspace, {item.pk: item.error})[item.pk]
-        if item.status == GeneratedItemStatus.FAILED
-        else None
-    )
+    """Return the error of one item as `current_errors` gives it, or `None` if it hasn't failed."""
+    if item.status != GeneratedItemStatus.FAILED:
+        return None
+    return current_errors(workspace, {item.pk: item.error})[item.pk]
 
 
 def can_variant_differ(error: Mapping[str, Any] | None) -> bool:
-    """Return whether a final failure is of the words alone: another variant says other things of the same
-    source.
-    """
+    """Return whether a final failure is about the words alone, so that another variant may pass."""
     return (
         error is not None
         and is_final(error)
@@ -202,7 +195,7 @@ def can_variant_differ(error: Mapping[str, Any] | None) -> bool:
 
 
 def refuse_final(error: Mapping[str, Any] | None) -> None:
-    """Raise `Conflict` with what would help if the error says that no try does."""
+    """Raise `Conflict`, with the remedy, if the error says that no further try helps."""
     if error is not None and is_final(error):
         message = f"Trying again would end the same: {error['message']} {error.get('action', '')}".strip()
         raise Conflict.because(code="not_retryable", message=message)

@@ -1,7 +1,7 @@
 """Draws pictures and films for drafts, and again for words that a person has edited.
 
-A film's script is spoken before it is filmed, and its video is searched for shots: once each, and stored with
-the run before anything else is done.
+Before a film is made, its script is spoken and its video is searched for shots. Each is done once, and stored
+with the run before anything else is done.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from config.core import states, work_queue
 from config.core.clock import utc_now
 from config.core.crash_points import crash_point
 from pipeline import limits
-from pipeline.generate.lifecycle import REDRAW, drop_said_unless_wanted, end_run, fail_item, items_of
+from pipeline.generate.lifecycle import REDRAW, end_run, erase_redraw_without_items, fail_item, items_of
 from pipeline.generate.model.metered_client import LostLease
 from pipeline.generate.run_state import draft_from, draft_of, store_answer
 from pipeline.media import draw_pictures, make_film, text_to_speech
@@ -46,20 +46,18 @@ SPEECH: Final = "speech"
 """Key in `answers`: the spoken scripts, by variant."""
 UNSPOKEN: Final = "unspoken"
 """Key in `answers`: how often every voice was too slow."""
-SPEAK_AGAIN: Final = timedelta(seconds=30)
-"""Wait after a voice was too slow for the first time; twice that after the second, and so on."""
-RENDER_AGAIN: Final = timedelta(seconds=30)
-"""Wait after a film failed for the first time; twice that after the second, and so on."""
-TELL_SECONDS: Final = 2.0
-"""Seconds between two writes of a film's progress."""
+SPEECH_RETRY_WAIT: Final = timedelta(seconds=30)
+"""The wait after the voices were too slow for the first time; twice that after the second, and so on."""
+RENDER_RETRY_WAIT: Final = timedelta(seconds=30)
+"""The wait after a film failed for the first time; twice that after the second, and so on."""
+PROGRESS_INTERVAL_SECONDS: Final = 2.0
+"""The least time between two writes of a film's progress, in seconds."""
 BROKEN: Final = "broken_films"
 """Key in `answers`: how often a film of the run failed for a passing reason."""
 PASSING: Final = frozenset({"render_died", "render_slow"})
 """Failures that may pass: the system killed the process for its memory, or the machine was overloaded."""
-
-
-# The hour over which each workspace's films are counted for fair turns.
-LATELY: Final = timedelta(hours=1)
+FAIRNESS_WINDOW: Final = timedelta(hours=1)
+"""The time over which each workspace's films are counted for fair turns."""
 
 
 class BrokenFilm(TryLater):
@@ -67,8 +65,8 @@ class BrokenFilm(TryLater):
 
 
 def draw_variants(run: Run) -> Run:
-    """Draw every variant that will be saved; no transaction is open meanwhile."""
-    generation, material = run.generation, run.rests_on
+    """Draw every variant whose draft passes its checks; no transaction is open meanwhile."""
+    generation, material = run.generation, run.required_material
     drafts = [draft_from(stored) if stored else None for stored in generation.answers["drafts"]]
     waiting = GeneratedItem.everywhere.filter(
         generation=generation, status=GeneratedItemStatus.GENERATING, deleted_at=None
@@ -76,7 +74,7 @@ def draw_variants(run: Run) -> Run:
     # Pictures that a killed task has drawn are still stored.
     drawn = dict(generation.answers.get("pictures", {}))
     items = list(waiting.order_by("variant_index"))
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         if str(item.variant_index) in drawn:
             continue
         draft = drafts[item.variant_index] if item.variant_index < len(drafts) else None
@@ -88,13 +86,13 @@ def draw_variants(run: Run) -> Run:
             item,
             draft,
             shown_on=published_at.date() if published_at else None,
-            share=(place, len(items)),
+            position=(index, len(items)),
         )
         if run.engine.bucket == "video":
             crash_point("generate.filmed")
             # A film takes long enough to be stored on its own.
             store_answer(generation, generation.stage, pictures=drawn)
-    store_answer(generation, run.then, pictures=drawn)
+    store_answer(generation, run.next_stage, pictures=drawn)
     return run
 
 
@@ -104,13 +102,14 @@ def _draw_item(
     draft: Draft,
     *,
     shown_on: date | None,
-    share: tuple[int, int],
+    position: tuple[int, int],
     board: Storyboard | None = None,
 ) -> dict[str, Any]:
-    """Return the drawn files of one item, as they are stored.
+    """Draw one item and return its files, checks or error, as they are stored.
 
-    `share` is (index, count) for the progress of the whole run; `board` is the storyboard if a person changed
-    it.
+    `position` is the item's index among the run's items, with their number; the run's progress follows from it.
+    `board` is the storyboard if a person changed it. Raises `BrokenFilm` if a film may turn out on another try,
+    `NotSpokenYet` if its voices may, and `LostLease` if the run is no longer this task's or the item was deleted.
     """
     generation, engine, persona = run.generation, run.engine, run.persona
     if engine.bucket != "video":
@@ -119,7 +118,7 @@ def _draw_item(
         voiced_script = speak_script(generation, item, engine, draft, persona)
     else:
         voiced_script = text_to_speech.recall_script(item, board.audio.voice)
-    report_progress = Teller(generation, item, *share)
+    report_progress = ProgressReporter(generation, item, *position)
     try:
         return make_film.make_film(
             item,
@@ -128,7 +127,7 @@ def _draw_item(
             persona,
             voiced=voiced_script,
             storyboard=board,
-            find_shots=Looker(generation, report_progress.hold),
+            find_shots=ShotFinder(generation, report_progress.hold),
             on_progress=report_progress,
         )
     except RenderFailed as failed:
@@ -139,28 +138,30 @@ def _draw_item(
         if failed.code not in PASSING or failures >= limits.GENERATION_TRIES:
             return make_film.failure_result(failed.code, failed.message)
         store_answer(generation, generation.stage, **{BROKEN: failures})
-        raise BrokenFilm(failed.message, code=failed.code, after=failures * RENDER_AGAIN) from failed
+        raise BrokenFilm(failed.message, code=failed.code, after=failures * RENDER_RETRY_WAIT) from failed
 
 
-class Teller:
+class ProgressReporter:
     """Stores a film's progress and renews the lease every few seconds.
 
-    A call returns False if the lease is lost or the item deleted.
+    A call returns False if the lease is lost or the item was deleted. If the database is busy it returns whether
+    the lease still holds.
     """
 
-    def __init__(self, generation: Generation, item: GeneratedItem, place: int, of: int) -> None:
+    def __init__(self, generation: Generation, item: GeneratedItem, index: int, count: int) -> None:
         self._generation, self._item = generation, item
-        self._place, self._of = place, max(of, 1)
-        self._next = 0.0
+        self._index, self._count = index, max(count, 1)
+        self._next_write = 0.0
         remaining = generation.wake_at - utc_now() if generation.wake_at else timedelta(0)
         self._held_until = monotonic() + remaining.total_seconds()
 
-    def __call__(self, share: float) -> bool:
+    def __call__(self, fraction: float) -> bool:
+        """Store the progress, of which `fraction` is this film's, from 0 to 1; most calls come too soon and don't."""
         now = monotonic()
-        if now < self._next:
+        if now < self._next_write:
             return True
-        self._next = now + TELL_SECONDS
-        percent = min(99, int(100 * (self._place + share) / self._of))
+        self._next_write = now + PROGRESS_INTERVAL_SECONDS
+        percent = min(99, int(100 * (self._index + fraction) / self._count))
         lease = timedelta(seconds=settings.LEASE_SECONDS)
         try:
             is_ours = self._generation.sleep_until(work_queue.database_now() + lease, progress=percent)
@@ -197,17 +198,17 @@ def redraw(run: Run) -> Run:
             item,
             draft_of(item),
             shown_on=raw.published_at.date() if raw is not None and raw.published_at else None,
-            share=(0, 1),
+            position=(0, 1),
             board=None if board_json is None else storyboard_json.from_json(board_json),
         )
-    store_answer(generation, run.then, pictures=drawn)
+    store_answer(generation, run.next_stage, pictures=drawn)
     return run
 
 
 def write_redrawn(run: Run) -> Run:
-    """Move the item from `generating` back to `ready`.
+    """End the run and move its item from `generating` back to `ready`, or to `failed` if it couldn't be drawn.
 
-    The words stand already, and the event was recorded when it was first made, so none is recorded again.
+    Ready again records no event, because `generated.ready` was recorded when the item was first made.
     """
     generation, answers = run.generation, run.generation.answers
     now = utc_now()
@@ -215,7 +216,7 @@ def write_redrawn(run: Run) -> Run:
     with transaction.atomic():
         end_run(generation, now, is_broken=is_broken)
         items = items_of(generation)
-        drop_said_unless_wanted(generation, items)
+        erase_redraw_without_items(generation, items)
         for item in items:
             drawn = answers.get("pictures", {}).get(str(item.variant_index))
             if item.status != GeneratedItemStatus.GENERATING or drawn is None:
@@ -240,9 +241,10 @@ class NotSpokenYet(TryLater):
 def speak_script(
     generation: Generation, item: GeneratedItem, engine: Engine, draft: Draft, persona: PersonaCard
 ) -> VoicedScript:
-    """Return the engine's script as speech; no transaction is open meanwhile.
+    """Return the engine's script as speech, or `NO_VOICE` if it has none; no transaction is open meanwhile.
 
-    Raises `NotSpokenYet` if the voices were too slow and may be faster another time, and `LostLease`.
+    After `GENERATION_TRIES` tries with voices that are too slow, the script stays silent. Raises `NotSpokenYet`
+    if they were too slow and tries are left, and `LostLease` if the run is no longer this task's.
     """
     script = engine.script(draft, persona)
     if script is None:
@@ -261,18 +263,20 @@ def speak_script(
             failures = generation.answers.get(UNSPOKEN, 0) + 1
             if failures < limits.GENERATION_TRIES:
                 store_answer(generation, generation.stage, **{UNSPOKEN: failures})
-                raise NotSpokenYet(error.message, code=error.code, after=failures * SPEAK_AGAIN) from error
+                raise NotSpokenYet(
+                    error.message, code=error.code, after=failures * SPEECH_RETRY_WAIT
+                ) from error
             stored = text_to_speech.silent_script(script, error.message)
         store_answer(generation, generation.stage, **{SPEECH: {**spoken, variant_key: stored}})
         crash_point("generate.spoken")
     return text_to_speech.read_script(stored)
 
 
-class Looker:
+class ShotFinder:
     """Detects the shots of a video span, or reads them from the run; no transaction is open meanwhile.
 
-    `hold` renews the lease for a duration, and returns False if it is lost. Raises `LostLease`, and what
-    `shot_process.detect_shots` raises.
+    `hold` renews the lease for a duration, and returns False if it is lost. A call raises `LostLease` then, and
+    lets the `Refused`, `UnusableAsset`, `RenderFailed` and `RenderBusy` of `shot_process.detect_shots` through.
     """
 
     def __init__(self, generation: Generation, hold: Callable[[timedelta], bool]) -> None:
@@ -294,17 +298,17 @@ class Looker:
 
 
 def queue_of_rendering(engine: Engine) -> GenerationQueue:
-    """Return the queue of the rendering step: films have one of their own."""
+    """Return the queue of the rendering step; films have their own."""
     return GenerationQueue.RENDER if engine.bucket == "video" else GenerationQueue.COMPUTE
 
 
 def turns_of_films(workspace_ids: Collection[UUID]) -> dict[UUID, tuple[int, datetime]]:
-    """Return how many films each workspace with waiting ones had in the last hour.
+    """Return how many films each workspace had in the last hour, and when its oldest waiting one was created.
 
-    With it comes since when its oldest film waits.
+    Workspaces with neither are left out. The dispatcher asks only about workspaces with waiting films.
     """
     films = Generation.everywhere.filter(queue=GenerationQueue.RENDER, workspace__in=workspace_ids)
-    is_recent = Q(finished_at__gt=utc_now() - LATELY)
+    is_recent = Q(finished_at__gt=utc_now() - FAIRNESS_WINDOW)
     is_waiting = Q(wake_at__isnull=False)
     rows = (
         # Without `order_by()` the model's default ordering would become part of the groups.

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
 COPYING: Final = "copying"
 _MAX_LENGTH_RATIO: Final = 10
+"""A source that is longer than the draft by more than this factor can't be copied as a whole, and isn't compared."""
 
 
 def _newest(
     workspace: UUID, run: UUID | None, group: UUID | None, raw_item: UUID | None, *, test: bool
 ) -> QuerySet[Any, Any]:
-    """Return the workspace's newest items with the beginning of their text, without those excluded by id."""
+    """Return the workspace's newest items with the beginning of their text.
+
+    Items of the named run, variant group and raw item are left out.
+    """
     rows = (
         GeneratedItem.objects.of(workspace).filter(test=test, revision__gt=0, deleted_at=None).order_by("-id")
     )
@@ -51,8 +55,8 @@ _NEWEST: Final[Prepared[dict[str, Any]]] = Prepared(_newest, keeps_plan=False)
 class OwnWords:
     """The newest items of the workspace, read once for all drafts of a run, when first needed.
 
-    Items made of the same raw item, or of the same group of variants, are left out: they tell of the same
-    thing by design.
+    Items of the same raw item, run or variant group are left out, because they tell of the same thing by
+    design.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class OwnWords:
         group: UUID | None = None,
         is_verbatim: bool,
     ) -> None:
+        """Read nothing yet; `is_verbatim` says that the drafts are words of the source."""
         self._lookup: dict[str, Any] = {
             "workspace": workspace_id,
             "test": test,
@@ -76,8 +81,8 @@ class OwnWords:
         self._recent_texts: list[tuple[UUID, str]] | None = None
 
     @classmethod
-    def beside_run(cls, run: Generation, *, is_verbatim: bool) -> OwnWords:
-        """Return what the drafts of a run are compared with."""
+    def for_run(cls, run: Generation, *, is_verbatim: bool) -> OwnWords:
+        """Return the items that the drafts of a run are compared with."""
         return cls(
             run.workspace_id,
             test=run.test,
@@ -87,8 +92,8 @@ class OwnWords:
         )
 
     @classmethod
-    def beside_item(cls, item: GeneratedItem, *, is_verbatim: bool) -> OwnWords:
-        """Return what the words of an existing item are compared with."""
+    def for_item(cls, item: GeneratedItem, *, is_verbatim: bool) -> OwnWords:
+        """Return the items that the words of an existing item are compared with."""
         return cls(
             item.workspace_id,
             test=item.test,
@@ -100,9 +105,8 @@ class OwnWords:
     def check(self, draft: Draft, source: SourceText, *, is_verbatim: bool = False) -> tuple[Check, ...]:
         """Return the check `repetition`, and `copying` for words that a model wrote.
 
-        Words taken verbatim from a source say what it says: where two sources are alike a person decides, so
-        repetition is only a warning for them. `is_verbatim` says that of one draft of a writer that could
-        have asked a model.
+        Repetition is only a warning for words that are taken verbatim from a source, because a person decides
+        if two sources are alike. `is_verbatim` says so of one draft by a writer that usually asks a model.
         """
         is_verbatim = is_verbatim or self._is_verbatim
         fault = self._find_repetition(remove_added_words(draft.body, draft))
@@ -117,7 +121,7 @@ class OwnWords:
         return tuple(checks)
 
     def _find_repetition(self, body: str) -> str | None:
-        """Return the sentence that says which item the text repeats, or None."""
+        """Return the sentence that says which item the text repeats, or `None` if it repeats none."""
         recent_texts = self._load_recent_texts()
         first_words = opening_words(body)
         for key, other in recent_texts[: limits.REPETITION_OPENINGS]:
@@ -141,13 +145,11 @@ class OwnWords:
 
 
 def _check_copying(draft: Draft, source: SourceText) -> Check:
-    # A much longer source can't be copied as a whole, so it isn't compared.
-    compared_source = source.text[: _MAX_LENGTH_RATIO * max(len(draft.body), 1)]
-    nearest = (
-        jaccard(character_runs(draft.body), character_runs(compared_source))
-        if len(source.text) == len(compared_source)
-        else 0.0
-    )
-    if nearest > limits.COPYING_LIKENESS:
-        return Check(COPYING, "warning", f"It copies its source: {nearest:.0%} of what both say is the same.")
+    likeness = 0.0
+    if len(source.text) <= _MAX_LENGTH_RATIO * max(len(draft.body), 1):
+        likeness = jaccard(character_runs(draft.body), character_runs(source.text))
+    if likeness > limits.COPYING_LIKENESS:
+        return Check(
+            COPYING, "warning", f"It copies its source: {likeness:.0%} of what both say is the same."
+        )
     return Check(COPYING, "passed", "It tells of its source in words of its own.")

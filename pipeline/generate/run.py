@@ -1,4 +1,4 @@
-"""Runs a generation as a list of steps: what each does, which queue works it, and which stage follows it."""
+"""Runs a generation as a list of steps: the work of each one, its queue, and the stage that follows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.core.crash_points import crash_point
 from pipeline import limits, plugins
 from pipeline.engines.base import Engine
 from pipeline.generate import multi_source, run_state, shared_brief
-from pipeline.generate.lifecycle import REDRAW, fail_run, start_run, wanted_variants
+from pipeline.generate.lifecycle import REDRAW, fail_run, read_wanted_variants, start_run
 from pipeline.generate.model import batches
 from pipeline.generate.model.keys import generation_queue_for, has_key, uses_own_key
 from pipeline.generate.model.metered_client import LostLease, open_client
@@ -40,9 +40,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class MaterialSource:
-    """The kind of material a run is made of: how it is found, and how it is read back from what was stored.
+    """Finds and stores the material of runs of one kind, and reads it back from the stored answers.
 
-    `find` returns it if it has it in memory, which saves reading it again.
+    `find` returns the material, or `None` if it has to be read back.
     """
 
     find: Callable[[Run], RunMaterial | None]
@@ -65,43 +65,45 @@ def _source_of(generation: Generation) -> MaterialSource:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStep:
-    """One step of a run: what is done while its row is at one stage.
+    """One step of a run, which is the work at one stage.
 
     If its task is killed, the step starts again from its beginning.
     """
 
     work: Callable[[Run], Run]
-    """Does the work and stores the result together with `Run.then`, the stage that follows."""
+    """Does the work and stores the result together with `Run.next_stage`."""
     checkpoint: str
     """Name of the crash point after the step, which tests use."""
     leads_to: GenerationStage | None
-    """The stage that follows; None ends the run."""
+    """The stage that follows, or `None` if the step ends the run."""
     queue: Callable[[Generation], GenerationQueue] | None = None
-    """The queue that works it; None: the same queue as the step before."""
+    """Returns the queue that runs the step; without it that is the queue of the step before."""
     needs_material: bool = True
+    """Whether the run's material is read before the step."""
     is_needed: Callable[[Engine], bool] = lambda _: True
+    """Returns whether items of this engine need the step; other runs skip it."""
 
 
-def _find_material(run: Run) -> Run:
+def _store_brief(run: Run) -> Run:
     return replace(run, material=_source_of(run.generation).find(run))
 
 
 def _write_drafts(run: Run) -> Run:
-    """Let the writer draft the variants, and store them with what they cost."""
-    variants, hint = wanted_variants(run.generation)
+    """Let the writer draft the variants, and store them with their usage."""
+    variants, hint = read_wanted_variants(run.generation)
     answer = run.writer.draft(
         run.engine,
-        run.rests_on.brief,
+        run.required_material.brief,
         run.persona,
         variants=variants,
         seed=run.generation.pk.hex,
         client=run.client,
-        judge=run.rests_on.judge,
+        judge=run.required_material.judge,
         hint=hint,
     )
     drafts = [asdict(draft) for draft in answer.drafts]
-    store_answer(run.generation, run.then, drafts=drafts, draft_usage=asdict(answer.usage))
-    # Reading a topic's material back compares its drafts with what the persona said before.
+    store_answer(run.generation, run.next_stage, drafts=drafts, draft_usage=asdict(answer.usage))
+    # Reading a topic's material back compares its drafts with the persona's earlier items.
     return replace(run, material=None) if _source_of(run.generation) is TOPIC else run
 
 
@@ -119,7 +121,7 @@ def _engine(generation: Generation) -> Engine:
 
 STEPS: Final[Mapping[str, RunStep]] = {
     GenerationStage.BRIEF: RunStep(
-        work=_find_material,
+        work=_store_brief,
         checkpoint="generate.briefed",
         leads_to=GenerationStage.DRAFT,
         queue=_queue_of_writer,
@@ -162,7 +164,7 @@ def _steps_of(generation: Generation) -> Mapping[str, RunStep]:
 def _next_stage(steps: Mapping[str, RunStep], step: RunStep, engine: Engine) -> GenerationStage:
     """Return the next stage that the engine needs.
 
-    After the last step, that step's own stage, which ends the run.
+    After the last step it is that step's own stage, which is never stored because the run has ended.
     """
     stage = step.leads_to or GenerationStage.WRITE
     return stage if steps[stage].is_needed(engine) else _next_stage(steps, steps[stage], engine)
@@ -172,7 +174,11 @@ def _next_stage(steps: Mapping[str, RunStep], step: RunStep, engine: Engine) -> 
 
 
 def run_generation(generation: Generation, queue: GenerationQueue | None = None) -> None:
-    """Work one claimed generation step by step, until a step belongs to another queue; with None, to its end."""
+    """Run a claimed generation until its next step belongs to another queue; to its end without a `queue`.
+
+    A failure ends the run or lets it sleep until its next try. A run that another task has taken over, or that
+    was changed meanwhile, is left to it.
+    """
     crash_point("generate.claimed")
     try:
         _run_steps(generation, queue)
@@ -186,23 +192,23 @@ def run_generation(generation: Generation, queue: GenerationQueue | None = None)
 
 
 def _run_steps(generation: Generation, queue: GenerationQueue | None) -> None:
-    """Work the run's steps from its stage on, until the last one or until another queue takes it."""
+    """Take the steps from the run's stage on, until the last one or until another queue takes the run."""
     if _is_sourceless(generation):
         fail_run(generation, "no_source", "There is neither a raw item nor a topic to make it from.")
         return
-    if _hand_on_if_other_queue(generation, queue):
+    if _hand_to_other_queue(generation, queue):
         return
     start_run(generation)
     with _open_run_client(generation) as client:
         run = _build_run(generation, client)
         steps = _steps_of(generation)
-        while not _hand_on_if_other_queue(generation, queue):
+        while not _hand_to_other_queue(generation, queue):
             step = steps[generation.stage]
             if step.needs_material and run.material is None:
                 run = replace(run, material=_source_of(generation).read(run))
                 # A topic's run may have changed to another topic, and is at its first stage again.
                 continue
-            run = step.work(replace(run, then=_next_stage(steps, step, run.engine)))
+            run = step.work(replace(run, next_stage=_next_stage(steps, step, run.engine)))
             crash_point(step.checkpoint)
             if step.leads_to is None:
                 return
@@ -219,14 +225,14 @@ def _build_run(generation: Generation, client: ModelClient | None) -> Run:
     writer = writer_for(generation)
     own_words = None
     if generation.raw_item_id is not None:
-        own_words = OwnWords.beside_run(generation, is_verbatim=writer.offline)
+        own_words = OwnWords.for_run(generation, is_verbatim=writer.offline)
     persona = persona_card(generation.persona_id, generation.persona_version)
     return Run(generation, _engine(generation), writer, persona, client, own_words)
 
 
 @contextmanager
 def _open_run_client(generation: Generation) -> Iterator[ModelClient | None]:
-    """Yield the run's model client, which asks through a batch if the run may wait; None without a key."""
+    """Yield the run's model client, or `None` without a key; it asks through a batch if the run may wait."""
     if not has_key(generation):
         yield None
         return
@@ -235,10 +241,11 @@ def _open_run_client(generation: Generation) -> Iterator[ModelClient | None]:
         yield batches.client_for(generation, live_client, is_own_key=is_own_key)
 
 
-def _hand_on_if_other_queue(generation: Generation, queue: GenerationQueue | None) -> bool:
-    """Return whether the next step belongs to another queue than the one that is worked.
+def _hand_to_other_queue(generation: Generation, queue: GenerationQueue | None) -> bool:
+    """Make the run due for the queue of its next step, and return True, if that isn't `queue`.
 
-    The row is made due for it then. Raises `LostLease`.
+    Return False, with nothing written, if the next step belongs to `queue` or no queue is named. Raises
+    `LostLease` if the run is no longer this task's.
     """
     step = _steps_of(generation)[generation.stage]
     if queue is None or step.queue is None or step.queue(generation) == queue:
@@ -250,9 +257,9 @@ def _hand_on_if_other_queue(generation: Generation, queue: GenerationQueue | Non
 
 
 def _sleep_or_fail(generation: Generation, error: TryLater) -> None:
-    """Sleep until the next try.
+    """Let the run sleep until its next try, or fail it after a day of outage (`MODEL_PATIENCE`).
 
-    Waiting counts as no failed try, but after a day of outage (`MODEL_PATIENCE`) the run fails.
+    No wait counts as a failed try. A wait for a batch, or for one of `WAITING_CODES`, isn't an outage.
     """
     now = utc_now()
     stored_error = {"code": error.code, "message": error.message, "stage": generation.stage}
@@ -262,7 +269,7 @@ def _sleep_or_fail(generation: Generation, error: TryLater) -> None:
     if error.code in WAITING_CODES:
         wait = error.after or limits.MODEL_RETRIES[0]
         if generation.sleep_until(now + wait, error=stored_error, attempts=0):
-            # No model was asked: another run finds out for itself what holds it back.
+            # No model was asked: another run may try, and meets the cap or switch that holds it back.
             shared_brief.release_brief(generation)
         return
     wait_state = generation.answers.get(WAITS) or {"since": now.isoformat(), "times": 0}
@@ -278,7 +285,7 @@ def _sleep_or_fail(generation: Generation, error: TryLater) -> None:
 
 
 def _await_batch(generation: Generation, error: dict[str, str]) -> None:
-    """Sleep until the batch's answer wakes the run, or until its time for waiting is up."""
+    """Let the run sleep until its batch's answer wakes it, or until its time for waiting is up."""
     until = generation.batch_until
     if not generation.sleep_until(until, error=error, attempts=0):
         return
@@ -290,7 +297,10 @@ def _await_batch(generation: Generation, error: dict[str, str]) -> None:
 
 
 def give_up(generation: Generation) -> None:
-    """End a run whose task kept crashing as failed, with its credits returned."""
+    """Fail a run whose task kept crashing, with its last error, and return its credits.
+
+    A run that was changed meanwhile is left as it is.
+    """
     last_error = generation.error or {}
     message = (
         last_error.get("message") or "Generating it failed several times; the operator's log has the reason."
@@ -302,9 +312,6 @@ def give_up(generation: Generation) -> None:
 
 
 def writer_for(generation: Generation) -> Writer:
-    """Return the Claude writer if the row has a key for it, else the offline one.
-
-    The offline writer takes sentences from the source.
-    """
+    """Return the Claude writer if the run has a key, else the one that takes sentences from the source."""
     kind = "claude" if has_key(generation) else "extractive"
     return plugins.get("writers", kind, Writer)

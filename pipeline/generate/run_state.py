@@ -1,4 +1,4 @@
-"""Holds what the steps of a run pass on, in memory to the next step and stored, and finds a raw item's text and brief.
+"""Holds and stores the data that the steps of a run pass on, and finds a raw item's text and brief.
 
 A task that is killed asks no model twice, because the next one reads the stored answers.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunMaterial:
-    """The material of a run: what its words are made from, and the function that checks its drafts."""
+    """The material of a run: the brief and source of its words, and the function that checks its drafts."""
 
     brief: Brief
     source: SourceText
@@ -43,7 +43,7 @@ class RunMaterial:
 
 @dataclass(frozen=True)
 class Run:
-    """A claimed generation with what its steps need. `then` is the stage that follows the current step."""
+    """A claimed generation with the data that its steps need."""
 
     generation: Generation
     engine: Engine
@@ -53,16 +53,17 @@ class Run:
     own_words: OwnWords | None
     """Earlier items to compare a raw item's drafts with; a topic's run uses `PersonaHistory` instead."""
     material: RunMaterial | None = None
-    """None until a step has found it, or it was read back from the stored answers."""
-    then: GenerationStage = GenerationStage.WRITE
+    """`None` until a step has found it, or it was read back from the stored answers."""
+    next_stage: GenerationStage = GenerationStage.WRITE
+    """The stage that follows the current step."""
 
     @property
-    def rests_on(self) -> RunMaterial:
-        """Return the material. Call it only in a step with `needs_material`."""
+    def required_material(self) -> RunMaterial:
+        """The material; use it only in a step with `needs_material`."""
         assert self.material is not None  # noqa: S101  for the types; it is read before each step that needs it
         return self.material
 
-    def resting_on(self, brief: Brief, source: SourceText) -> RunMaterial:
+    def build_material(self, brief: Brief, source: SourceText) -> RunMaterial:
         """Return the material for this brief and source, with the checks that every draft must pass."""
         return RunMaterial(
             brief,
@@ -76,15 +77,14 @@ class Run:
 WAITS: Final = "waits"
 """Key in `answers`: since when, and how often, the run has waited for the model."""
 EARLIER: Final = "earlier"
-"""Key in `answers`: what earlier runs for the same items cost that made nothing."""
+"""Key in `answers`: the cost of earlier runs for the same items that made nothing."""
 
 
 def cost_so_far(run: Generation | None) -> dict[str, Any]:
-    """Return the `EARLIER` answers for a further run of the same items: the cost of `run` and of those before
-    it.
+    """Return the `EARLIER` answer for a further run of the same items, or `{}` if nothing was paid.
 
-    Tokens are the run's; money is for one item, in millionths of a US dollar: a run's items share its cost.
-    Empty if nothing was paid.
+    It is the cost of `run` and of the runs before it. Tokens are the run's; money is for one item, in millionths
+    of a US dollar, because a run's items share its cost.
     """
     if run is None:
         return {}
@@ -108,7 +108,10 @@ def cost_so_far(run: Generation | None) -> dict[str, Any]:
 
 
 def store_answer(generation: Generation, stage: GenerationStage | str, **answers: Any) -> None:
-    """Store a step's answers under the lease; `stage` is the next stage. Raises `LostLease`."""
+    """Store a step's answers with the next stage, and end a wait for the model.
+
+    Raises `LostLease` if the run is no longer this task's.
+    """
     if not try_to_store_answer(generation, stage, **answers):
         raise LostLease
 
@@ -140,16 +143,17 @@ def as_json(value: Any) -> Any:
 
 
 def find_material(run: Run) -> RunMaterial:
-    """Find or ask for the brief and store it with the run.
+    """Find the raw item's brief, or ask for it, and store it with the run.
 
-    Raises `TryLater` while another run is asking for it.
+    Raises `TryLater` while another run asks for it, `Refused` if the content was deleted or the writer refuses
+    it, and `LostLease` if the run is no longer this task's. A model's writer may raise `NeedsReconnect` too.
     """
     generation = run.generation
     assert generation.raw_item_id is not None  # noqa: S101  for the types; it is a run of a raw item
     source = source_text(generation)
 
     def store_brief(brief: Any, usage: Mapping[str, Any]) -> bool:
-        return try_to_store_answer(generation, run.then, brief=brief, brief_usage=usage)
+        return try_to_store_answer(generation, run.next_stage, brief=brief, brief_usage=usage)
 
     find_brief(
         generation, run.writer, source, run.client, raw_item_id=generation.raw_item_id, keep=store_brief
@@ -158,13 +162,13 @@ def find_material(run: Run) -> RunMaterial:
 
 
 def read_material(run: Run) -> RunMaterial:
-    """Return the run's material from its stored brief."""
+    """Return the run's material from its stored brief. Raises `Refused` if the content was deleted."""
     return _material(run, source_text(run.generation))
 
 
 def _material(run: Run, source: SourceText) -> RunMaterial:
     brief = run.engine.told(brief_from(run.generation.answers["brief"]), source)
-    return run.resting_on(brief, source)
+    return run.build_material(brief, source)
 
 
 def find_brief(
@@ -176,10 +180,10 @@ def find_brief(
     raw_item_id: UUID,
     keep: Callable[[Any, Mapping[str, Any]], bool],
 ) -> None:
-    """Pass the brief of one raw item and its usage to `keep`; a model's in the transaction that stores it for all runs.
+    """Pass the brief of one raw item and its usage to `keep`, in the transaction that stores a new shared brief.
 
-    `keep` returns False if the lease is lost; `LostLease` is raised then. Raises `TryLater` while another run
-    is asking for it.
+    Raises `LostLease` if `keep` returns False, which says that the lease is lost, and `TryLater` while another
+    run asks for the brief. The writer's `Refused` and `NeedsReconnect` get through.
     """
     if not writer.offline:
         share_brief(generation, writer, source, client, raw_item_id=raw_item_id, keep=keep)
@@ -191,7 +195,10 @@ def find_brief(
 
 
 def source_text(generation: Generation) -> SourceText:
-    """Return the text of the run's raw item, with its videos and pictures if the engine shows them."""
+    """Return the text of the run's raw item, with its uploaded media if the engine films videos.
+
+    Raises `Refused` if the content was deleted.
+    """
     source = text_of(generation.raw_item_id, generation.raw_version)
     engine = plugins.get("engines", generation.engine, Engine)
     if "video" not in engine.made_from or generation.raw_item_id is None:
@@ -208,7 +215,7 @@ _BODY: Final[Prepared[RawBody]] = Prepared(
 
 
 def text_of(raw_item_id: UUID | None, version: int | None) -> SourceText:
-    """Return a version of a raw item's text. Raises `Refused` if its content was deleted."""
+    """Return a version of a raw item's text. Raises `Refused` if it isn't stored, or was deleted."""
     bodies = _BODY.ask(raw_item=raw_item_id, number=version) if raw_item_id and version is not None else []
     body = bodies[0] if bodies else None
     if body is None:
@@ -254,7 +261,7 @@ def draft_from(stored: Mapping[str, Any]) -> Draft:
 
 
 def draft_of(item: GeneratedItem, **changes: Any) -> Draft:
-    """Return the item's words as the draft that its engine would draw, with `changes` applied."""
+    """Return the item's words as a draft without claims, with `changes` applied."""
     draft = Draft(
         title=item.title,
         body=item.body,

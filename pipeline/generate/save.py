@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django.db import transaction
 
@@ -15,7 +15,7 @@ from config.core.database.prepared_queries import Prepared
 from pipeline import plugins
 from pipeline.engines.base import Brief, Check, Draft, Engine
 from pipeline.generate import multi_source
-from pipeline.generate.autopilot import gates_of, publish_automatically
+from pipeline.generate.autopilot import check_gates, publish_automatically
 from pipeline.generate.checks import run_checks_with_visuals
 from pipeline.generate.generation_plan import NO_MORE_SENTENCES
 from pipeline.generate.lifecycle import (
@@ -41,13 +41,26 @@ if TYPE_CHECKING:
 
     from pipeline.generate.run_state import Run
 
-EXCERPT_CHARACTERS: Final = 300
+MAX_EXCERPT_CHARACTERS: Final = 300
+
+
+class _Failure(NamedTuple):
+    """The reason why a variant can't be saved; `checks` are `None` if no draft was written."""
+
+    code: str
+    message: str
+    checks: list[dict[str, Any]] | None = None
+    stage: str = ""
+    """The stage that failed, or "" for the run's own."""
 
 
 def save_run(run: Run) -> Run:
-    """Save every variant's words, settle the credits and end the run, in one transaction."""
+    """Save each variant or its failure, publish on autopilot, settle the credits and end the run.
+
+    All of it is one transaction.
+    """
     generation, engine, persona = run.generation, run.engine, run.persona
-    brief, source = run.rests_on.brief, run.rests_on.source
+    brief, source = run.required_material.brief, run.required_material.source
     drafts = [draft_from(stored) if stored else None for stored in generation.answers["drafts"]]
     total_usage = _add_usage(
         Usage(**generation.answers["brief_usage"]), Usage(**generation.answers["draft_usage"])
@@ -75,56 +88,37 @@ def save_run(run: Run) -> Run:
                 continue
             drawing = drawn_by_index.get(str(item.variant_index))
             draft, checks = checked[item.variant_index] if item.variant_index < len(checked) else (None, ())
-            if draft is None:
+            failure = _find_failure(draft, checks, drawing, raw, brief, is_offline=total_usage.offline)
+            if failure is not None:
                 fail_item(
                     generation,
                     item,
-                    "no_more_variants",
-                    _no_more_variants_message(raw, brief),
+                    failure.code,
+                    failure.message,
                     now,
+                    checks=failure.checks,
+                    stage=failure.stage,
                 )
-            elif any(check.outcome == "failed" for check in checks):
-                failure_message = _stopped_message(checks, is_offline=total_usage.offline)
-                fail_item(
-                    generation,
-                    item,
-                    "checks_failed",
-                    failure_message,
-                    now,
-                    checks=[asdict(check) for check in checks],
-                )
-            elif drawing is not None and drawing["error"]:
-                error = drawing["error"]
-                check_rows = [asdict(check) for check in checks]
-                fail_item(
-                    generation,
-                    item,
-                    error["code"],
-                    error["message"],
-                    now,
-                    checks=check_rows,
-                    stage=error.get("stage", ""),
-                )
-            else:
-                generator = _generator(generation, engine, total_usage)
-                check_rows = [asdict(check) for check in checks]
-                if drawing is not None:
-                    check_rows += drawing["checks"]
-                    draw_pictures.replace_files(item, drawing, now=now)
-                if is_automatic:
-                    gate_checks = gates_of(draft, persona, check_rows, is_suspect=brief.is_suspect)
-                    check_rows += [asdict(gate) for gate in gate_checks]
-                _save_ready_item(
-                    generation,
-                    item,
-                    draft,
-                    checks=check_rows,
-                    generator=generator,
-                    raw=raw,
-                    now=now,
-                    brief=brief,
-                )
-                made.append(item)
+                continue
+            assert draft is not None  # noqa: S101  for the types; a missing draft is a failure
+            check_rows = [asdict(check) for check in checks]
+            if drawing is not None:
+                check_rows += drawing["checks"]
+                draw_pictures.replace_files(item, drawing, now=now)
+            if is_automatic:
+                gate_checks = check_gates(draft, persona, check_rows, is_suspect=brief.is_suspect)
+                check_rows += [asdict(gate) for gate in gate_checks]
+            _save_ready_item(
+                generation,
+                item,
+                draft,
+                checks=check_rows,
+                generator=_generator(generation, engine, total_usage),
+                raw=raw,
+                now=now,
+                brief=brief,
+            )
+            made.append(item)
         if raw is None:
             conclude_pick(generation, made, now)
         else:
@@ -135,6 +129,27 @@ def save_run(run: Run) -> Run:
         settle_credits(generation, engine, len(made), now)
         crash_point("generate.written")
     return run
+
+
+def _find_failure(
+    draft: Draft | None,
+    checks: Sequence[Check],
+    drawing: Mapping[str, Any] | None,
+    raw: RawItem | None,
+    brief: Brief,
+    *,
+    is_offline: bool,
+) -> _Failure | None:
+    """Return the reason why a variant can't be saved: no draft, a failed check or a failed drawing; else `None`."""
+    if draft is None:
+        return _Failure("no_more_variants", _no_more_variants_message(raw, brief))
+    check_rows = [asdict(check) for check in checks]
+    if any(check.outcome == "failed" for check in checks):
+        return _Failure("checks_failed", _stopped_message(checks, is_offline=is_offline), check_rows)
+    if drawing is not None and drawing["error"]:
+        error = drawing["error"]
+        return _Failure(error["code"], error["message"], check_rows, error.get("stage", ""))
+    return None
 
 
 def _save_ready_item(
@@ -148,8 +163,9 @@ def _save_ready_item(
     now: datetime,
     brief: Brief,
 ) -> None:
-    """Move an item from `generating` to `ready`, with its first revision and its event, in the caller's
-    transaction.
+    """Move an item from `generating` to `ready`, with a new revision and its event.
+
+    The caller opens the transaction.
     """
     revision = Revision(
         workspace_id=item.workspace_id,
@@ -205,9 +221,9 @@ _ON_AUTOPILOT: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def _hold_reason(generation: Generation, raw: RawItem | None, brief: Brief) -> str:
-    """Return the code of why nothing may be published yet, "" if it may.
+    """Return the code of the reason why the item may not be published yet, or "" if it may.
 
-    A source was withdrawn or changed meanwhile, or reads like orders to a model.
+    A source was withdrawn, deleted or changed meanwhile, or reads like orders to a model.
     """
     reason = ""
     if brief.stories:
@@ -228,7 +244,7 @@ def _no_more_variants_message(raw: RawItem | None, brief: Brief) -> str:
 
 
 def _stopped_message(checks: Sequence[Check], *, is_offline: bool) -> str:
-    """Return the failure message. It names who wrote the words, as the source must not seem at fault."""
+    """Return the failure message, which names the author, because the source must not seem at fault."""
     faults = " ".join(check.message for check in checks if check.outcome == "failed")
     author = "What was put together here" if is_offline else "What the model wrote"
     return f"{author} was stopped: {faults}"
@@ -245,7 +261,10 @@ def _add_usage(brief: Usage, draft: Usage) -> Usage:
 
 
 def _generator(generation: Generation, engine: Engine, usage: Usage) -> dict[str, Any]:
-    """Return who wrote it and at what cost, earlier tries included; the variants of a run share its cost."""
+    """Return the item's author and cost as the API shows them.
+
+    The variants of a run share its cost; that of earlier tries is added.
+    """
     earlier = generation.answers.get(EARLIER, {})
     cost = usage.cost_micro_usd // max(generation.variants, 1) + earlier.get("cost_micro_usd", 0)
     return {
@@ -266,6 +285,8 @@ def derived_words(body: str, body_format: str) -> dict[str, Any]:
 
 
 def _excerpt_of(body: str, body_format: str) -> str:
-    """Return the first `EXCERPT_CHARACTERS` characters in plain text, for lists."""
-    words = " ".join(plain_text(body, body_format).split())
-    return words if len(words) <= EXCERPT_CHARACTERS else words[: EXCERPT_CHARACTERS - 1].rstrip() + "…"
+    """Return the first `MAX_EXCERPT_CHARACTERS` characters in plain text, for lists."""
+    text = " ".join(plain_text(body, body_format).split())
+    if len(text) <= MAX_EXCERPT_CHARACTERS:
+        return text
+    return f"{text[: MAX_EXCERPT_CHARACTERS - 1].rstrip()}…"

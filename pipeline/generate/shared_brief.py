@@ -1,4 +1,4 @@
-"""Shares a model's brief of a raw item: the first run that needs it asks, and all other runs get the answer."""
+"""Shares a model's brief of a raw item: the first run that needs it asks, and the others get its answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipeline.writers.base import Writer
 
 AWAIT: Final = timedelta(seconds=2)
-"""How often a run checks whether the other run has its answer; the answer itself wakes it at once."""
+"""The least time after which a waiting run looks for the answer again; the answer itself wakes it at once."""
 
 
 def share_brief(
@@ -47,7 +47,7 @@ def share_brief(
     raw_item_id: UUID,
     keep: Callable[[Any, Mapping[str, Any]], bool],
 ) -> None:
-    """Ask the model for the brief, or pass on the answer that another run of the raw item got; see `find_brief`."""
+    """Ask the model for the brief, or pass on another run's answer; see `run_state.find_brief` for its errors."""
     shared = _claim_or_read(generation, writer, source, raw_item_id)
     if shared.content is None:
         crash_point("generate.asking")
@@ -63,9 +63,9 @@ def share_brief(
 
 
 def read_kept_brief(writer: Writer, source: SourceText, raw_item_id: UUID) -> Any:
-    """Return the stored brief for this version of the raw item and this writer; None if there is none.
+    """Return the stored brief for this text and this writer, else the newest one of the raw item, or `None`.
 
-    A brief by another model, or by other rules, is better than none: the newest one is returned then.
+    A brief by another model, by other rules or of another version of the text is better than none.
     """
     briefs = SharedBrief.everywhere.filter(raw_item_id=raw_item_id, content__isnull=False)
     exact_match = briefs.filter(key=_key(writer, source)).first()
@@ -74,7 +74,7 @@ def read_kept_brief(writer: Writer, source: SourceText, raw_item_id: UUID) -> An
 
 
 def release_brief(generation: Generation, wait: timedelta | None = None) -> None:
-    """Let other runs ask for the brief after this run's call failed; after `wait`, if the service named one."""
+    """Let other runs ask for the briefs that this run was asking for, at once or after `wait`."""
     pending_briefs = SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True)
     if wait is not None:
         pending_briefs.update(asked_until=work_queue.database_now() + wait)
@@ -83,14 +83,15 @@ def release_brief(generation: Generation, wait: timedelta | None = None) -> None
 
 
 def hold_for_batch(generation: Generation, until: datetime) -> None:
-    """Keep the claim on the brief while this run sleeps until its batch is answered, so that other runs don't
-    ask.
-    """
+    """Keep this run's claim on the brief until its batch is answered, so that other runs don't ask."""
     SharedBrief.everywhere.filter(asked_by=generation, content__isnull=True).update(asked_until=until)
 
 
 def refuse_brief(generation: Generation, error: Refused | NeedsReconnect) -> None:
-    """Store the refusal, so that runs waiting for this brief fail alike and no further call is paid for."""
+    """Store the refusal, so that runs waiting for this brief fail alike and no further call is paid for.
+
+    A `NeedsReconnect` only releases the brief. Nothing is written if the run is no longer this task's.
+    """
     if not isinstance(error, Refused):
         release_brief(generation)
         return
@@ -105,7 +106,7 @@ def refuse_brief(generation: Generation, error: Refused | NeedsReconnect) -> Non
 
 
 def _release_claims(pending_briefs: QuerySet[SharedBrief], **changes: Any) -> None:
-    """Release the briefs that this run was asking for, and wake the runs that wait for them."""
+    """Write the changes that release these briefs, and wake the runs that wait for them."""
     raw_item_ids = list(pending_briefs.values_list("raw_item_id", flat=True))
     if raw_item_ids and pending_briefs.update(**changes):
         for raw_item_id in raw_item_ids:
@@ -117,8 +118,8 @@ def _claim_or_read(
 ) -> SharedBrief:
     """Return the brief's row, which either has content or is now claimed by this run.
 
-    Raises `TryLater` while another run has the claim, and `Refused` if it was refused or the content was
-    deleted.
+    Raises `TryLater` while another run has the claim, and `Refused` if the brief was refused after this run was
+    created or the content was deleted.
     """
     lookup = {"raw_item_id": raw_item_id, "key": _key(writer, source)}
     new_row = SharedBrief(workspace_id=generation.workspace_id, **lookup)
@@ -149,12 +150,10 @@ def _claim_or_read(
 
 
 def _key(writer: Writer, source: SourceText) -> str:
-    """Return a hash of all that changes the answer: the words, the model, and the version of the rules."""
+    """Return a hash of all that changes the answer: the text, the writer with its rules, and the model."""
     source_fields = asdict(replace(source, material=None))
-    relevant_fields = {
-        name: value for name, value in source_fields.items() if name not in {"stories", "material"}
-    }
-    source_json = json.dumps(relevant_fields, ensure_ascii=True, sort_keys=True, default=str)
+    del source_fields["stories"], source_fields["material"]
+    source_json = json.dumps(source_fields, ensure_ascii=True, sort_keys=True, default=str)
     key_parts = (writer.kind, writer.prompt_version, settings.MODEL_BRIEF, source_json)
     return hashlib.sha256("\x00".join(key_parts).encode()).hexdigest()
 
@@ -164,8 +163,10 @@ def _store_shared_brief(
     answer: BriefAnswer,
     keep: Callable[[Any, Mapping[str, Any]], bool],
 ) -> None:
-    """Store the brief for all runs and with this one in one transaction: no kill can lose an answer that was
-    paid for.
+    """Store the brief for all runs and with this one, in one transaction, and wake the waiting runs.
+
+    So no kill can lose an answer that was paid for. The shared brief isn't stored if the content was deleted.
+    Raises `LostLease`, after the shared brief is stored, if `keep` says that the lease is lost.
     """
     # As it is read back from JSON, with tuples as lists; `run_state.as_json` stands above this module.
     brief, usage = json.loads(json.dumps(asdict(answer.brief))), asdict(answer.usage)
@@ -191,12 +192,12 @@ def _store_shared_brief(
 
 
 def _wake_waiting_runs(raw_item_id: UUID) -> None:
-    """Wake the runs that sleep until the raw item's brief is there."""
+    """Wake the runs that sleep until another run has the raw item's brief."""
     now = utc_now()
     multi_source_runs = GenerationInput.everywhere.filter(raw_item_id=raw_item_id).values("generation_id")
     with transaction.atomic():
-        # Only sleeping runs have no attempts; others are being worked. A locked row is skipped: its holder is
-        # working on it.
+        # A run without attempts is asleep; a task has the others. A locked row is skipped: its holder is working
+        # on it.
         waiting = Generation.everywhere.select_for_update(skip_locked=True).filter(
             Q(raw_item_id=raw_item_id) | Q(pk__in=multi_source_runs),
             status=GenerationStatus.RUNNING,

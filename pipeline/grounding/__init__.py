@@ -1,21 +1,23 @@
-"""Proves mechanically that a draft's statements stand in its source: numbers, quotations, names, statements,
-sums.
+"""Checks that the numbers, quotations, names, claims and calculations of a draft are in its source.
 
-These functions take texts and return findings, and know neither drafts nor briefs;
-`pipeline.engines.checks.grounded` turns the findings into checks.
+The functions take texts and return findings; `pipeline.engines.checks.grounded` turns these into checks.
 """
 
 from pipeline.grounding.claim_support import Support, find_in_draft, measure_support, passage_around
-from pipeline.grounding.derived_numbers import DerivedResult, recompute
-from pipeline.grounding.names import unsupported_names
-from pipeline.grounding.numbers import UnsupportedNumber, ungrounded_numbers, unsupported_numbers
+from pipeline.grounding.derived_numbers import DerivedResult, recompute_sums
+from pipeline.grounding.names import find_unsupported_names
+from pipeline.grounding.numbers import (
+    UnsupportedNumber,
+    find_unsupported_number_texts,
+    find_unsupported_numbers,
+)
 from pipeline.grounding.quotations import (
     MIN_QUOTATION_WIDTH,
     PAIRED_QUOTES,
     Misquotation,
     find_misquotations,
-    fold,
-    quotations,
+    find_quoted_texts,
+    normalize_quotation,
 )
 
 __all__ = [
@@ -27,12 +29,12 @@ __all__ = [
     "UnsupportedNumber",
     "find_in_draft",
     "find_misquotations",
-    "fold",
+    "find_quoted_texts",
+    "find_unsupported_names",
+    "find_unsupported_number_texts",
+    "find_unsupported_numbers",
     "measure_support",
+    "normalize_quotation",
     "passage_around",
-    "quotations",
-    "recompute",
-    "ungrounded_numbers",
-    "unsupported_names",
-    "unsupported_numbers",
+    "recompute_sums",
 ]

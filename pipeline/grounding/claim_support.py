@@ -1,4 +1,4 @@
-"""Measures whether a statement says the same as its passage of the source: direction, negation, shared words."""
+"""Measures how far a passage of the source supports a statement, by shared words, negations and opposites."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pipeline.grounding.number_lexicon import is_common, language_of, number_words_of, units
-from pipeline.grounding.quotations import fold
+from pipeline.grounding.quotations import normalize_quotation
 from pipeline.text.prose.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 MIN_COVERAGE: Final = 0.6
 """The least share of a statement's content words that must stand in its passage."""
 _SAME_SENTENCE_SIMILARITY: Final = 0.75
-"""From this similarity on two sentences are the same but for some words, so that an added "not" reverses one
-of them.
-"""
+"""From this similarity on two sentences differ in few words, so that an added "not" reverses one of them."""
 _OPPOSITE_SIMILARITY: Final = 0.4
 """From this share of content words in the quote on, an opposite word is a reversal and not just another wording.
 
-It may be less than for a negation: a pair of opposites says by itself that both speak of one thing, a "not" may belong
-to any part of a sentence.
+It is less than for a negation, because a pair of opposites shows that both speak of one thing, while a "not" may
+belong to any part of a sentence.
 """
 _STEM_CHARACTERS: Final = 5
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
@@ -123,7 +121,7 @@ _OPPOSITES: Final[tuple[tuple[str, str], ...]] = (
 
 @lru_cache(maxsize=1)
 def _sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Return for each word the opposite pairs that it belongs to, as (index of the pair, 0 or 1)."""
+    """Return, for each word, the indexes of its pairs in `_OPPOSITES`, each with that of its side, 0 or 1."""
     sides_by_word: dict[str, list[tuple[int, int]]] = {}
     for pair_index, sides in enumerate(_OPPOSITES):
         for side_index, words in enumerate(sides):
@@ -134,24 +132,24 @@ def _sides_by_word() -> Mapping[str, tuple[tuple[int, int], ...]]:
 
 @dataclass(frozen=True)
 class Support:
-    """How far a passage supports a statement.
-
-    `reversal` is (a word of the statement, its opposite in the quote), (negation, "") if only the statement is negated,
-    or ("", negation) if only the quote is; None if nothing is reversed.
-    """
+    """How far a passage supports a statement."""
 
     reversal: tuple[str, str] | None
-    is_sure: bool
-    """Whether both are otherwise the same, so that the reversal isn't just another wording."""
-    coverage: float
-    """Share of the statement's content words in the passage, 0 to 1.
+    """A word of the statement and its opposite in the quote, or `None` if nothing is reversed.
 
-    1 if the two can't be compared (two languages), or if the statement has no content words.
+    If only one of them is negated, they are the negation and "".
+    """
+    is_sure: bool
+    """Whether both are so similar that the reversal isn't just another wording."""
+    coverage: float
+    """The share of the statement's content words in the passage, 0 to 1.
+
+    It is 1 if the languages differ, or if the statement has no content words.
     """
 
 
 def passage_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span from the start of the sentence before a quote to the end of the sentence after it."""
+    """Return the span of a quote's sentences with the one before and the one after."""
     spans = _spans(text)
     touching = [index for index, (first, last) in enumerate(spans) if first < end and start < last]
     if not touching:
@@ -162,10 +160,7 @@ def passage_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=32)
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the spans of the text's sentences.
-
-    Cached, because every claim of a draft asks for the same source.
-    """
+    """Return the spans of the text's sentences; cached, because each claim of a draft asks for the same source."""
     return split_sentences(text)
 
 
@@ -202,10 +197,7 @@ def measure_support(
 
 
 def _is_content_word(word: str, language: str) -> bool:
-    """Return whether the word carries content.
-
-    Numbers and units don't count: they are compared by value elsewhere.
-    """
+    """Return whether the word carries content; numbers and units don't, as they are compared by value elsewhere."""
     return (
         len(word) > 2
         and not is_common(word, language)
@@ -221,7 +213,7 @@ def _words(text: str) -> list[str]:
 def _find_opposite(
     words: list[str], quote_words: list[str], passage_words: list[str]
 ) -> tuple[str, str] | None:
-    """Return a word of the statement and its opposite in the quote; None if there is no such pair."""
+    """Return a word of the statement and its opposite in the quote, or `None` if there is no such pair."""
     sides_by_word = _sides_by_word()
     quote_word_by_side = {side: word for word in quote_words for side in sides_by_word.get(word, ())}
     passage_sides = {side for word in passage_words for side in sides_by_word.get(word, ())}
@@ -238,7 +230,7 @@ def _find_opposite(
 def _find_negation(
     words: list[str], quote_words: list[str], passage_words: list[str]
 ) -> tuple[str, str] | None:
-    """Return (negation, "") if only the statement is negated, ("", negation) if only the quote is; else None."""
+    """Return (negation, "") if only the statement is negated, ("", negation) if only the quote is, else `None`."""
     own_negations = [word for word in words if word in _NEGATIONS]
     quote_negations = [word for word in quote_words if word in _NEGATIONS]
     if own_negations and not any(word in _NEGATIONS for word in passage_words):
@@ -249,11 +241,14 @@ def _find_negation(
 
 
 def find_in_draft(draft: str, statement: str) -> tuple[int, int] | None:
-    """Return the span of the draft, in code points, that says the statement in these words; else None."""
+    """Return the span of the statement in the draft, in code points, or `None` if it isn't there.
+
+    Case, white space, quotation marks and the punctuation at its end may differ.
+    """
     start = draft.find(statement)
     if start != -1 and statement:
         return start, start + len(statement)
-    words = fold(statement).rstrip(" .,;:!?\u2026").split(" ")
+    words = normalize_quotation(statement).rstrip(" .,;:!?\u2026").split(" ")
     if not words or not words[0]:
         return None
     pattern = r"\s+".join(_tolerant_pattern(word) for word in words)
@@ -263,11 +258,5 @@ def find_in_draft(draft: str, statement: str) -> tuple[int, int] | None:
 
 def _tolerant_pattern(word: str) -> str:
     """Return a pattern of the word that accepts any kind of quotation mark and apostrophe."""
-    return "".join(
-        "['\u2018\u2019`]"
-        if character == "'"
-        else '["\u201c\u201d\u201e\u00ab\u00bb]'
-        if character == '"'
-        else re.escape(character)
-        for character in word
-    )
+    mark_patterns = {"'": "['\u2018\u2019`]", '"': '["\u201c\u201d\u201e\u00ab\u00bb]'}
+    return "".join(mark_patterns.get(character) or re.escape(character) for character in word)

@@ -1,4 +1,4 @@
-"""Recomputes sums that a draft declares for numbers that its source doesn't state, such as `43 % = 92 / 214`."""
+"""Recomputes the sums that a draft declares for numbers of its own, such as `43 % = 92 / 214`."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ if TYPE_CHECKING:
     from pipeline.grounding.parsed_numbers import ParsedText, Quantity
 
 FREE_CONSTANTS: Final = frozenset({Fraction(1), Fraction(100)})
-"""Numbers that a sum may use although the source lacks them: for a change in percent."""
+"""Numbers that a sum may use even if the source lacks them, for changes in percent."""
 _MAX_OPERANDS: Final = 8
 _MAX_COMBINATIONS: Final = 256
+"""The most combinations of the meanings of a sum's numbers that are tried."""
 _MAX_CHARACTERS: Final = 200
 _OPERATORS: Final = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", ":": "/"})
 _TOKEN: Final = re.compile(r"\s*(?:(?P<mark>[-+*/()])|(?P<operand>[^-+*/()]+))")
 _ENGLISH_DECIMAL: Final = re.compile(r"\d+\.\d+")
+# One or two decimals, or four and more; three digits after a mark may be thousands.
 _DECIMALS: Final = re.compile(r"\d[.,](\d{1,2}|\d{4,})(?!\d)")
 
 
 @dataclass(frozen=True)
 class DerivedResult:
-    """The result of one declared sum: `values` with their units are what the draft may say for it, `fault`
-    why it may not.
-    """
+    """The result of one declared sum."""
 
     text: str
+    """The declaration."""
     values: frozenset[tuple[Fraction, str]] = frozenset()
+    """The values, with their units, that the draft may state for it."""
     fault: str = ""
+    """The sentence that says why it may not, or ""."""
 
 
-def recompute(
+def recompute_sums(
     declared: str, source: str, *, language: str = "", source_language: str = ""
 ) -> tuple[DerivedResult, ...]:
-    """Recompute each `value = sum` of the declaration (several are separated by `;`) from numbers of the
-    source.
+    """Recompute each `value = sum` of the declaration from numbers of the source; `;` separates several.
 
-    A sum consists of numbers of the source, 1 and 100, `+ - * /` and brackets. Numbers that are added or
-    subtracted need the same unit. The result is rounded to as many decimals as the value has, and must equal
-    the value exactly.
+    A sum consists of numbers of the source, 1 and 100, `+ - * /` and brackets. Numbers that are added or subtracted
+    need the same unit. The result, rounded as the value is written, must equal the value.
     """
     known = parse_numbers(source, source_language)
     return tuple(
@@ -57,7 +58,7 @@ def recompute(
 
 
 def _recompute_one(text: str, known: ParsedText, language: str) -> DerivedResult:
-    """Compute one declared `value = sum`; the result has the value's meanings, or a fault."""
+    """Compute one declared `value = sum`, and return the meanings of the value, or a fault."""
     if len(text) > _MAX_CHARACTERS or text.count("=") != 1:
         return DerivedResult(
             text, fault="A derived number is declared as `value = sum`, for example `43 % = 92 / 214`."
@@ -83,12 +84,12 @@ def _recompute_one(text: str, known: ParsedText, language: str) -> DerivedResult
 
 
 class _SumError(Exception):
-    """A sum that can't be computed; its message says why."""
+    """Raised for a sum that can't be computed; the message is the fault."""
 
 
 @dataclass(frozen=True)
 class _Term:
-    """An intermediate value with its unit; `is_ratio` if it is a share of two numbers of one unit."""
+    """An intermediate value with its unit; `is_ratio` says that it is a share of two numbers of one unit."""
 
     value: Fraction
     unit: str
@@ -100,7 +101,10 @@ _HUNDRED_PERCENT: Final = _Term(Fraction(100), "free")
 
 
 def _tokenize(expression: str, known: ParsedText, language: str) -> Iterator[_Token]:
-    """Yield the operators and, for each number, its possible terms. Raises `_SumError`."""
+    """Yield the operators and, for each number, its possible terms.
+
+    Raises `_SumError` if the sum is empty, unreadable or too long, or if a number isn't in the source.
+    """
     position, operands = 0, 0
     expression = expression.strip()
     if not expression:
@@ -120,7 +124,10 @@ def _tokenize(expression: str, known: ParsedText, language: str) -> Iterator[_To
 
 
 def _parse_operand(number_text: str, known: ParsedText, language: str) -> tuple[_Term, ...]:
-    """Return what the number can mean: each value for which the source has these figures. Raises `_SumError`."""
+    """Return the terms that the number can stand for, one for each value with these figures in the source.
+
+    Raises `_SumError` if the text is no number, or if the source doesn't have it.
+    """
     quantities = parse_numbers(number_text, language or known.language).quantities
     if len(quantities) == 1 and _ENGLISH_DECIMAL.fullmatch(number_text):
         # Sums are often written with decimal points, whatever the language.
@@ -154,16 +161,16 @@ def _matches_source(written: Quantity, quantity: Quantity, meaning: NumberMeanin
     for reading in written.readings:
         if reading.unit == meaning.unit and reading.value == meaning.value:
             return True
-        # A number without a unit stands for whatever unit the source gives it.
+        # A number without a unit stands for one with any unit.
         if reading.unit == "" and (reading.plain == meaning.plain or reading.plain in quantity.bare_values):
             return True
     return False
 
 
 def _evaluate_all(tokens: list[_Token]) -> Iterator[tuple[Fraction, str, bool]]:
-    """Yield the result for every combination of what its numbers can mean.
+    """Yield the result for each combination of the meanings of the sum's numbers.
 
-    Raises `_SumError` if none can be computed.
+    Raises `_SumError` if the sum has no numbers or too many combinations, or if none can be computed.
     """
     choices = [token for token in tokens if not isinstance(token, str)]
     if not choices:
@@ -180,7 +187,7 @@ def _evaluate_all(tokens: list[_Token]) -> Iterator[tuple[Fraction, str, bool]]:
         try:
             term = _SumParser(
                 [token if isinstance(token, str) else next(remaining_terms) for token in tokens]
-            ).result()
+            ).evaluate()
         except _SumError as error:
             last_error = error
             continue
@@ -195,28 +202,29 @@ class _SumParser:
 
     def __init__(self, tokens: list[str | _Term]) -> None:
         self.tokens = tokens
-        self.place = 0
+        self.index = 0
 
-    def result(self) -> _Term:
+    def evaluate(self) -> _Term:
+        """Return the result. Raises `_SumError` if the sum is malformed, or if its units don't match."""
         term = self._parse_sum()
-        if self.place != len(self.tokens):
+        if self.index != len(self.tokens):
             raise _SumError("The sum can't be read.")
         return term
 
     def _next(self) -> str | _Term | None:
-        return self.tokens[self.place] if self.place < len(self.tokens) else None
+        return self.tokens[self.index] if self.index < len(self.tokens) else None
 
     def _parse_sum(self) -> _Term:
-        """Parse products joined by plus and minus, and compute the result with its unit."""
+        """Parse products joined by plus and minus, and return the result with its unit."""
         left = self._parse_product()
         while (mark := self._next()) in {"+", "-"}:
-            self.place += 1
+            self.index += 1
             right = self._parse_product()
             if not _can_be_added(left.unit, right.unit):
                 raise _SumError("The sum adds or subtracts numbers of different units.")
             is_share = left.unit == right.unit == "ratio" and mark == "+"
             if left == _HUNDRED_PERCENT and right.unit == "ratio":
-                # What remains of a hundred percent is a share too.
+                # The rest of a hundred percent is a share too.
                 left, is_share = _Term(Fraction(1), "ratio"), True
             value = left.value + right.value if mark == "+" else left.value - right.value
             unit = left.unit if left.unit not in {"free", ""} else right.unit
@@ -224,10 +232,10 @@ class _SumParser:
         return left
 
     def _parse_product(self) -> _Term:
-        """Parse factors joined by times and divided by, and compute the result with its unit."""
+        """Parse factors joined by multiplication and division, and return the result with its unit."""
         left = self._parse_factor()
         while (mark := self._next()) in {"*", "/"}:
-            self.place += 1
+            self.index += 1
             right = self._parse_factor()
             if mark == "/":
                 if right.value == 0:
@@ -251,12 +259,12 @@ class _SumParser:
 
     def _parse_factor(self) -> _Term:
         token = self._next()
-        self.place += 1
+        self.index += 1
         if token == "(":
             term = self._parse_sum()
             if self._next() != ")":
                 raise _SumError("The sum has a bracket that isn't closed.")
-            self.place += 1
+            self.index += 1
             return term
         if not isinstance(token, _Term):
             raise _SumError("The sum can't be read.")
@@ -264,8 +272,9 @@ class _SumParser:
 
 
 def _can_be_added(unit: str, other: str) -> bool:
-    """Return whether numbers of these units can be added: the same unit, or one has none, as in "1.2 million
-    more".
+    """Return whether numbers of these units can be added.
+
+    The units are the same, or one is money and the other has none, as in "1.2 million more".
     """
     if unit == other or "free" in {unit, other}:
         return True
@@ -273,7 +282,7 @@ def _can_be_added(unit: str, other: str) -> bool:
 
 
 def _is_result(reading: NumberMeaning, result: Fraction, unit: str, digits: int, *, is_ratio: bool) -> bool:
-    """Return whether the computed result, rounded to the written decimals, is the stated number."""
+    """Return whether the computed result, rounded as it is written, is the stated number."""
     if reading.unit == "ratio":
         # A difference of two percentages is stated in percentage points.
         return is_ratio and (_round_half_up(result * 100, digits) == reading.plain or result == reading.value)
@@ -297,9 +306,7 @@ def _is_result(reading: NumberMeaning, result: Fraction, unit: str, digits: int,
 
 
 def _is_rounded_to_zeros(stated: Fraction, result: Fraction) -> bool:
-    """Return whether a whole number that ends in zeros is the result rounded to them, by no more than a
-    hundredth.
-    """
+    """Return whether a whole number that ends in zeros is the result rounded to them, by at most a hundredth."""
     if stated.denominator != 1 or not stated or abs(stated - result) > abs(stated) / 100:
         return False
     zeros = len(str(stated.numerator)) - len(str(stated.numerator).rstrip("0"))
@@ -315,7 +322,7 @@ def _scale_of(reading: NumberMeaning) -> Fraction:
 
 
 def _round_half_up(value: Fraction, digits: int) -> Fraction:
-    """Round half away from zero, as people do."""
+    """Return the value rounded to these digits, half away from zero, as people do."""
     shifted = abs(value) * 10**digits + Fraction(1, 2)
     whole = Fraction(shifted.numerator // shifted.denominator, 10**digits)
     return whole if value >= 0 else -whole

@@ -1,4 +1,4 @@
-"""Finds names of a draft that its allowed texts don't contain. A name is a run of capitalised words."""
+"""Finds names of a draft, which are runs of capitalised words, that no known text contains."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[-'\u2019&.][^\W_]+)*")
+# The end of a sentence or of an opening mark, before the first word of a sentence.
 _SENTENCE_END: Final = re.compile(
     r"[.!?\u2026:\u201c\u201e\u00ab\"\u2022*#>\n]['\"\u2019\u201d\u00bb)\]]*\s*[-\u2013\u2014(\[\"\u201c\u201e\u00ab'\u2018]*$"
 )
+# Between two words of one name: " ", " of the ", ". ".
 _NAME_JOINER: Final = re.compile(
     r"[ \u00a0](?:(?:of|the|de|del|la|von|van|der|du|des|and|&|y|et|und)[ \u00a0]){0,2}|\.[ \u00a0]"
 )
@@ -25,6 +27,7 @@ _POSSESSIVE: Final = re.compile(r"['\u2019]s?$")
 _PART_SEPARATOR: Final = re.compile(r"[-.&']")
 _STEM_CHARACTERS: Final = 4
 _MIN_TITLE_SHARE: Final = 0.75
+"""The least share of capitalised words in a line that counts as a heading."""
 _MIN_TITLE_WORDS: Final = 4
 _LOOK_BACK_CHARACTERS: Final = 6
 _CALENDAR: Final = frozenset(
@@ -52,11 +55,11 @@ _CALENDAR: Final = frozenset(
 )
 
 
-def unsupported_names(draft: str, known: Iterable[str], *, language: str = "") -> tuple[str, ...]:
-    """Return the names of the draft that no `known` text contains, or contains only in pieces.
+def find_unsupported_names(draft: str, known: Iterable[str], *, language: str = "") -> tuple[str, ...]:
+    """Return the names of the draft that no `known` text contains, or that the texts contain only in pieces.
 
-    The result is a hint, not a proof. A word at the start of a sentence counts only as part of a run. In
-    German, where every noun is capitalised, only runs count.
+    The result is a hint, not a proof. A word at the start of a sentence counts only as part of a run. In German,
+    in which every noun is capitalised, only runs and abbreviations count.
     """
     text = without_links(draft)
     draft_language = language_of(text, language)
@@ -118,14 +121,14 @@ def unsupported_names(draft: str, known: Iterable[str], *, language: str = "") -
 def _is_other_language(text: str, language: str) -> bool:
     """Return whether the text is in another language than this one.
 
-    Unknown ones count as other if mostly not Latin script.
+    An unknown language counts as another one if its script is mostly not Latin.
     """
     other = language_of(text)
     return other != language if other else len(_LATIN.findall(text)) * 2 < len(text)
 
 
 def _find_runs(text: str) -> list[tuple[tuple[str, ...], bool]]:
-    """Return runs of capitalised words, and whether each opens a sentence; headings are skipped."""
+    """Return the runs of capitalised words, each with whether it opens a sentence; headings are skipped."""
     runs: list[tuple[tuple[str, ...], bool]] = []
     for line in text.splitlines():
         matches = list(_WORD.finditer(line))
@@ -173,8 +176,9 @@ def _find_runs(text: str) -> list[tuple[tuple[str, ...], bool]]:
 def _index_known_texts(
     texts: tuple[str, ...],
 ) -> tuple[dict[str, str], frozenset[tuple[str, str]], frozenset[str]]:
-    """Return the words by how they are written ("small" or "capital"), pairs of neighbours, and initials of
-    capitalised runs.
+    """Return the words with their spelling, the pairs of neighbours, and the initials of capitalised runs.
+
+    The spelling of a word is "small" if it stands in lower case anywhere, else "capital".
     """
     words: dict[str, str] = {}
     pairs: set[tuple[str, str]] = set()
@@ -210,7 +214,7 @@ def _normalize_word(word: str) -> str:
 
 
 def _is_known(word: str, words: dict[str, str]) -> bool:
-    """Return whether the word, its plural or singular, all its parts or a word with the same stem is known."""
+    """Return whether the word, its plural or singular, all its parts or a word with its stem is known."""
     if word in words or word.rstrip("s") in words or f"{word}s" in words:
         return True
     parts = [part for part in _PART_SEPARATOR.split(word) if part]
@@ -218,6 +222,6 @@ def _is_known(word: str, words: dict[str, str]) -> bool:
         return True
     if word in _CALENDAR or len(word) <= _STEM_CHARACTERS:
         return False
-    # "Germany" also supports "German".
+    # "Germany" supports "German" too.
     stem = word[: max(_STEM_CHARACTERS, len(word) - 2)]
     return any(other.startswith(stem) for other in words)

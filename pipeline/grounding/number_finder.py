@@ -14,15 +14,18 @@ from pipeline.grounding.number_lexicon import FRACTION_SIGNS, SCALES, number_wor
 _SEPARATOR: Final = re.compile(r"[^\d]")
 _GROUP_DIGITS: Final = 3
 _MAX_DIGITS: Final = 60
+"""A longer run of digits and separators has no value."""
 _COMMA_IS_DECIMAL: Final = frozenset({"de", "fr", "es"})
 Word = tuple[int, int, str, Fraction]
-"""A number word: start, end, role and value."""
+"""A number word with its start, end, role and value."""
 
 _TOKEN: Final = re.compile(
     r"\d+(?:[.,\u00a0\u202f\u2009'\u2019\u066b\u066c]\d+)*|[^\W\d_]+|[" + "".join(FRACTION_SIGNS) + "]"
 )
+# Between two words of one number: "-", " and ", " ".
 _GAP: Final = re.compile(r"(?:-|\u2011|\s+(?:(?:and|et|y|und)\s+)?|-et-)")
 _MYRIADS: Final = {"兆": 10**12, "億": 10**8, "亿": 10**8, "万": 10**4, "千": 1000, "百": 100}
+# "1億2000万".
 _EASTERN: Final = re.compile(r"(?:\d+(?:[.,]\d+)*[兆億亿万千百]*)+")
 _EASTERN_PART: Final = re.compile(r"(\d+(?:,\d{3})*(?:\.\d+)?)(?![\d.,])([兆億亿万千百]{0,4})")
 _MAX_EASTERN_CHARACTERS: Final = 40
@@ -30,12 +33,12 @@ _MAX_EASTERN_CHARACTERS: Final = 40
 _FIRST_GROUP: Final = re.compile(r"\d{1,3}")
 _NEXT_GROUP: Final = re.compile(r"\d{3}(?:,\d+)?")
 _MAX_GROUPS: Final = 5
-"""A number of so many groups is below 10¹⁵: more three-digit numbers in a row are a list."""
+"""A number of this many groups is below 10¹⁵; more three-digit numbers in a row are a list."""
 _MAX_RUN_WORDS: Final = 30
-"""Enough for "nine hundred and ninety-nine trillion …" down to the ones."""
+"""The most words of one number, enough for "nine hundred and ninety-nine trillion …" down to the ones."""
 _JOINING_WORDS: Final = frozenset({"and", "et", "y", "und"})
 _HUNDRED: Final = 100
-# "Quatre-vingt" and "soixante-dix"-like sums: "quatre" before "vingt", "dix" before "sept", "huit", "neuf".
+# French sums of two words: "quatre" before "vingt", and "dix" before "sept", "huit" and "neuf".
 _FRENCH_PAIRS: Final = frozenset(
     (Fraction(one), Fraction(other)) for one, other in ((4, 20), (10, 7), (10, 8), (10, 9))
 )
@@ -43,9 +46,9 @@ _FRENCH_PAIRS: Final = frozenset(
 
 @lru_cache(maxsize=4096)
 def readings(token: str, language: str) -> tuple[Fraction, ...]:
-    """Return the values that a run of digits and separators can have.
+    """Return the values that a run of digits and separators can have in this language.
 
-    It is None for a version, a date or a telephone number.
+    Return () for a version, a date, a telephone number or the like.
     """
     if len(token) > _MAX_DIGITS:
         return ()
@@ -135,7 +138,7 @@ class NumberFinder:
         return BareNumber(match.start(), match.end(), readings(match.group(), self.language), "digits")
 
     def _read_eastern(self, match: re.Match[str]) -> BareNumber | None:
-        """Return digits with Chinese or Japanese scales between them as one number (1億2000万), else None."""
+        """Return digits with Chinese or Japanese scales, as in 1億2000万, as one number, or `None` without a scale."""
         if self.text[match.end() : match.end() + 1] not in _MYRIADS:
             return None
         whole = _EASTERN.match(self.text, match.start())
@@ -171,10 +174,7 @@ class NumberFinder:
             cores.append(BareNumber(match.start(), match.end(), (value,), "sign"))
 
     def _join_digit_groups(self, cores: list[BareNumber]) -> list[BareNumber]:
-        """Join `10 000` with a plain space to one number, in English too.
-
-        More groups than a number can have are a list.
-        """
+        """Return the numbers with groups such as `10 000` joined; more groups than a number can have stay a list."""
         joined: list[BareNumber] = []
         groups: list[BareNumber] = []
         for core in cores:
@@ -200,7 +200,7 @@ class NumberFinder:
         return [BareNumber(start, end, (Fraction(whole),), "digits")]
 
     def _add_word_numbers(self, words: list[Word], cores: list[BareNumber]) -> None:
-        """Add the numbers in a sequence of number words, which can be one or several, and empty `words`."""
+        """Add the one or several numbers in a sequence of number words, and empty `words`."""
         run: list[Word] = []
         for word in words:
             if word[2] in {"ordinal", "part", "ordinal_or_part", "times", "many"}:
@@ -251,7 +251,7 @@ class NumberFinder:
         if role == "point":
             return all(one[2] != "point" for one in run)
         if any(one[2] == "point" for one in run):
-            # Digit by digit.
+            # After the point decimals are spoken digit by digit.
             return role == "unit" and word[3] < 10
         if last_role == "unit":
             # "Nineteen eighty-four"; German thousands are words of their own.
@@ -267,7 +267,7 @@ class NumberFinder:
         return True
 
     def _finish_number(self, run: list[Word], cores: list[BareNumber]) -> None:
-        """Add the number that the words of the run make, and empty the run."""
+        """Add the number that the words of the run make, if any, and empty the run."""
         if run and run[-1][2] == "point":
             run.pop()
         if not run:
@@ -286,7 +286,7 @@ class NumberFinder:
             elif index and run[index - 1][2] in {"unit", "ten"} and self._is_year_pair(run, index):
                 current = current * 100 + value
             elif index and run[index - 1][3] == 4 and value == 20:
-                # "Quatre-vingt".
+                # "Quatre-vingt": the four already counted becomes eighty.
                 current += 76
             else:
                 current += value

@@ -1,7 +1,6 @@
-"""Words of numbers, scales, units and months in English, German, French and Spanish, some also in Arabic and
-Japanese.
+"""Lists the words of numbers, scales, units and months in English, German, French and Spanish.
 
-Also detects which of the four languages a text is in.
+Some are listed in Arabic and Japanese too. The module also detects which of the four languages a text is in.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _MIN_DETECTION_WORDS: Final = 2
 
 
 def language_of(text: str, declared: str = "") -> str:
-    """Return `en`, `de`, `fr` or `es`; empty for any other language, or if a short text doesn't show it.
+    """Return `en`, `de`, `fr` or `es`, or "" for any other language and for a text that doesn't show it.
 
-    `declared` is the declared language, which is believed.
+    A `declared` language is believed.
     """
     base_language = declared.partition("-")[0].partition("_")[0].lower()
     if base_language:
@@ -172,7 +171,7 @@ _AMBIGUOUS_WORDS: Final = frozenset(
         "acht",
     ]
 )
-"""Number words that are other words in another language; they don't count where the language is unknown."""
+"""Number words that are other words in another language; they don't count if the language is unknown."""
 ARTICLES: Final = frozenset(
     ["one", "a", "an", "ein", "eine", "einen", "einem", "einer", "eines", "eins", "un", "une", "una", "uno"]
 )
@@ -202,13 +201,14 @@ _WORDS_AFTER_FRACTION: Final = {
 WORDS_AFTER_FRACTION: Final = frozenset(
     word for words in _WORDS_AFTER_FRACTION.values() for word in words.split()
 )
-"""Words that follow a fraction ("a third of"), while a noun follows an ordinal ("a third runner")."""
+"""Words after a fraction ("a third of"); after an ordinal there is a noun ("a third runner")."""
 
 
 @cache
 def cardinals_of(language: str) -> dict[str, tuple[str, int]]:
-    """Return each cardinal with its role (`unit`, `ten`, `hundred`, `hundreds`, `scale`, `dozen`) and its
-    value.
+    """Return each cardinal with its role and its value; "" is for an unknown language.
+
+    The roles are `unit`, `ten`, `hundred`, `hundreds`, `scale` and `dozen`.
     """
     cardinals: dict[str, tuple[str, int]] = {}
     if language == "":
@@ -333,7 +333,7 @@ def _by_language(*rows: tuple[str, int | Fraction, str]) -> Mapping[str, Mapping
     values_by_language: dict[str, dict[str, Fraction]] = {name: {} for name in LANGUAGES}
     for language, value, words in rows:
         values_by_language[language] |= dict.fromkeys(words.replace("/", " ").split(), Fraction(value))
-    # English last, so that its meaning of a word wins where the language is unknown.
+    # English last, so that its meaning of a word wins if the language is unknown.
     return {
         **values_by_language,
         "": {word: value for name in reversed(LANGUAGES) for word, value in values_by_language[name].items()},
@@ -353,7 +353,7 @@ INDEFINITE_NUMBERS: Final = _by_language(
     ("fr", 12, "douzaines"), ("fr", 100, "centaines"), ("fr", 10**3, "milliers"),
     ("es", 12, "docenas"), ("es", 100, "cientos centenares"), ("es", 10**3, "miles"),
 )  # fmt: skip
-"""Words for an indefinite number, with its scale."""
+"""Words for an indefinite number, by language, with the scale."""
 ORDINALS: Final = _by_language(
     *_ordinal_rows("en", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
         "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"),
@@ -376,7 +376,7 @@ FRACTIONS: Final = _by_language(
     ("fr", 10, "dixième dixièmes"),
     ("es", 2, "mitad"), ("es", 3, "tercio tercios terceras"), ("es", 4, "cuarto cuartos cuartas"), ("es", 5, "quinto quintos quintas"),
 )  # fmt: skip
-"""Words of fractions, with their denominator: 3 for a third."""
+"""Words of fractions, by language, with the denominator: 3 for a third."""
 MULTIPLIERS: Final = _by_language(
     ("en", 2, "twice double doubled doubles doubling twofold"),
     ("en", 3, "triple tripled triples tripling trebled threefold thrice"),
@@ -419,7 +419,7 @@ def number_words_of(language: str) -> dict[str, tuple[str, Fraction]]:
 
 
 _DECIMAL_WORDS: Final[Mapping[str, str]] = {"en": "point", "de": "komma", "fr": "virgule", "es": "coma"}
-"""The word between the whole number and the decimals when a number is spoken."""
+"""The spoken word between the whole number and its decimals."""
 _ARABIC_FRACTIONS: Final[Mapping[str, int]] = {"نصف": 2, "ثلث": 3, "ربع": 4, "خمس": 5}
 
 
@@ -487,7 +487,7 @@ _UNITS: Final[tuple[tuple[str, str, Fraction | int], ...]] = (
 
 
 class UnitMeaning(NamedTuple):
-    """One meaning of a unit's word: `unit` is the base unit, `factor` how many base units it is."""
+    """One meaning of a unit's word: its base unit, and the number of base units in it."""
 
     unit: str
     factor: Fraction
@@ -495,7 +495,7 @@ class UnitMeaning(NamedTuple):
 
 @cache
 def units() -> dict[str, tuple[UnitMeaning, ...]]:
-    """Return each unit's word, or its words joined by a space, with what it can mean."""
+    """Return the meanings of each unit's word, or of its words joined by a space."""
     meanings_by_word: dict[str, tuple[UnitMeaning, ...]] = {}
     for words, codes, factor in _UNITS:
         meanings = tuple(
@@ -509,7 +509,7 @@ def units() -> dict[str, tuple[UnitMeaning, ...]]:
 
 
 MAX_UNIT_WORDS: Final = 3
-"""In words, such as "square metres" or "kilometres per hour"."""
+"""The most words of a unit, as in "kilometres per hour"."""
 UNIT_MODIFIERS: Final = frozenset(
     [
         "more",
@@ -540,7 +540,7 @@ UNIT_MODIFIERS: Final = frozenset(
 )
 """Words that may stand between a number and its unit: "three full days"."""
 MONTHS: Final[Mapping[str, int]] = {
-    name: place
+    name: number
     for names in (
         "january february march april may june july august september october november december",
         "jan feb mar apr _ jun jul aug sept oct nov dec",
@@ -550,7 +550,7 @@ MONTHS: Final[Mapping[str, int]] = {
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
     )
-    for place, name in enumerate(names.split(), start=1)
+    for number, name in enumerate(names.split(), start=1)
     if name != "_"
 }
 BOUNDS: Final[tuple[tuple[int, str], ...]] = (
@@ -559,7 +559,7 @@ BOUNDS: Final[tuple[tuple[int, str], ...]] = (
     (-1, ("less than|fewer than|under|below|at most|up to|nearly|almost|no more than|just under|weniger als|unter|"
          "höchstens|bis zu|fast|knapp|moins de|au plus|jusqu'à|presque|menos de|hasta|casi|como máximo|close to")),
 )  # fmt: skip
-"""Words that limit the number after them: 1 from below, -1 from above."""
+"""Words that bound the number after them, 1 from below and -1 from above."""
 
 _MORE_FUNCTION_WORDS: Final[Mapping[str, str]] = {
     "en": "a an this these those or but as at into after before since until while when where which who whom whose what "

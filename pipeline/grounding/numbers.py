@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from pipeline.grounding.parsed_numbers import NumberMeaning, ParsedText, Quantity
 
 Reason = Literal["absent", "unit", "counted", "bound"]
+# " houses" after "12", "-year" after "12".
 _WORDS_AFTER: Final = re.compile(r"[ \u00a0\u202f-]([^\W\d_]+(?:-[^\W\d_]+)*)")
 _BOUND: Final = re.compile(
     r"\b(?:" + "|".join(f"({words})" for _, words in BOUNDS) + r")\s+(?:about\s|the\s)?$", re.IGNORECASE
 )
 _MAX_BOUND_CHARACTERS: Final = 24
+"""The most characters before a number in which a bound is searched."""
 _MAX_COUNTED_WORDS: Final = 3
 _MIN_NOUN_CHARACTERS: Final = 3
 _STEM_CHARACTERS: Final = 5
+# The end of the range that an indefinite number can stand for: "dozens" are fewer than 120.
 _MAX_OF_INDEFINITE: Final = {
     12: 120,
     100: 1_000,
@@ -36,30 +39,33 @@ _MAX_OF_INDEFINITE: Final = {
 _MAX_AGE_MONTHS: Final = 1_560
 """130 years: "Anna, 42," states an age without a unit."""
 _TIME_PREPOSITION: Final = re.compile(r"\b(?:at|from|until|till|by|um|ab|bis|à|las?)\s$", re.IGNORECASE)
+# Between the numbers of a score: "4-1", "4 to 1".
 _SCORE: Final = re.compile(r"\s?[-\u2013:]\s?|\s(?:to|zu|à|a)\s")
+# Between two numbers of a list: ", ", ", 3 and ".
 _LIST: Final = re.compile(r"[\d\s,.\u2013-]*(?:(?:or|and|und|oder|et|ou|y|o)\s*)?(?:\d+\s*)?")
 _MAX_LIST_NUMBERS: Final = 6
 _MAX_LIST_GAP: Final = 120
-"""Most characters between two numbers of one list."""
+"""The most characters between two numbers of one list."""
 _MIN_OCCASIONS: Final = 20
-"""From here on a number with "times" counts occasions, not a factor."""
+"""The least number with "times" that counts occasions and is no factor."""
 _MAX_SCORE: Final = 200
+"""Larger numbers are no parts of a score."""
+# The ending of a verb, which names nothing that is counted.
 _VERBAL: Final = re.compile(r"(?:ed|en|ing|t|é|ée|és|ado|ada)$")
 
 
 @dataclass(frozen=True)
 class UnsupportedNumber:
-    """A number of the draft, as written, that the source doesn't state: `draft[start:end]`, and why it was
-    rejected.
-    """
+    """A number of the draft that the source doesn't state, `draft[start:end]`, with the reason."""
 
     text: str
+    """The number as it is written."""
     start: int
     end: int
     reason: Reason
 
 
-def unsupported_numbers(
+def find_unsupported_numbers(
     draft: str,
     source: str,
     *,
@@ -67,15 +73,13 @@ def unsupported_numbers(
     source_language: str = "",
     declared: Collection[tuple[Fraction, str]] = (),
 ) -> tuple[UnsupportedNumber, ...]:
-    """Return the numbers of the draft that the source doesn't contain with the same unit.
+    """Return the numbers of the draft that the source doesn't state with the same unit, things and bound.
 
-    `declared` are the values and units of declared sums, which `derived_numbers` has recomputed. The
-    languages decide what `1.000` and "billion" mean; they are guessed if they aren't given. Web addresses are
-    skipped.
+    `declared` are the values and units of declared sums, which `derived_numbers` has recomputed. The languages
+    decide the meaning of `1.000` and "billion"; they are guessed if they aren't given. Web addresses are skipped.
     """
-    # A short draft may not show its language while its longer source does. Where neither does, one reading
-    # holds for both: "€1,5 Mio." is a million and a half in one language, and one and a half euros in
-    # another.
+    # A short draft may not show its language while its longer source does. If neither does, one reading holds for
+    # both: "€1,5 Mio." is a million and a half in one language, and one and a half euros in another.
     guessed_language = language_of(source, source_language) or language_of(draft, language)
     draft_numbers = parse_numbers(draft, language or guessed_language)
     if not draft_numbers.quantities:
@@ -84,16 +88,16 @@ def unsupported_numbers(
     checker = _NumberChecker(draft_numbers, source_numbers)
     unsupported: list[UnsupportedNumber] = []
     for quantity in draft_numbers.quantities:
-        reason = checker.reason(quantity)
+        reason = checker.find_fault(quantity)
         if reason and not any((reading.value, reading.unit) in declared for reading in quantity.readings):
             text = draft[quantity.start : quantity.end]
             unsupported.append(UnsupportedNumber(text, quantity.start, quantity.end, reason))
     return tuple(unsupported)
 
 
-def ungrounded_numbers(draft: str, source: str) -> tuple[str, ...]:
-    """Return the unsupported numbers as written, each once."""
-    return tuple(dict.fromkeys(number.text for number in unsupported_numbers(draft, source)))
+def find_unsupported_number_texts(draft: str, source: str) -> tuple[str, ...]:
+    """Return the numbers of `find_unsupported_numbers` as they are written, each once."""
+    return tuple(dict.fromkeys(number.text for number in find_unsupported_numbers(draft, source)))
 
 
 class _NumberChecker:
@@ -103,8 +107,11 @@ class _NumberChecker:
         self.draft = draft
         self.source = source
 
-    def reason(self, quantity: Quantity) -> Reason | None:
-        """Return why the source doesn't support the number; None if it does."""
+    def find_fault(self, quantity: Quantity) -> Reason | None:
+        """Return the reason why the source doesn't support the number, or `None` if it does.
+
+        A word for one that is an article is always supported.
+        """
         if quantity.is_article:
             return None
         reason = self._find_reason(quantity)
@@ -113,9 +120,7 @@ class _NumberChecker:
         return reason
 
     def _is_written_in_rest(self, quantity: Quantity) -> bool:
-        """Return whether the part of a very long source whose numbers aren't parsed has it word for word,
-        with its unit.
-        """
+        """Return whether the unparsed end of a very long source has the number and unit word for word."""
         if not self.source.unread_text:
             return False
         number_words = self.draft.text[quantity.start : quantity.end].split()
@@ -126,7 +131,7 @@ class _NumberChecker:
         )
 
     def _find_reason(self, quantity: Quantity) -> Reason | None:
-        """Return why the source doesn't support the number; None if it does."""
+        """Return the reason why the parsed source doesn't support the number, or `None` if it does."""
         if quantity.label:
             return None if self._source_has_label(quantity.label) else "absent"
         if any(reading.unit == "many" for reading in quantity.readings):
@@ -145,7 +150,10 @@ class _NumberChecker:
     # --- Value and unit ----------------------------------------------------------------------------------------------
 
     def _matches(self, quantity: Quantity) -> list[Quantity] | None:
-        """Return the source's numbers that say the same; None if not even the value is there."""
+        """Return the source's numbers that can mean the same, or `None` if not even the value is there.
+
+        A number that the source states in another way, by an ellipsis or an article, matches itself.
+        """
         matches: list[Quantity] = []
         has_value = False
         for reading in quantity.readings:
@@ -163,7 +171,7 @@ class _NumberChecker:
                     matches.append(other)
         if not matches and self._is_elliptic(quantity):
             return [quantity]
-        if not matches and self._is_said_by_article(quantity):
+        if not matches and self._is_stated_by_article(quantity):
             return [quantity]
         if not matches and self._is_unnumbered_first(quantity):
             return [quantity]
@@ -172,14 +180,14 @@ class _NumberChecker:
     def _can_mean_same(
         self, quantity: Quantity, meaning: NumberMeaning, other: Quantity, other_meaning: NumberMeaning
     ) -> bool:
-        """Return whether numbers with the same figures but different units can say the same."""
+        """Return whether two numbers with the same figures but different units can mean the same."""
         if meaning.unit == "":
             if other_meaning.unit == "times" and other_meaning.plain >= _MIN_OCCASIONS:
                 return True
             if _counted_nouns(self.draft, quantity):
                 return False
             if other_meaning.unit in {"ratio", "pp"} or other_meaning.unit.startswith("cur"):
-                return _says_unit_nearby(self.draft, quantity, other_meaning.unit)
+                return _has_unit_nearby(self.draft, quantity, other_meaning.unit)
             return True
         if other_meaning.unit != "":
             return meaning.unit == "ord" and other_meaning.unit.startswith("date:")
@@ -197,16 +205,14 @@ class _NumberChecker:
             return (
                 meaning.plain not in other.bare_values
                 and not _counted_nouns(self.source, other)
-                and _says_unit_nearby(self.source, other, meaning.unit)
+                and _has_unit_nearby(self.source, other, meaning.unit)
             )
         if meaning.unit.startswith("date:"):
             return meaning.unit in self.source.months and not _counted_nouns(self.source, other)
         return False
 
     def _is_elliptic(self, quantity: Quantity) -> bool:
-        """Return whether unit and scale are stated once for two numbers: "13.6 million euros were planned and
-        14.8 spent".
-        """
+        """Return whether unit and scale stand once for two numbers: "13.6 million euros were planned, 14.8 spent"."""
         if any(reading.unit for reading in quantity.readings) or _counted_nouns(self.draft, quantity):
             return False
         scaled = {
@@ -225,8 +231,8 @@ class _NumberChecker:
             if bare_value
         )
 
-    def _is_said_by_article(self, quantity: Quantity) -> bool:
-        """Return whether the source says one of a unit with an article: one day is "a day"."""
+    def _is_stated_by_article(self, quantity: Quantity) -> bool:
+        """Return whether the source states one of a unit with an article, as in "a day"."""
         if not any(reading.plain == 1 and reading.unit in {"s", "month"} for reading in quantity.readings):
             return False
         word = re.search(r"[^\W\d_]+$", self.draft.text[quantity.start : quantity.end])
@@ -236,7 +242,7 @@ class _NumberChecker:
         )
 
     def _is_unnumbered_first(self, quantity: Quantity) -> bool:
-        """Return whether "first" is no number here: the source has no other ordinal for the same thing."""
+        """Return whether the number is a "first" for which the source has no other ordinal of the same things."""
         if not any(reading.unit == "ord" and reading.value == 1 for reading in quantity.readings):
             return False
         nouns = _counted_nouns(self.draft, quantity)
@@ -258,14 +264,14 @@ class _NumberChecker:
             if None in pair or _counted_nouns(self.draft, second):
                 continue
             if not all(self._matches(part) for part in (first, second)):
-                # The number that the source lacks is reported by itself.
+                # A number that the source lacks is reported on its own.
                 continue
             if not any(set(pair) == known for known in self._number_pairs()):
                 return True
         return False
 
     def _number_pairs(self) -> Iterator[set[Fraction | None]]:
-        """Yield the source's small numbers in pairs: next to each other, or in one list."""
+        """Yield pairs of the source's numbers that are next to each other or in one list; `None` is no score."""
         quantities = self.source.quantities
         for index, first in enumerate(quantities):
             for second in quantities[index + 1 : index + _MAX_LIST_NUMBERS]:
@@ -275,12 +281,10 @@ class _NumberChecker:
                 ):
                     yield {_plain_score(first), _plain_score(second)}
 
-    # --- What is counted, and what bounds it -------------------------------------------------------------------------
+    # --- Counted things and bounds -----------------------------------------------------------------------------------
 
     def _counts_other_things(self, quantity: Quantity, matches: list[Quantity]) -> bool:
-        """Return whether the source counts other things with this number, and these things with another
-        number.
-        """
+        """Return whether the source counts other things with this number, and its things with another one."""
         if any(reading.unit not in {"", "ord"} for reading in quantity.readings):
             return False
         nouns = _counted_nouns(self.draft, quantity)
@@ -297,9 +301,7 @@ class _NumberChecker:
         )
 
     def _has_opposite_bound(self, quantity: Quantity, matches: list[Quantity]) -> bool:
-        """Return whether the source limits all these numbers in the opposite direction ("at least", "at
-        most").
-        """
+        """Return whether the source bounds all matches in the opposite direction: "at least", "at most"."""
         draft_bound = _bound_before(self.draft, quantity)
         return draft_bound != 0 and all(
             _bound_before(self.source, match) == -draft_bound for match in matches
@@ -308,18 +310,14 @@ class _NumberChecker:
     # --- Numbers without a value -------------------------------------------------------------------------------------
 
     def _source_has_label(self, label: str) -> bool:
-        """Return whether the source has a name with digits such as "A380", with or without a hyphen or a
-        space.
-        """
+        """Return whether the source has a name with digits such as "A380", also with a hyphen or a space."""
         if label in self.source.labels:
             return True
         spaced = re.escape(label).replace(r"\-", r"[\s\-]?")
         return re.search(rf"(?<!\w){spaced}(?![^\W_])", self.source.lowered) is not None
 
     def _source_has_indefinite(self, quantity: Quantity) -> bool:
-        """Return whether the source has this indefinite number ("thousands"), or a number that it can stand
-        for.
-        """
+        """Return whether the source has this indefinite number ("thousands") or one that it can stand for."""
         for reading in quantity.readings:
             maximum = _MAX_OF_INDEFINITE.get(int(reading.value), reading.value * 1000)
             for other in self.source.quantities:
@@ -332,15 +330,15 @@ class _NumberChecker:
 
 
 def _plain_score(quantity: Quantity) -> Fraction | None:
-    """Return the value of a small whole number without a unit; None for any other."""
+    """Return the value of a small whole number without a unit, or `None` for any other."""
     meanings = [reading for reading in quantity.readings if reading.unit == ""]
     is_small = bool(meanings) and len(meanings) == len(quantity.readings) and meanings[0].plain < _MAX_SCORE
     return meanings[0].plain if is_small and meanings[0].plain.denominator == 1 else None
 
 
-def _says_unit_nearby(parsed: ParsedText, quantity: Quantity, unit: str) -> bool:
-    """Return whether a number nearby has the unit: "from 38 percent to 48" states it once for both."""
-    return any(_is_same_unit(nearby_unit, unit) for nearby_unit in parsed.units_beside(quantity))
+def _has_unit_nearby(parsed: ParsedText, quantity: Quantity, unit: str) -> bool:
+    """Return whether another number of the sentence has the unit, as in "from 38 percent to 48"."""
+    return any(_is_same_unit(nearby_unit, unit) for nearby_unit in parsed.units_in_sentence(quantity))
 
 
 def _is_same_unit(unit: str, other: str) -> bool:
@@ -356,7 +354,7 @@ _DOLLARS: Final = frozenset({"cur:USD", "cur:AUD", "cur:CAD", "cur:HKD", "cur:NZ
 
 
 def _counted_nouns(parsed: ParsedText, quantity: Quantity) -> tuple[str, ...]:
-    """Return the words after a number that say what it counts, up to the next function word or mark."""
+    """Return the words after a number that may name the counted things, up to the next function word or mark."""
     words: list[str] = []
     position = quantity.end
     while len(words) < _MAX_COUNTED_WORDS and (match := _WORDS_AFTER.match(parsed.text, position)):
@@ -370,7 +368,7 @@ def _counted_nouns(parsed: ParsedText, quantity: Quantity) -> tuple[str, ...]:
 
 
 def _share_word(words: tuple[str, ...], other_words: tuple[str, ...]) -> bool:
-    """Return whether two words have the same stem, or one begins with the other."""
+    """Return whether a word of each has the same stem, or one of them begins with the other."""
     return any(
         word[:_STEM_CHARACTERS] == other_word[:_STEM_CHARACTERS]
         or word.startswith(other_word)
@@ -381,6 +379,6 @@ def _share_word(words: tuple[str, ...], other_words: tuple[str, ...]) -> bool:
 
 
 def _bound_before(parsed: ParsedText, quantity: Quantity) -> int:
-    """Return whether the number is limited from below (1) or above (-1) by the words before it; 0 if by none."""
+    """Return 1 or -1 if the words before the number bound it from below or above, else 0."""
     match = _BOUND.search(parsed.text[max(0, quantity.start - _MAX_BOUND_CHARACTERS) : quantity.start])
     return 0 if match is None else BOUNDS[(match.lastindex or 1) - 1][0]

@@ -1,6 +1,4 @@
-"""Recognises numbers that aren't amounts: dates, times, telephone numbers, versions, names with digits, list
-marks.
-"""
+"""Recognises numbers that aren't amounts: dates, times, telephone numbers, versions, names, list marks."""
 
 from __future__ import annotations
 
@@ -13,53 +11,56 @@ from pipeline.grounding.number_lexicon import MONTHS, units
 from pipeline.grounding.parsed_numbers import NumberMeaning, Quantity
 from pipeline.grounding.quantity_patterns import LAST_DAY_OF_MONTH
 
+# Letters right before a number: "A", "COVID-".
 _LABEL_BEFORE: Final = re.compile(r"[A-Za-z\u00c0-\u058f]+\Z|\b[^\W\d_]*[A-Z][^\W_]*-\Z")
 _ORDINAL_END: Final = re.compile(r"(?:st|nd|rd|th|ste|te|er|ère|re|ème|e|º|ª|\.º|o)\b")
+# "14:30", "14 h 30", "2 p.m.", "14 Uhr 30".
 _CLOCK: Final = re.compile(
     r"(?P<h>[01]?\d|2[0-4])(?:(?P<sep>[:.]|\s?h\s?)(?P<m>[0-5]\d))?(?!\d|[:.]\d)(?:\s?(?P<half>[ap]\.?\s?m\b\.?)|(?P<uhr>\s?Uhr\b(?:\s(?P<m2>[0-5]\d)\b)?))?"
 )
 _ISO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?!\d)")
+# "24.12.2026", "24/12/26".
 _DATE: Final = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4}|\d\d)(?!\d|[./]\d)")
+# "24.12."
 _SHORT_DATE: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?!\d)")
+# The end of a keycap emoji, after its digit.
 _KEYCAP: Final = re.compile(r"\ufe0f?\u20e3")
 _THREAD_COUNTER: Final = re.compile(r"\d{1,2}/\d{1,2}(?=[ \t]*(?:\n|$))")
 _PHONE: Final = re.compile(r"\d[\d \t\u00a0\u2009\u202f().\-/\u2011\u2013]{5,22}\d(?!\d)")
-"""A candidate telephone number on one line: digits (fifteen at most by ITU-T E.164) with what may separate
-them.
-"""
+"""A candidate telephone number on one line: digits (fifteen at most by ITU-T E.164) with separators."""
 _MIN_PHONE_DIGITS: Final = 7
 _MAX_COUNTER_SPACES: Final = 40
-"""Between the end of a post and its counter."""
+"""The most spaces between the end of a post and its counter."""
+# Between a day and its month: " ", "th of ", ". ".
 _DATE_JOIN: Final = re.compile(r"(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?")
 _MIN_FULL_YEAR: Final = 100
-"""In "the 90s" a smaller number belongs to the twentieth century."""
+"""A smaller number in "the 90s" is one of the twentieth century."""
+# "US$", "EUR ".
 _MONEY_BEFORE: Final = re.compile(
     r"(?:(?P<code>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|\b(?:USD|EUR|GBP|CHF|AUD|CAD|JPY|INR|Rs))[ \u00a0]?)\Z"
 )
 
 
 class NumbersNotAmounts(NumberFinder):
-    """Sorts out the numbers that a text has besides amounts."""
+    """Reads the numbers of a text that aren't amounts."""
 
     read_to = 0
-    """Where the last parsed quantity ends."""
+    """The offset at which the last parsed quantity ends."""
 
     def money_before(self, core: BareNumber) -> re.Match[str] | None:
-        """Return the currency that opens this amount.
-
-        One that closes the amount before it belongs to that one alone.
-        """
-        # Searched only from where the last quantity ends: "1.20 € 7" has one price.
+        """Return the currency that opens this amount, or `None` if there is none."""
+        # The search begins at the end of the last quantity, because "1.20 € 7" has one price.
         return _MONEY_BEFORE.search(self.text, max(0, self.read_to, core.start - 8), core.start)
 
     def is_mark(self, core: BareNumber) -> bool:
-        """Return whether the number only marks an item of a list or a post of a thread, and so says nothing."""
+        """Return whether the number only marks an item of a list or a post of a thread."""
         return _KEYCAP.match(self.text, core.end) is not None or self._is_counter(core)
 
     def _is_counter(self, core: BareNumber) -> bool:
-        """Return whether it is the `2/5` at the end of a post of a thread."""
+        """Return whether the number belongs to the `2/5` at the end of a post of a thread."""
         start = core.start
         if self.text[start - 1 : start] == "/":
+            # The number is the second one; the first has one digit or two.
             start -= (
                 2
                 if self.text[start - 2 : start - 1].isdigit()
@@ -74,7 +75,7 @@ class NumbersNotAmounts(NumberFinder):
         return before[-1] in '\n.!?\u2026"\u201d)' if before else begin == 0
 
     def date_or_clock(self, core: BareNumber) -> Quantity | None:
-        """Return a date, a time or a telephone number; None if the number is none of them."""
+        """Return the date, time or telephone number that the number begins, or `None`."""
         text, start = self.text, core.start
         iso = _ISO.match(text, start)
         if iso:
@@ -84,7 +85,7 @@ class NumbersNotAmounts(NumberFinder):
             )
         numeric = _DATE.match(text, start)
         if numeric:
-            first, second, date_year = (int(ascii_digits(numeric.group(place))) for place in (1, 3, 4))
+            first, second, date_year = (int(ascii_digits(numeric.group(group))) for group in (1, 3, 4))
             day_months = [(first, second), (second, first)] if numeric.group(2) == "/" else [(first, second)]
             if any(day <= LAST_DAY_OF_MONTH and month <= 12 for day, month in day_months):
                 readings = [
@@ -143,10 +144,7 @@ class NumbersNotAmounts(NumberFinder):
         )
 
     def label(self, core: BareNumber) -> Quantity | None:
-        """Return the label that the digits belong to (`a380`, `3d`), an ordinal, a decade or a quarter.
-
-        It is None for an amount.
-        """
+        """Return the label of the digits (`a380`, `3d`), or an ordinal, decade or quarter; `None` for an amount."""
         text = self.text
         before = text[max(0, core.start - 12) : core.start]
         attached = _LABEL_BEFORE.search(before)
@@ -184,7 +182,7 @@ class NumbersNotAmounts(NumberFinder):
         return Quantity(core.start, tail.end(), [], label=f"{digits}{letters}".lower())
 
     def month_at(self, start: int, end: int) -> int:
-        """Return the month that stands beside a day; 0 if there is none."""
+        """Return the month that stands after a day or before it, from 1 on, or 0 if there is none."""
         after = _DATE_JOIN.match(self.text, end)
         word = re.compile(r"[^\W\d_]+").match(self.text, after.end() if after else end)
         if word and after and (not word.group()[:1].islower() or self.language in {"fr", "es"}):

@@ -1,6 +1,6 @@
-"""Turns a text into quantities: each number with the unit, the scale and the range around it.
+"""Reads the quantities of a text: each number with the unit, the scale and the range around it.
 
-Each unit has one base: durations and ages are in seconds or months, lengths in metres, money in its currency.
+Units have base units: durations and ages are in seconds or months, lengths in metres, money in its currency.
 """
 
 from __future__ import annotations
@@ -45,10 +45,16 @@ from pipeline.grounding.quantity_patterns import (
     WORD_AFTER,
     WORD_AFTER_FULL_STOP,
 )
+from pipeline.text.prose.verbatim_edits import word_set
+
+_BEFORE_NUMBERED_HALF = word_set(
+    "first second other latter ersten zweiten erste zweite première seconde primera segunda"
+)
+"""Words before a half that is no fraction: "the second half"."""
 
 
 class QuantityReader(NumbersNotAmounts):
-    """Reads the quantities of one text; special numbers, such as dates, are sorted out first."""
+    """Reads the quantities of one text; numbers that aren't amounts, such as dates, come first."""
 
     def read(self) -> list[Quantity]:
         """Return the quantities in the order of the text; none overlap."""
@@ -68,7 +74,7 @@ class QuantityReader(NumbersNotAmounts):
         return quantities
 
     def _quantity_at(self, bare: BareNumber, following: BareNumber | None) -> Quantity | None:
-        """Return the quantity of one number, None if it is none; `following` is the next number."""
+        """Return the quantity of one number, or `None` if it is none; `following` is the next number."""
         if bare.role == "digits":
             if self.is_mark(bare):
                 return None
@@ -94,20 +100,7 @@ class QuantityReader(NumbersNotAmounts):
         before = re.search(r"([^\W\d_]+)[\s-]*$", self.text[max(0, bare.start - WINDOW_OF_WORD) : bare.start])
         word_before = before.group(1).lower() if before else ""
         if word in {"half", "hälfte", "moitié", "mitad"}:
-            return word_before not in {
-                "first",
-                "second",
-                "other",
-                "latter",
-                "ersten",
-                "zweiten",
-                "erste",
-                "zweite",
-                "première",
-                "seconde",
-                "primera",
-                "segunda",
-            }
+            return word_before not in _BEFORE_NUMBERED_HALF
         if bare.role == "part" and word not in {"quarter", "viertel", "quart", "quarts", "tiers"}:
             return True
         if word_before not in ARTICLES | {"a"}:
@@ -116,7 +109,10 @@ class QuantityReader(NumbersNotAmounts):
         return after is None or after["word"].lower() in WORDS_AFTER_FRACTION
 
     def _read_share(self, start: int, end: int, value: Fraction) -> Quantity:
-        """Return a fraction of a unit ("half an hour"), of a scale ("half a million"), or a share."""
+        """Return a fraction of a unit ("half an hour") or of a scale ("half a million"), or a share.
+
+        The half of "a year and a half" is read with the year before it.
+        """
         readings = [NumberMeaning(value, "ratio", value)]
         unit_before = (
             UNIT_AND_A_HALF.search(self.text[max(0, start - WINDOW_OF_AND_A_HALF) : start])
@@ -151,7 +147,7 @@ class QuantityReader(NumbersNotAmounts):
         return Quantity(start, end, readings, bare_values=frozenset({value}))
 
     def _share_of_two(self, bare: BareNumber, following: BareNumber | None) -> Quantity | None:
-        """Return the share that two numbers make: `3/4`, "one in five", "two thirds"; None if they make none."""
+        """Return the share of two numbers (`3/4`, "one in five", "two thirds"), or `None` if they are none."""
         if not bare.values or bare.values[0].denominator != 1:
             return None
         if bare.role == "digits":
@@ -195,7 +191,7 @@ class QuantityReader(NumbersNotAmounts):
         )
 
     def _ordinal_quantity(self, bare: BareNumber) -> Quantity | None:
-        """Return an ordinal; None if the word isn't one here, as in "second-hand" or "per second"."""
+        """Return an ordinal, or `None` if the word isn't one here, as in "second-hand" or "per second"."""
         tail = self.text[bare.end : bare.end + WINDOW_AFTER_ORDINAL].lower()
         if tail.startswith(("-hand", "-party", "-class", "-rate", "-guess")):
             return None
@@ -279,7 +275,10 @@ class QuantityReader(NumbersNotAmounts):
     def _apply_scales(
         self, values: list[Fraction], end: int, *, has_prefix: bool
     ) -> tuple[list[Fraction], int, list[NumberMeaning]]:
-        """Return the values with the scales that follow; one that may be a unit ("5 m") keeps both meanings."""
+        """Return the values with the scales after them, the end of these, and the meanings without a scale.
+
+        Only a word that may be a unit as well, as in "5 m", has meanings without a scale.
+        """
         unscaled: list[NumberMeaning] = []
         for _ in range(MAX_SCALES):
             match = NEXT.match(self.text, end)
@@ -317,7 +316,7 @@ class QuantityReader(NumbersNotAmounts):
         return values, end, unscaled
 
     def _unit_after(self, end: int) -> tuple[tuple[UnitMeaning, ...], int]:
-        """Return the unit after a number, and where it ends; a word such as "full" may stand between."""
+        """Return the meanings of the unit after a number, and its end; a word such as "full" may stand between."""
         if self.text[end : end + 1] in EASTERN_FIRST_CHARACTERS:
             for word, unit in EASTERN_UNITS.items():
                 if self.text.startswith(word, end):
@@ -349,7 +348,7 @@ class QuantityReader(NumbersNotAmounts):
     # --- Lists and ranges --------------------------------------------------------------------------------------------
 
     def _share_units(self, quantities: list[Quantity]) -> None:
-        """Share units in "5 to 10 million dollars", "12 or 15 percent" and "12–14 November"."""
+        """Give both numbers of a range the unit and scale of one: "5 to 10 million dollars", "12–14 November"."""
         for index in range(len(quantities) - 2, -1, -1):
             first, last = quantities[index], quantities[index + 1]
             join = RANGE.fullmatch(self.text, first.end, last.start) if last.start >= first.end else None

@@ -1,4 +1,4 @@
-"""Data of parsed texts: a number with what it can mean, and a text with its numbers."""
+"""Defines the data of parsed texts: numbers with their possible meanings, and texts with their numbers."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ _WORD: Final = re.compile(r"\b[^\W\d_]{3,}")
 
 
 class NumberMeaning(NamedTuple):
-    """One meaning of a number: `value` in the base unit `unit`, `plain` as it is stated, without the unit."""
+    """One meaning of a number."""
 
     value: Fraction
+    """The number in the base unit: seconds, months, metres and so on."""
     unit: str
+    """The base unit, such as `s` or `cur:EUR`, `date:5` for a day of May, or "" for none."""
     plain: Fraction
+    """The number as it is stated, with its scale and without its unit."""
 
 
 @dataclass
 class Quantity:
-    """One number of a text: `text[start:end]`, including its unit."""
+    """One number of a text, `text[start:end]`, with its unit."""
 
     start: int
     end: int
     readings: list[NumberMeaning]
+    """The meanings that the number can have."""
     label: str = ""
-    """The name that its digits belong to, such as `a380` or `covid-19`; it has no value then."""
+    """The name that its digits belong to, such as `a380` or `covid-19`, or ""; with a name it has no meaning."""
     is_article: bool = False
     """Whether it is a word for one that is mostly an article."""
     bare_values: frozenset[Fraction] = frozenset()
@@ -45,7 +49,7 @@ class Quantity:
 
 @dataclass
 class ParsedText:
-    """A text with its numbers, indexed by what they can mean."""
+    """A text with its numbers, indexed by their meanings."""
 
     text: str
     language: str
@@ -55,7 +59,7 @@ class ParsedText:
     by_bare_value: dict[Fraction, list[Quantity]] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     unread_text: str = ""
-    """The end of a very long text, which isn't parsed: its numbers are searched for as they are written."""
+    """The end of a very long text, in which numbers aren't parsed but searched as they are written."""
 
     def index(self) -> None:
         """Fill the indexes; call it once `quantities` are complete."""
@@ -71,7 +75,7 @@ class ParsedText:
 
     @cached_property
     def months(self) -> frozenset[str]:
-        """Return the units of dates (`date:5`) in the months that are named anywhere."""
+        """The units of dates (`date:5`) in all months that the text names."""
         words = {word.lower() for word in _WORD.findall(self.text)}
         return frozenset(f"date:{MONTHS[word]}" for word in words & MONTHS.keys())
 
@@ -87,7 +91,7 @@ class ParsedText:
         )
         return [other for other in quantities if other is not quantity]
 
-    def units_beside(self, quantity: Quantity) -> Collection[str]:
+    def units_in_sentence(self, quantity: Quantity) -> Collection[str]:
         """Return the units of the other numbers in the number's sentence."""
         first, last = self._sentences_of(quantity)
         counts: Counter[str] = Counter()
@@ -97,9 +101,7 @@ class ParsedText:
         return [unit for unit, count in counts.items() if count > 0]
 
     def _sentences_of(self, quantity: Quantity) -> tuple[int, int]:
-        """Return the indexes of the first and the last sentence of a number: "5 p.m." may hold the end of
-        one.
-        """
+        """Return the indexes of a number's first and last sentence; "5 p.m." may contain the end of one."""
         return bisect_right(self._sentence_ends, quantity.start), bisect_left(
             self._sentence_ends, quantity.end
         )
@@ -117,7 +119,7 @@ class ParsedText:
 
     @cached_property
     def _units_by_sentence(self) -> dict[int, Counter[str]]:
-        """Return the counts of the units in each sentence, which can be a table of thousands of numbers."""
+        """The counts of the units in each sentence, which can be a table of thousands of numbers."""
         return {
             sentence: Counter(chain.from_iterable(_units_of(quantity) for quantity in quantities))
             for sentence, quantities in self._by_sentence.items()

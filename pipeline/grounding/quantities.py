@@ -1,6 +1,4 @@
-"""Parses the numbers of a text with their units: digits and words, shares, money, measures, dates, times,
-ordinals.
-"""
+"""Parses the numbers of a text with their units, and caches the parsed texts."""
 
 from __future__ import annotations
 
@@ -15,23 +13,18 @@ from pipeline.text.links import find_links
 
 _MAYBE_LINK: Final = re.compile(r"://|\w\.\w")
 _MAX_PARSED_CHARACTERS: Final = 500_000
-"""As long as a long book. Numbers beyond are only found as they are written."""
+"""The most characters that are parsed, as many as a long book has; later numbers are only found as written."""
 _MAX_WORD_CHARACTERS: Final = 100
+"""The most characters before that limit in which a space is searched."""
 _MAX_CACHED_CHARACTERS: Final = 50_000
-"""Parsed texts up to this length share a cache.
-
-Of longer ones only the last is kept: parsed, it takes tens of megabytes.
-"""
+"""The longest text of the common cache. Of longer ones only the last is kept, as it takes tens of megabytes."""
 
 
 def parse_numbers(text: str, language: str = "") -> ParsedText:
-    """Return the text with its numbers, in order; web addresses are skipped."""
+    """Return the text with its numbers, in order; web addresses and the end of a very long text are skipped."""
     text_language = language_of(text[:_MAX_PARSED_CHARACTERS], language)
-    return (
-        _parse_cached(text, text_language)
-        if len(text) <= _MAX_CACHED_CHARACTERS
-        else _parse_long(text, text_language)
-    )
+    parse = _parse_cached if len(text) <= _MAX_CACHED_CHARACTERS else _parse_long
+    return parse(text, text_language)
 
 
 @lru_cache(maxsize=32)
@@ -45,7 +38,7 @@ def _parse_long(text: str, language: str) -> ParsedText:
 
 
 def _parse_uncached(text: str, language: str) -> ParsedText:
-    """Parse the beginning of the text, as far as texts are parsed, and index its numbers."""
+    """Parse the text up to `_MAX_PARSED_CHARACTERS`, and index its numbers."""
     end = len(text)
     if end > _MAX_PARSED_CHARACTERS:
         # Parsing ends at a space, so that no number is cut in two.
@@ -63,16 +56,13 @@ def _parse_uncached(text: str, language: str) -> ParsedText:
 
 
 def clear_cache() -> None:
-    """Forget the cached texts.
-
-    A benchmark doesn't want that texts stay parsed for the next draft of the same source.
-    """
+    """Forget the cached texts, for benchmarks and tests that measure the parsing itself."""
     _parse_cached.cache_clear()
     _parse_long.cache_clear()
 
 
 def _without_addresses(text: str) -> str:
-    """Return the text with spaces in place of web addresses, so that every position stays the same."""
+    """Return the text with spaces for web addresses, so that all offsets stay the same."""
     if not _MAYBE_LINK.search(text):
         return text
     parts: list[str] = []

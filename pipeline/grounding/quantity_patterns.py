@@ -1,4 +1,4 @@
-"""Patterns of what belongs to a number and stands around it, with examples, and how far to look for it."""
+"""Defines patterns of the words and signs around a number, with examples, and how far they are searched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-# What follows a number, with the gap before it: " million", "-year", " %-points", "°C", " m²", " km/h", "€".
+# The word or sign after a number, with the gap: " million", "-year", " %-points", "°C", " m²", " km/h", "€".
 NEXT: Final = re.compile(
     r"(?P<gap>[ \t\u00a0\u202f\u2009]{0,3}(?:\n[ \t]{0,3})?[-\u2010\u2011]?)(?P<word>(?:US|A|C|HK|NZ|R)?[$€£¥₹₩₽]|(?:M|Md|Mrd|k|K|B|G)(?=[$€£])|%-points|[%‰٪％]|°\s?[CF]?(?![^\W\d_])"
     r"|[^\W\d_]+[²]?(?:/h)?|[×])"
@@ -45,15 +45,15 @@ NUMBER_AND_A_HALF: Final = re.compile(r"\s+(?:and a half|y media|et demie?|einha
 # Before the "half" of "a year and a half".
 UNIT_AND_A_HALF: Final = re.compile(r"\b(?:an?|one)\s([a-z]+)\sand\sa\s$")
 MAX_SHARE_OF: Final = 100
-"""The largest number that a share can be of: "one in a hundred"."""
+"""The largest whole of a share: "one in a hundred"."""
 MAX_READINGS: Final = 8
-"""Each number of a list takes on its neighbour's meanings; real numbers have two or three."""
+"""The most meanings of a number, which takes those of its neighbours in a list; a real one has two or three."""
 MAX_SCALES: Final = 4
-"""Scales after one number: "a million million"."""
+"""The most scales after one number: "a million million"."""
 LAST_DAY_OF_MONTH: Final = 31
 MAX_GERMAN_ORDINAL: Final = 100
-"""A German number with a full stop and a word after it ("3. Platz") may be an ordinal up to here."""
-# How many characters around a number are searched.
+"""The largest German number with a full stop and a word after it ("3. Platz") that may be an ordinal."""
+# The numbers of characters that are searched around a number.
 WINDOW_OF_WORD: Final = 14
 WINDOW_OF_AND_A_HALF: Final = 24
 WINDOW_BEFORE: Final = 8

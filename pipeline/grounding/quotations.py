@@ -1,4 +1,4 @@
-"""Checks whether what a draft quotes stands in its source word for word."""
+"""Checks whether the quotations of a draft stand in its source word for word."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import count_words, display_width, without_gershayim
 
 MIN_QUOTATION_WIDTH: Final = 12
-"""In widths of a Latin letter; a Chinese, Japanese or Korean character has two.
+"""The least width of a checked quotation, in Latin letters; a Chinese, Japanese or Korean character has two.
 
-Shorter quoted passages are names and single words, which the source need not contain, unless they are set as
-something that was said.
+A shorter one is a name or a single word, which the source need not contain, unless it is set as speech.
 """
 _MAX_NEAREST_CHARACTERS: Final = 200
 _MIN_SHARED_FRACTION: Final = 0.3
+"""The least share of a quotation's words in the nearest passage."""
 
 PAIRED_QUOTES: Final = re.compile(
     r"\u201c([^\u201c\u201d]*)\u201d|\u201e([^\u201e\u201c\u201d]*)[\u201c\u201d]|\u201e([^\u201e\"\n]*)\""
@@ -45,8 +45,7 @@ _SPACE: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r"\w+")
 _BARE_WORD: Final = re.compile(r"\w+(?:[.,']\w+)*")
 _SENTENCE_MARKS: Final = re.compile(r"[.!?,;:](?=\s|$)")
-# Signs that something was said: before the opening mark, at the end inside the marks, or after the closing
-# one.
+# Signs of speech: before the opening mark, at the end inside the marks, or after the closing one.
 _SAID_BEFORE: Final = re.compile(r":\s*$")
 _SAID_INSIDE: Final = re.compile(r"\w[.!?,\u2026]$")
 _SAID_BEHIND: Final = re.compile(
@@ -54,57 +53,54 @@ _SAID_BEHIND: Final = re.compile(
 )
 _MIN_TRANSCRIPT_WORDS: Final = 40
 _MIN_WORDS_PER_MARK: Final = 60
+"""The least words per punctuation mark of a transcript without marks."""
 _MIN_SPOKEN_WORDS: Final = 2
 _LOOK_AROUND: Final = 4
-"""Characters searched on each side of a quotation."""
+"""The characters that are searched on each side of a quotation."""
 
 
 @dataclass(frozen=True)
 class Misquotation:
-    """A quotation of the draft that isn't in the source.
-
-    `nearest` is what the source says instead, empty if nothing fits.
-    """
+    """A quotation of the draft that isn't in the source."""
 
     text: str
     nearest: str
+    """The most similar sentence of the source, or "" if none is."""
 
 
-def fold(text: str) -> str:
-    """Return the text for comparing quotations: compatibility forms, quotation marks and white space made
-    equal.
-    """
+def normalize_quotation(text: str) -> str:
+    """Return the text with compatibility forms, quotation marks and white space made equal, for comparisons."""
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).translate(_FOLDED)).strip()
 
 
 @lru_cache(maxsize=32)
-def _folded_source(text: str) -> str:
-    return fold(text)
+def _normalize_source(text: str) -> str:
+    return normalize_quotation(text)
 
 
 @lru_cache(maxsize=32)
 def _is_unpunctuated(text: str) -> bool:
-    """Return whether it is a transcript with hardly any marks, so that whoever quotes it has to add them."""
+    """Return whether the text is a transcript with hardly any marks, so that a quotation has to add them."""
     words = len(_WORD.findall(text))
     return words >= _MIN_TRANSCRIPT_WORDS and len(_SENTENCE_MARKS.findall(text)) * _MIN_WORDS_PER_MARK < words
 
 
 def _words_only(text: str) -> str:
-    """Return only the words, in lower case, separated and enclosed by single spaces."""
-    return f" {' '.join(_BARE_WORD.findall(fold(text).casefold()))} "
+    """Return the words in lower case, separated and enclosed by single spaces."""
+    return f" {' '.join(_BARE_WORD.findall(normalize_quotation(text).casefold()))} "
 
 
-def quotations(text: str) -> tuple[str, ...]:
-    """Return what is quoted: between marks, after an unclosed one, as a block.
+def find_quoted_texts(text: str) -> tuple[str, ...]:
+    """Return the quotations of a draft: between marks, after an unclosed mark, and in block quotations.
 
-    Shorter than `MIN_QUOTATION_WIDTH` is dropped. No quotation continues from one part of a draft into the
-    next (a title, a section): a line "|" separates the parts.
+    Those shorter than `MIN_QUOTATION_WIDTH` are left out unless they are set as speech. A line "|" separates the
+    parts of a draft, such as its title and sections, and no quotation continues into the next part.
     """
-    return tuple(quoted for part in text.split("\n|\n") for quoted in _quotations_of(part))
+    return tuple(quoted for part in text.split("\n|\n") for quoted in _find_in_part(part))
 
 
-def _quotations_of(text: str) -> tuple[str, ...]:
-    """Return what stands between quotation marks, after one that isn't closed, or in a block quotation."""
+def _find_in_part(text: str) -> tuple[str, ...]:
+    """Return the quotations of one part of a draft."""
     if not any(mark in text for mark in _MARKS) and ">" not in text:
         return ()
     spans = [
@@ -125,7 +121,7 @@ def _quotations_of(text: str) -> tuple[str, ...]:
 
 
 def _is_quotation(text: str, start: int, quoted: str) -> bool:
-    """Return whether it is long enough, or has two words and is set as something that was said."""
+    """Return whether the quoted text is long enough, or has two words and is set as speech."""
     if display_width(quoted) >= MIN_QUOTATION_WIDTH:
         return True
     if count_words(quoted) < _MIN_SPOKEN_WORDS:
@@ -141,26 +137,26 @@ def _is_quotation(text: str, start: int, quoted: str) -> bool:
 def find_misquotations(draft: str, source: str) -> tuple[Misquotation, ...]:
     """Return the quotations of the draft that aren't in the source word for word, with the nearest passage.
 
-    A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a
-    first letter may change its case. Nothing else may differ: an omission, with dots or without, makes
-    another quotation. A source without marks, such as a transcript, is compared by its words alone.
+    A closing comma or full stop inside the marks belongs to the draft's sentence and isn't compared, and a first
+    letter may change its case. Nothing else may differ, so an omission, with dots or without, makes another
+    quotation. A source without marks, such as a transcript, is compared by its words alone.
     """
-    quoted_passages = quotations(draft)
+    quoted_passages = find_quoted_texts(draft)
     if not quoted_passages:
         return ()
-    folded = _folded_source(source)
+    normalized_source = _normalize_source(source)
     source_words = _words_only(source) if _is_unpunctuated(source) else None
     return tuple(
-        Misquotation(quoted, nearest_passage(quoted, source))
+        Misquotation(quoted, _find_nearest(quoted, source))
         for quoted in quoted_passages
-        if not _stands_in(quoted, folded)
+        if not _stands_in(quoted, normalized_source)
         and not (source_words is not None and _words_only(quoted) in source_words)
     )
 
 
-def nearest_passage(words: str, source: str) -> str:
-    """Return the source's sentence that shares most words with these, or "" if none shares enough."""
-    own_words = set(_WORD.findall(words.lower()))
+def _find_nearest(quoted: str, source: str) -> str:
+    """Return the source's sentence that shares most words with the quotation, or "" if none shares enough."""
+    own_words = set(_WORD.findall(quoted.lower()))
     best, best_share = "", 0.0
     for start, end in split_sentences(source):
         sentence = source[start:end]
@@ -171,25 +167,23 @@ def nearest_passage(words: str, source: str) -> str:
     if best_share < _MIN_SHARED_FRACTION:
         return ""
     collapsed = _SPACE.sub(" ", best).strip()
-    return (
-        collapsed
-        if len(collapsed) <= _MAX_NEAREST_CHARACTERS
-        else f"{collapsed[: _MAX_NEAREST_CHARACTERS - 1]}\u2026"
-    )
+    if len(collapsed) <= _MAX_NEAREST_CHARACTERS:
+        return collapsed
+    return f"{collapsed[: _MAX_NEAREST_CHARACTERS - 1]}\u2026"
 
 
-def _stands_in(quoted: str, folded: str) -> bool:
-    """Return whether the folded source has the quotation as whole words."""
-    wanted = fold(quoted).rstrip(" .,\u2026").lstrip(" ")
+def _stands_in(quoted: str, source: str) -> bool:
+    """Return whether the normalized source has the quotation as whole words."""
+    wanted = normalize_quotation(quoted).rstrip(" .,\u2026").lstrip(" ")
     if not wanted:
         return True
     first = wanted[0]
     for form in dict.fromkeys((wanted, first.upper() + wanted[1:], first.lower() + wanted[1:])):
-        start = folded.find(form)
+        start = source.find(form)
         while start != -1:
-            if _is_whole(folded, start, start + len(form)):
+            if _is_whole(source, start, start + len(form)):
                 return True
-            start = folded.find(form, start + 1)
+            start = source.find(form, start + 1)
     return False
 
 
@@ -199,7 +193,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _is_cut(text: str, position: int) -> bool:
-    """Return whether a word or a number goes on across the position."""
+    """Return whether a word or a number continues across the position."""
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]

@@ -1,1 +1,1 @@
-"""People's decisions on items: approve, reject, edit, undo, variants, storyboards."""
+"""Carries out people's decisions on items: approve, reject, edit, rewrite, undo, variants, storyboards."""

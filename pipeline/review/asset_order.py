@@ -1,4 +1,4 @@
-"""Changes the order of an item's pictures, which every outlet gets, and reads their alt texts for an undo."""
+"""Changes the order of an item's pictures, and reads order and alt texts for an undo."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 MOVED_ROLES: Final = frozenset({"picture", "image"})
-"""The roles of pictures in a sequence; a poster, a frame or another size of a picture has no place in it."""
+"""The roles of pictures in a sequence; a poster, a frame or another size of a picture isn't in it."""
 _PDF: Final = "application/pdf"
 
 
 def pictures_of(item: GeneratedItem) -> list[Asset]:
-    """Return the pictures that can be reordered; empty if there is only one, or a file fixes the order."""
+    """Return the pictures that can be reordered, or [] if there is only one or a file fixes the order."""
     assets = list(Asset.everywhere.filter(item=item, revoked_at=None).order_by("position", "id"))
     return movable(assets)
 
 
 def movable(assets: Sequence[Asset]) -> list[Asset]:
-    """Return the same from an item's files, which are those still in use."""
+    """Return the pictures of `pictures_of` from an item's files, without the revoked ones."""
     if any(asset.mime_type == _PDF or asset.mime_type.startswith("video/") for asset in assets):
         return []
     pictures = [asset for asset in assets if asset.kind == "image" and asset.role in MOVED_ROLES]
@@ -53,10 +53,11 @@ def alt_texts_of(item: GeneratedItem, keys: Iterable[UUID]) -> dict[str, str]:
 def arrange(
     item: GeneratedItem, order: Sequence[UUID], *, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Put the item's pictures in this order; scheduled publications are prepared again.
+    """Put the item's pictures in this order, for all outlets; scheduled publications are prepared again.
 
-    Raises `Conflict` unless the item is editable (`states.EDITABLE_ITEMS`), `Invalid` unless each picture is
-    named once, and `states.Overtaken` if it isn't the expected version.
+    An order that is the present one changes nothing. Raises `Conflict` if the item isn't editable
+    (`states.EDITABLE_ITEMS`), `Invalid` unless each picture is named once, and `states.Overtaken` if the item isn't
+    at the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)

@@ -1,4 +1,4 @@
-"""Reviewers' decisions on one item or many, each with what an undo needs."""
+"""Carries out reviewers' decisions on one item or many, and returns for each the state that an undo needs."""
 
 from __future__ import annotations
 
@@ -27,56 +27,63 @@ if TYPE_CHECKING:
 APPROVE, REJECT, PUBLISH, CHOOSE, ANOTHER = "approve", "reject", "publish", "choose", "another"
 EDIT: Final = "edit"
 CLEAR: Final = "clear"
-"""The act of `schedule.recovery`: what failed or is late is retried, rescheduled or cancelled."""
+"""The act of `schedule.recovery`, which retries, reschedules or cancels failed and late publications."""
 AT_ONCE: Final = 100
 """The most items that one call decides on; the others are returned with an error."""
 
 Former = dict[str, Any]
-"""What `review.undo.undo` needs, as JSON: the act, the version after it, and the state before it."""
+"""The state that `review.undo.undo` needs, as JSON: the act, the version after it, and the values before it."""
 
 
 @dataclass(frozen=True)
 class BulkReviewInput:
-    """Who acts and when, with the reason, where and when to publish, or the hint for a variant."""
+    """The person who decides and the time of it, with the fields of the act."""
 
     workspace: Workspace
     by: str
     now: datetime
     reason: str = ""
+    """The reason of a rejection."""
     wish: publish.PublishWish = field(default_factory=publish.PublishWish)
+    """The outlets and the time of a publication."""
     hint: str = ""
+    """The hint for a further variant."""
     shown: Mapping[UUID, int] = field(default_factory=dict)
-    """The versions of the other variants that the person saw."""
+    """The versions of the other variants that the person saw, by item."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """One item and the outcome: `former` is what undoes it, or `error` says why nothing changed."""
+    """One item and the outcome of the decision."""
 
     item: GeneratedItem
     former: Former | None = None
+    """The state for the undo, or `None` if nothing changed."""
     error: AppError | None = None
+    """The reason why nothing changed."""
 
 
-def decide(act: str, looked_at: Sequence[tuple[GeneratedItem, int]], given: BulkReviewInput) -> list[Decided]:
-    """Decide on each item by itself, at the version seen: a changed one doesn't stop the others.
+def decide(
+    act: str, versioned_items: Sequence[tuple[GeneratedItem, int]], review: BulkReviewInput
+) -> list[Decided]:
+    """Decide on each item alone, at the version that the person saw; an error doesn't stop the others.
 
     The items come with their workspace. Of several variants of one group only the first is published. Items
-    beyond `AT_ONCE` stay as they were, with that as their error.
+    beyond `AT_ONCE` stay as they are, and their error says so.
     """
     outcomes: list[Decided] = []
     published_groups: set[UUID] = set()
-    for item, version in looked_at[:AT_ONCE]:
+    for item, version in versioned_items[:AT_ONCE]:
         try:
             if act == PUBLISH and item.variant_group in published_groups:
                 message = "Another variant of it was chosen in the same request. A group is published once."
                 raise Conflict.because(code="superseded", message=message)
             with transaction.atomic():
-                outcomes.append(_ACT_FUNCTIONS[act](item, version, given))
+                outcomes.append(_ACT_FUNCTIONS[act](item, version, review))
             published_groups.add(item.variant_group)
         except AppError as error:
             outcomes.append(Decided(item, error=error))
-    return outcomes + [Decided(item, error=_too_many()) for item, _version in looked_at[AT_ONCE:]]
+    return outcomes + [Decided(item, error=_too_many()) for item, _version in versioned_items[AT_ONCE:]]
 
 
 def _too_many() -> Conflict:
@@ -95,9 +102,10 @@ def edit(
     now: datetime,
     expected_version: int,
 ) -> Decided:
-    """Change text, alt texts and the order of pictures together; `order` is None to keep it.
+    """Change text, alt texts and, unless `order` is `None`, the order of pictures, in one transaction.
 
-    Raises what `decisions.edit` and `asset_order.arrange` do.
+    Raises `Conflict` if the item isn't editable or drawn text can't change now, `Invalid` if a change isn't
+    possible, and `states.Overtaken` if the item isn't at the expected version.
     """
     with transaction.atomic():
         former: Former = {
@@ -118,9 +126,9 @@ def edit(
 
 
 def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | None) -> Decided:
-    """Cancel every publication, and with them the approval that publishing itself was.
+    """Cancel the scheduled publications, and with them an approval that was given by publishing.
 
-    Raises what `publish.cancel` does.
+    Lets the errors of `publish.cancel` through.
     """
     with transaction.atomic():
         snapshots = {
@@ -142,7 +150,7 @@ def unschedule(item: GeneratedItem, *, now: datetime, expected_version: int | No
 
 
 def _approve_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
-    """Approve the item; with other variants `shown` it is also chosen, and the waiting ones rejected."""
+    """Approve the item; if other variants were `shown`, it is chosen too, and those that wait are rejected."""
     others: list[GeneratedItem] = []
     if review.shown:
         others = variants.choose(item, by=review.by, now=review.now, expected_versions=review.shown)
@@ -158,7 +166,7 @@ def _reject_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> 
 
 
 def _publish_item(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
-    """Publish the item; snapshots of scheduled or failed publications are kept for the undo."""
+    """Request publications of the item; the undo gets snapshots of those that it had before."""
     snapshots = publish.take_snapshot(item)
     row, publications = publish.request(
         item, review.wish, by=review.by, now=review.now, expected_version=version
@@ -188,22 +196,22 @@ def _choose_variant(item: GeneratedItem, version: int, review: BulkReviewInput) 
 
 
 def _regenerate(item: GeneratedItem, version: int, review: BulkReviewInput) -> Decided:
-    """Request a further variant, which is the item returned and which the undo erases."""
+    """Request a further variant, which is the returned item, and which the undo erases."""
     states.refuse_other_version(item.version, version)
     variant = regenerate.regenerate(item, workspace=review.workspace, now=review.now, hint=review.hint)
     return Decided(variant, {"act": ANOTHER, "outlets": variant.outlets})
 
 
 def _describe_rejected(others: Sequence[GeneratedItem]) -> Former:
-    """Return the siblings that a choice rejected, and their rejection's time, as the undo needs them."""
+    """Return the siblings that a choice rejected, with the time of their rejection, as the undo needs them."""
     at = str((others[0].rejection or {}).get("at", "")) if others else ""
     return {"aside": [sibling.pk.hex for sibling in others], "at": at}
 
 
 def approval_of(item: GeneratedItem) -> Former:
-    """Return the item's approval, hold and flag.
+    """Return the item's approval, hold and flag, as the undo needs them.
 
-    The decision names its version, so they are those before the act.
+    The decision names the item's version, so these are the values before the act.
     """
     return {**item.approval_state(), "held": item.held, "flagged": item.flagged}
 

@@ -1,4 +1,4 @@
-"""People's decisions on an item: approve, reject, restore, edit, delete."""
+"""Carries out people's decisions on an item: approve, reject, restore, edit, delete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from pipeline.review.rerender import (
     write_revision,
 )
 from pipeline.states import EDITABLE_ITEMS, PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
-from pipeline.text.content_schema import ItemWords, in_step, refuse_unless_typed
+from pipeline.text.content_schema import ItemWords, refuse_unless_typed, sync_changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,14 +59,11 @@ _DRAWABLE_FIELDS: Final = ("body", "content", "title")
 def approve(
     item: GeneratedItem, *, by: str, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Approve the newest revision, which also ends a hold, and clears the flag that its source has changed.
+    """Approve the newest revision, end a hold, and clear the flag that the source has changed.
 
-    Raises `Conflict` unless the item
-    - is editable (`states.EDITABLE_ITEMS`),
-    - is on hold, with something of it still to be sent,
-    - or is published and flagged so.
-
-    With an `expected_version` it raises `states.Overtaken` as `edit` does.
+    Publications that wait for the approval are woken. Raises `Conflict` if the item was deleted, or is in none of
+    these states: editable (`states.EDITABLE_ITEMS`); on hold, with publications still to be sent; published and
+    flagged as changed. Raises `states.Overtaken` if the item isn't at the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -77,7 +74,7 @@ def approve(
             now,
             **row.approval(by, now),
             held="",
-            # The flag that its source withdrew it is cleared only when the source lists it again.
+            # A flag for a withdrawn source is cleared only when the source lists the entry again.
             flagged="" if row.flagged == FlagReason.SOURCE_CHANGED else row.flagged,
         )
         audit_overruled_checks(row, by=by)
@@ -87,9 +84,9 @@ def approve(
 
 
 def needs_approval(row: GeneratedItem) -> bool:
-    """Return whether the item may be approved, and that changes anything.
+    """Return whether the item may be approved and an approval would change it.
 
-    An approval lifts a hold or a flag, or the newest revision isn't approved yet.
+    It would lift a hold or a flag, or the newest revision isn't approved yet.
     """
     lifts_something = bool(row.held) or row.flagged == FlagReason.SOURCE_CHANGED
     return row.status in _approvable_statuses(row) and (lifts_something or not row.is_approved_as_it_is)
@@ -100,8 +97,8 @@ def reject(
 ) -> GeneratedItem:
     """Reject a ready item for the person's reason.
 
-    Raises `Conflict` if it can't be rejected, and with an `expected_version` `states.Overtaken` as `edit`
-    does.
+    Raises `Conflict` if the item was deleted or its status can't be rejected, and `states.Overtaken` if it isn't at
+    the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -113,9 +110,10 @@ def reject(
 
 
 def restore(item: GeneratedItem, *, now: datetime, expected_version: int | None = None) -> GeneratedItem:
-    """Undo a rejection. Raises `Conflict` for an item that isn't rejected.
+    """Move a rejected item back to `ready`.
 
-    With an `expected_version` it raises `states.Overtaken` as `edit` does.
+    Raises `Conflict` if the item was deleted or isn't rejected, and `states.Overtaken` if it isn't at the expected
+    version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -138,30 +136,29 @@ def edit(
     by: str,
     now: datetime,
     expected_version: int | None = None,
-    beside: Mapping[str, Any] | None = None,
+    writer_fields: Mapping[str, Any] | None = None,
 ) -> GeneratedItem:
-    """Edit text, outlets or alt texts while some of it may still be sent; changed text is a new revision.
+    """Edit text, outlets or alt texts while the item may still be sent; changed text is a new revision.
 
-    `changes` holds only what was given: title, body, content (what it leaves out stays), overrides, outlets,
-    and `alt_texts` by asset id. An approval of an older revision holds the item until somebody approves
-    again. If text in a picture changes, the picture is drawn again and the item is generating meanwhile; that
-    isn't possible while it has publications, which were scheduled with these pictures. `beside` is what a
-    writer who wrote the text says of it: its claims, and the writer's name.
+    `changes` holds only the fields to change: title, body, content (fields that it leaves out stay), overrides,
+    outlets, and `alt_texts` by asset id; without any the item stays as it is. An item with an approved older
+    revision is held until it is approved again. If text in a picture changes, the picture is drawn again and the
+    item is generating meanwhile. `writer_fields` are written with text by a model: its claims and its generator.
 
-    With an `expected_version` it raises `states.Overtaken` as a `version_conflict` if the row has changed
-    since it was read. Raises `Invalid` for text that can't be drawn, and `Conflict` if the item isn't
-    editable, or drawn text changes while it is scheduled.
+    Raises `Invalid` if an outlet, a value or a drawing isn't possible, `Conflict` if the item was deleted, isn't
+    editable, or has publications and its drawn text changes, and `states.Overtaken`, as a `version_conflict`, if
+    the item isn't at the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
         refuse_unless(row, EDITABLE_ITEMS, "edited")
         if changes in ({}, {"alt_texts": {}}):
-            # Nothing was given, so nothing is written and the version stays.
+            # There is no change, so nothing is written and the version stays.
             return row
         _check_changes(row, changes)
         old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-        changes = in_step(row.bucket, old_words, changes)
+        changes = sync_changes(row.bucket, old_words, changes)
         values = {name: value for name, value in changes.items() if name in WORDS | {"outlets"}}
         is_redrawn = is_drawn(row) and _changes_drawing(row, values)
         if is_redrawn:
@@ -170,7 +167,7 @@ def edit(
             # A video that isn't rendered again shows text that a person may have written into its storyboard.
             stored = None if is_redrawn else storyboards.stored_storyboard(row)
             board = stored.board if stored is not None else None
-            write_revision(row, now, by=by, board=board, **values, **(beside or {}))
+            write_revision(row, now, by=by, board=board, **values, **(writer_fields or {}))
         else:
             update_locked(row, now, **values)
         alt_texts = changes.get("alt_texts", {})
@@ -201,10 +198,10 @@ def _draft_with(row: GeneratedItem, values: Mapping[str, Any]) -> Draft:
 
 
 def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
-    """Raise `Conflict` or `Invalid` if the changed text can't be drawn.
+    """Raise `Conflict` if the item isn't ready, and `Invalid` if the changed text can't be drawn.
 
-    Checked here rather than in the run that draws, so that the person gets the message at once and the item
-    stays as it is.
+    It is checked before the run that draws, so that the person gets the message at once and the item stays as it
+    is.
     """
     if row.status != GeneratedItemStatus.READY:
         state, first_step = why_promised(row)
@@ -221,19 +218,19 @@ def _refuse_undrawable(row: GeneratedItem, values: Mapping[str, Any]) -> None:
 
 
 def _field_drawn(row: GeneratedItem, values: Mapping[str, Any]) -> str:
-    """Return the first changed field that alters the drawing; if only several together do, the first of them."""
+    """Return the first changed field that alters the drawing alone, else the first changed one."""
     changed = [name for name in _DRAWABLE_FIELDS if name in values]
     return next((name for name in changed if _changes_drawing(row, {name: values[name]})), changed[0])
 
 
 def _alt_texts_by_name(row: GeneratedItem, alt_texts: Mapping[UUID, str]) -> dict[str, str]:
-    """Return alt texts by file name instead of id: the new files get new ids, and the names of the old ones."""
+    """Return alt texts by file name instead of id, because new files get new ids and the names of the old ones."""
     names = Asset.everywhere.filter(item=row, pk__in=list(alt_texts)).values_list("pk", "name")
     return {name: alt_texts[key] for key, name in names}
 
 
 def _check_changes(row: GeneratedItem, changes: Mapping[str, Any]) -> None:
-    """Raise `Invalid` for unknown outlets or content of the wrong type."""
+    """Raise `Invalid` if outlets are unknown, or content isn't of the bucket's types."""
     if "outlets" in changes:
         collect.check_outlets(row.workspace, changes["outlets"], test=row.test)
     if "overrides" in changes:
@@ -250,10 +247,10 @@ def _check_override_keys(row: GeneratedItem, overrides: Mapping[str, Any]) -> No
 
 
 def erase(item: GeneratedItem, *, now: datetime, expected_version: int | None = None) -> None:
-    """Erase the content and cancel what is scheduled; a tombstone stays for the ledger and the statistics.
+    """Erase the item's content and files, and cancel its scheduled publications.
 
-    Raises `Conflict` while a publication of it is under way, and with an `expected_version`
-    `states.Overtaken` as `edit` does.
+    A row without content stays for the ledger and the statistics. An erased item stays as it is. Raises `Conflict`
+    if a publication of it is under way, and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -269,7 +266,7 @@ def erase(item: GeneratedItem, *, now: datetime, expected_version: int | None = 
             row = publish.cancel(row, now=now)
         # Overrides for single outlets are content of the item too.
         publications.update(overrides={}, step_state={}, details={})
-        # And so are the receipts of what was sent, and what was mailed.
+        # So are the receipts of attempts, and mailed texts.
         _erase_from_attempts(row)
         mailing.erase_words(row, now=now)
         Revision.everywhere.filter(item=row).delete()
@@ -283,7 +280,7 @@ def erase(item: GeneratedItem, *, now: datetime, expected_version: int | None = 
             row,
             now,
             **no_words(),
-            # Who rejected it and when stays, as does a failure's code; a person's text, or quoted content, is erased.
+            # The author and time of a rejection stay, and a failure's code; a person's text and quotes are erased.
             rejection=None if row.rejection is None else {**row.rejection, "message": ""},
             error=recoverable_failures.without_words(row.error),
             deleted_at=now,
@@ -295,7 +292,7 @@ def erase(item: GeneratedItem, *, now: datetime, expected_version: int | None = 
 
 
 def _approvable_statuses(row: GeneratedItem) -> frozenset[str]:
-    """Return the statuses in which the item may be approved, which a hold or a flag of its widens."""
+    """Return the statuses in which the item may be approved; a hold or a flag adds some."""
     allowed = PUBLISHABLE_ITEMS if row.held else EDITABLE_ITEMS
     return allowed | PUBLISHED_STATUSES if row.flagged == FlagReason.SOURCE_CHANGED else allowed
 
@@ -309,16 +306,16 @@ def _erase_from_attempts(row: GeneratedItem) -> None:
 
 
 def _erase_files(item: UUID) -> None:
-    """Delete the item's files at once. What a kill leaves is no longer served, and the sweep finds it.
+    """Delete the item's files, unless the media folder belongs to another database.
 
-    In a media folder of another database nothing is deleted.
+    Files that remain after a kill are no longer served, and the sweep finds them.
     """
     if not media_root_id.compare_folder().refusal:
         erase_files_of_items([item])
 
 
 def refuse_unless(row: GeneratedItem, allowed: frozenset[str], verb: str) -> None:
-    """Raise `Conflict` for an erased item, or one in none of the allowed statuses; `verb` as in "approved"."""
+    """Raise `Conflict` if the item was erased or is in none of the allowed statuses; `verb` is "approved" etc."""
     refuse_deleted(row)
     if row.status not in allowed:
         *others, last = sorted(allowed)

@@ -1,4 +1,4 @@
-"""Explains why an item isn't published: every blocker, in order, with the API call that clears it."""
+"""Explains why an item isn't published, by all its blockers with the API calls that clear them."""
 
 from __future__ import annotations
 
@@ -23,23 +23,27 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 ENDED: Final = frozenset({"published", "cancelled", "removed"})
+"""The statuses of publications that nothing is done for any more."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """What blocks the item itself, and what blocks each publication that isn't out yet."""
+    """The blockers of the item itself, and those of each publication that isn't published yet."""
 
     blockers: tuple[Blocker, ...]
     publications: tuple[tuple[Publication, tuple[Blocker, ...]], ...]
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing blocks anything."""
+        """Whether nothing blocks the item or a publication."""
         return not self.blockers and not any(blockers_found for _, blockers_found in self.publications)
 
 
 def explain(item: GeneratedItem, *, now: datetime) -> Explained:
-    """Return the blockers; empty if and only if the next task publishes everything that isn't out yet."""
+    """Return the item's blockers; there are none if and only if the next task publishes all waiting publications.
+
+    An item without a waiting publication has a blocker of its own.
+    """
     rows = (
         Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
         .filter(item=item)
@@ -67,11 +71,11 @@ def _unscheduled_blockers(item: GeneratedItem) -> Iterator[Blocker]:
         "held": ClearingCall("POST", f"{path}/approve"),
         "approval": ClearingCall("POST", f"{path}/approve"),
     }
-    obstacle = why_not_publishable(item)
-    if obstacle is not None:
-        key = "failed" if item.status == GeneratedItemStatus.FAILED else obstacle.field or "status"
-        yield Blocker(obstacle.code, obstacle.message, clears=calls.get(key))
-        if obstacle.field == "status":
+    refusal = why_not_publishable(item)
+    if refusal is not None:
+        key = "failed" if item.status == GeneratedItemStatus.FAILED else refusal.field or "status"
+        yield Blocker(refusal.code, refusal.message, clears=calls.get(key))
+        if refusal.field == "status":
             return
     publish_call = ClearingCall("POST", f"{path}/publish", {})
     for reason in _autopilot_reasons(item):
@@ -81,7 +85,7 @@ def _unscheduled_blockers(item: GeneratedItem) -> Iterator[Blocker]:
 
 
 def _autopilot_reasons(item: GeneratedItem) -> Iterator[str]:
-    """Yield why autopilot didn't publish it: the gates that failed, or the error when scheduling."""
+    """Yield the reasons why autopilot didn't publish the item: closed gates, and the error of scheduling."""
     for check in item.present_checks:
         if check["code"].startswith("gate_") and check["outcome"] != "passed":
             yield check["message"]
@@ -91,7 +95,7 @@ def _autopilot_reasons(item: GeneratedItem) -> Iterator[str]:
 
 
 def blockers_of(row: Publication, now: datetime) -> Iterator[Blocker]:
-    """Yield what blocks a publication that isn't out, in order.
+    """Yield the blockers of a publication that hasn't ended, in order.
 
     The row comes with its item, outlet, workspace and queue.
     """
@@ -135,7 +139,7 @@ def _publish_call(row: Publication) -> ClearingCall:
 
 
 def _outlet_blockers(row: Publication, now: datetime) -> Iterator[Blocker]:
-    """Yield why the outlet takes nothing or makes it wait, or why its platform would refuse the content."""
+    """Yield the blockers of the outlet: it is too late, closed, at its cap, or its platform refuses the content."""
     if row.late_policy == "next_slot" and is_too_late(row, now):
         yield too_late_blocker(row)
     outlet = row.outlet

@@ -1,4 +1,4 @@
-"""Makes items again: a failed one, another variant, or a fresh one of a recurring item."""
+"""Requests new runs for items: retries a failed one, or creates a variant or a fresh recurring item."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 def retry(
     item: GeneratedItem, *, workspace: Workspace, now: datetime, expected_version: int | None = None
 ) -> GeneratedItem:
-    """Make a failed item again, in a new run; if only its drawing failed, the text stays.
+    """Queue a failed item for a new run; if only its drawing failed, the text stays.
 
-    Raises `Conflict`, saying what would help if a retry can't, `QuotaExceeded`, and `states.Overtaken` if it
-    isn't the expected version.
+    Raises `Conflict` if its source was deleted, its status doesn't allow it, or a retry can't help;
+    `QuotaExceeded` if the credits don't suffice; and `states.Overtaken` if it isn't at the expected version.
     """
     if item.revision and item.status == GeneratedItemStatus.FAILED and is_drawn(item):
         return _retry_drawing(item, now, expected_version)
@@ -61,7 +61,7 @@ def retry(
         states.refuse_unless_allowed(row, "queued")
         recoverable_failures.refuse_final(recoverable_failures.current_error(workspace, row))
         generation = _create_run(row, raw, workspace, now, answers=generate.cost_so_far(row.generation))
-        # A series finds its digest, and what earlier digests contain, by the run.
+        # A series finds its digest, and the contents of earlier digests, by the run.
         SeriesIssue.everywhere.filter(generation_id=row.generation_id).update(generation=generation)
         states.move(
             row,
@@ -80,7 +80,7 @@ def retry(
 
 
 def _retry_drawing(item: GeneratedItem, now: datetime, expected_version: int | None) -> GeneratedItem:
-    """Draw the item again after a failed drawing, so that a full disk doesn't cost a person's edits."""
+    """Queue a run that only draws, so that a failure such as a full disk doesn't cost a person's edits."""
     with transaction.atomic():
         row = lock_with_workspace(item)
         states.refuse_other_version(row.version, expected_version)
@@ -104,9 +104,11 @@ def regenerate(
     hint: str = "",
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Create a further variant of the same group. Raises `Conflict`, `QuotaExceeded` and `states.Overtaken`.
+    """Create a further variant of the item's group, with a run that gets the `hint`, and return it.
 
-    A `hint`, up to 500 characters, is passed to the model; `Conflict` if no model writes the item.
+    Raises `Conflict` if the item or its source was deleted, the item is being made, the group is full, no further
+    variant can be made, or no model would follow the hint; `QuotaExceeded` if the credits don't suffice; and
+    `states.Overtaken` if the item isn't the expected version.
     """
     hint = collapse(strip_invisible(hint))
     with transaction.atomic():
@@ -136,11 +138,10 @@ def regenerate(
 
 
 def bring_back(item: GeneratedItem, *, workspace: Workspace, index: int, now: datetime) -> GeneratedItem:
-    """Create a fresh variant in a group of its own, so that it is decided on by itself.
+    """Create a fresh item in its own group, so that it is decided on alone; the old one stays as it is.
 
-    The old one stays as it is.
-
-    Runs in the caller's transaction, which calls `reserve` for its run last. Raises `Conflict`.
+    The caller opens the transaction, and calls `reserve` for the item's run last. Raises `Conflict` if the item or
+    its source was deleted.
     """
     raw = lock_source(item)
     row = lock_with_workspace(item)
@@ -160,7 +161,7 @@ def _create_variant(
     index: int,
     hint: str = "",
 ) -> GeneratedItem:
-    """Create the item of a new run, with what it takes over from the old one."""
+    """Create the item of a new run, with the source, outlets and sample mark of the old one."""
     variant = new_item(
         generation,
         generation_plan.engine_named(row.engine_output),
@@ -179,9 +180,10 @@ def _create_variant(
 
 
 def lock_source(item: GeneratedItem) -> RawItem | None:
-    """Return the raw item, locked before its items; None for an item from a topic, or from several.
+    """Lock and return the item's raw item, before any item is locked.
 
-    Raises `Conflict` if the raw item was deleted.
+    Return `None` for an item that is made from a topic or from several raw items. Raises `Conflict` if the raw item
+    or its content was deleted.
     """
     if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         return None
@@ -233,7 +235,7 @@ def _create_run(
 
 
 def why_no_hints(item: GeneratedItem) -> str:
-    """Return why a hint for a further variant can't be followed; empty if it can."""
+    """Return the reason why a hint for a further variant can't be followed, or "" if it can."""
     return _why_no_hints(item.generation)
 
 
@@ -245,17 +247,14 @@ def _why_no_hints(generation: Generation) -> str:
 
 
 def _refuse_hint(hint: str, generation: Generation) -> None:
-    """Raise `Conflict` before anything is spent if the hint can't be followed."""
+    """Raise `Conflict` if there is a hint and it can't be followed."""
     why_not = _why_no_hints(generation) if hint else ""
     if why_not:
         raise Conflict(Detail("hint", "needs_ai", why_not))
 
 
 def _copy_inputs(row: GeneratedItem, generation: Generation) -> None:
-    """Give the run the same raw items, as they are now.
-
-    Those whose content was deleted are left out by the run.
-    """
+    """Give the run the same raw items in their current versions; the run leaves deleted ones out."""
     versions = dict(RawItem.everywhere.filter(pk__in=row.raw_items).values_list("pk", "content_version"))
     GenerationInput.everywhere.bulk_create(
         GenerationInput(
@@ -270,12 +269,15 @@ def _copy_inputs(row: GeneratedItem, generation: Generation) -> None:
 
 
 def _requeue_raw(raw: RawItem, now: datetime) -> None:
-    """Requeue a failed raw item, which waits for this run again."""
+    """Move a failed raw item back to `queued`, because it waits for a run again."""
     if raw.status == RawItemStatus.FAILED:
         states.move(raw, "queued", reason=None, updated_at=now)
 
 
 def reserve(workspace: Workspace, generation: Generation, now: datetime) -> None:
-    """Reserve the run's credits. The last statement of a transaction, as the balance is locked from here on."""
+    """Reserve the run's credits, if it costs any; call it last in a transaction, because the balance stays locked.
+
+    Raises `QuotaExceeded` if the credits don't suffice.
+    """
     if generation.credits_reserved:
         credit_account.reserve(workspace, {generation.pk: generation.credits_reserved}, now=now)

@@ -1,6 +1,6 @@
-"""Writes changed text to an item: a new revision and, if it is drawn, a run that draws without a writer.
+"""Writes changed text to an item as a new revision and, if it is drawn, creates a run that only draws.
 
-The lock, the write and the refusals that all changes of an item share are here too.
+The lock, the write and the refusals that all changes of an item share stand here too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def lock_with_workspace(item: GeneratedItem) -> GeneratedItem:
-    """Return the item as it is now, locked until the transaction ends, with its workspace."""
+    """Lock the item until the transaction ends, and return its current row with its workspace."""
     row: GeneratedItem = (
         GeneratedItem.everywhere.select_for_update(of=("self",)).select_related("workspace").get(pk=item.pk)
     )
@@ -31,13 +31,13 @@ def lock_with_workspace(item: GeneratedItem) -> GeneratedItem:
 
 
 def refuse_deleted(row: GeneratedItem) -> None:
-    """Raise `Conflict` for an item that was erased."""
+    """Raise `Conflict` if the item was erased."""
     if row.deleted_at is not None:
         raise Conflict.because(code="deleted", message="It was deleted.", field=None)
 
 
 def why_promised(row: GeneratedItem) -> tuple[str, str]:
-    """Return why the files of an editable item that isn't ready must stay, and what to do first.
+    """Return the state in which an editable item's files must stay, and the step to take first.
 
     Both are parts of a sentence: `("is scheduled", "Unschedule it first")`.
     """
@@ -58,11 +58,11 @@ def update_locked(row: GeneratedItem, now: datetime, **values: Any) -> None:
 def write_revision(
     row: GeneratedItem, now: datetime, *, by: str, board: Storyboard | None = None, **words: Any
 ) -> None:
-    """Write changed content to a locked row: a new revision with its own checks, in the caller's transaction.
+    """Write changed content to a locked row, as a new revision with its own checks.
 
-    Every change of content goes through here. What follows from a changed body is written with it. An approval
-    of an earlier revision holds the item; what is scheduled is prepared again. `board` is the storyboard that is
-    rendered, if it isn't the one that the item's engine lays out.
+    Every change of content goes through here, in the caller's transaction. Columns that follow from a changed body
+    are written with it. An approval of an earlier revision holds the item, and scheduled publications are prepared
+    again. `board` is the storyboard that is rendered if it isn't the one that the engine lays out.
     """
     words["revision"] = row.revision + 1
     if "body" in words:
@@ -95,9 +95,10 @@ def draw_again(
     *,
     board: Mapping[str, Any] | None = None,
 ) -> None:
-    """Create a run that draws without asking a writer; `alt_texts` are for the new files, by name.
+    """Create a run that only draws, and move the item to `generating`.
 
-    With a `board`, a storyboard as JSON, the video is rendered from that; else its engine lays it out again.
+    `alt_texts` are for the new files, by name. With a `board`, a storyboard as JSON, the video is rendered from
+    that; else its engine lays it out again.
     """
     engine = generation_plan.engine_named(row.engine_output)
     drawing_input = {"alt_texts": dict(alt_texts)} | ({} if board is None else {"storyboard": dict(board)})

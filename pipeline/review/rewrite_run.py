@@ -1,7 +1,7 @@
-"""The task of a rewrite: it asks a model, stores the answer, and saves what came of it.
+"""Runs a rewrite: asks a model, stores the answer, and saves the words as a new revision.
 
-The words, their cost and the end of the run are saved in one transaction. Whatever stops it leaves the words
-as they were and returns the credits.
+The words, their cost and the end of the run are saved in one transaction. A failed rewrite leaves the words as
+they are and returns the credits.
 """
 
 from __future__ import annotations
@@ -42,12 +42,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 MODEL_TRIES: Final = 3
-"""Few, because a person waits: a longer outage is shown to them, and they decide."""
+"""The most tries; few, because a person waits, is shown a longer outage, and decides."""
 _WAIT_COUNT: Final = "waits"
+"""Key in `answers`: how often the run has waited for the model."""
 
 
 def run_rewrite(run: Generation) -> None:
-    """Run one claimed rewrite to its end, or until the time when the model may be asked again."""
+    """Run a claimed rewrite to its end, or until it has to wait for the model.
+
+    A failure ends the rewrite. A run that another task has, or that was changed meanwhile, is left to it.
+    """
     crash_point("rewrite.claimed")
     try:
         _rewrite(run)
@@ -62,11 +66,12 @@ def run_rewrite(run: Generation) -> None:
 
 
 def give_up(run: Generation) -> None:
-    """Fail a rewrite whose task crashed repeatedly."""
+    """Fail a rewrite whose task kept crashing."""
     _fail(run, "gave_up", _("It failed several times; the operator's log has the reason."))
 
 
 def _rewrite(run: Generation) -> None:
+    """Get the draft, from the stored answer or the model, check it, and save its words."""
     item: GeneratedItem = GeneratedItem.everywhere.select_related("workspace", "raw_item", "topic").get(
         pk=run.rewrites_id
     )
@@ -107,6 +112,7 @@ def _rewrite(run: Generation) -> None:
 def _save_words(
     run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial, engine: Engine
 ) -> None:
+    """Save the draft as the item's next revision, end the run and charge its credits, in one transaction."""
     now, usage = utc_now(), Usage(**run.answers["usage"])
     content = as_json(dict(draft.content))
     words: dict[str, Any] = {"title": draft.title[:500], "content": content}
@@ -122,7 +128,7 @@ def _save_words(
         row = lock_with_workspace(item)
         _refuse_overtaken(run, row)
         # The run ends first, because the checks of the words ask which revisions a writer wrote.
-        rewrite = {**run.answers[REWRITE], **rewrites.kept_of(row), "wrote": row.revision + 1}
+        rewrite = {**run.answers[REWRITE], **rewrites.state_for_undo(row), "wrote": row.revision + 1}
         states.move(
             run,
             "done",
@@ -133,14 +139,14 @@ def _save_words(
             error=None,
             answers={REWRITE: rewrite},
         )
-        extra_fields = {"claims": claims, "generator": _updated_generator(row, usage, run.credits_reserved)}
-        decisions.edit(row, words, by=usage.model, now=now, beside=extra_fields)
+        writer_fields = {"claims": claims, "generator": _updated_generator(row, usage, run.credits_reserved)}
+        decisions.edit(row, words, by=usage.model, now=now, writer_fields=writer_fields)
         settle_credits(run, engine, 1, now)
         crash_point("rewrite.written")
 
 
 def _updated_generator(row: GeneratedItem, usage: Usage, credit_count: int) -> dict[str, Any]:
-    """Return who wrote the newest words, and the cost of all revisions together."""
+    """Return the author of the newest words, with the cost of all revisions together."""
     generator = row.generator
     cost_usd = Decimal(str(generator.get("cost_usd") or 0)) + Decimal(usage.cost_micro_usd) / 1_000_000
     return {
@@ -157,7 +163,7 @@ def _updated_generator(row: GeneratedItem, usage: Usage, credit_count: int) -> d
 
 
 def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
-    """Raise `Refused` where the item was edited meanwhile, which wins, or may not be edited any more."""
+    """Raise `Refused` if the item was deleted or edited meanwhile, or may not be edited any more."""
     if item.deleted_at is not None:
         raise Refused(_("It was deleted."), code="deleted")
     if item.revision != run.answers[REWRITE]["revision"]:
@@ -169,7 +175,7 @@ def _refuse_overtaken(run: Generation, item: GeneratedItem) -> None:
 
 
 def _refuse_draft(run: Generation, item: GeneratedItem, draft: Draft, material: RunMaterial) -> None:
-    """Raise `Refused` for words that fail a check, are unchanged, or no shorter where that was the wish."""
+    """Raise `Refused` if the words fail a check, are unchanged, or should be shorter and aren't."""
     faults = [check.message for check in material.judge(draft) if check.outcome == "failed"]
     if faults:
         message = _("What the model wrote didn't pass the checks: %(faults)s") % {"faults": " ".join(faults)}
@@ -186,9 +192,9 @@ def _text_of(draft: Draft) -> str:
 
 
 def _wait_or_fail(run: Generation, error: TryLater) -> None:
-    """Wait for the end of a short outage, and fail at once on a long one.
+    """Let the run sleep until its next try in a short outage, and fail it in a long one or after `MODEL_TRIES`.
 
-    Caps and stops last, and a person waits at the page: they are told at once.
+    Caps and stops last long and a person waits at the page, so they fail the rewrite at once.
     """
     wait_count = run.answers.get(_WAIT_COUNT, 0)
     wait = error.after or limits.MODEL_RETRIES[min(wait_count, len(limits.MODEL_RETRIES) - 1)]
@@ -202,10 +208,13 @@ def _wait_or_fail(run: Generation, error: TryLater) -> None:
 
 
 def _fail(run: Generation, code: str, message: str) -> None:
-    """End the rewrite as failed and return its credits; its hint is erased where the item was deleted."""
+    """Fail the rewrite and return its credits; if the item was deleted, the answers are erased.
+
+    A run that another task has is left to it.
+    """
     now = utc_now()
     with transaction.atomic():
-        # The row is read again, because `run` still holds in memory what was rolled back.
+        # The row is read again, because `run` still has the values that were rolled back.
         row: Generation | None = run.under_lease().select_related("workspace").first()
         if row is None:
             log.info("overtaken", generation=run.pk.hex)

@@ -1,4 +1,4 @@
-"""Requests, cancels and undoes rewrites of an item by a model, and says how the newest one stands.
+"""Requests, cancels and undoes rewrites of an item by a model, and reports the state of the newest one.
 
 A rewrite becomes the item's next revision.
 """
@@ -45,24 +45,24 @@ HINTS: Final[Mapping[str, str]] = {
     SHORTER: "Make it clearly shorter: keep the point, and leave out what matters least.",
     PLAINER: "Say it in plainer words and shorter sentences, for readers who don't know the subject.",
 }
-"""What the model is told for a ready-made wish; the editor's own hint is passed on as it is."""
+"""The model's instructions for the ready-made wishes; the editor's own hint is passed on as it is."""
 CANCELLED: Final = "cancelled"
 
 
 @dataclass(frozen=True)
 class RewriteStanding:
-    """How the newest rewrite of an item stands, as long as that concerns its present words."""
+    """The state of an item's newest rewrite, as long as it concerns the present words."""
 
     is_working: bool = False
     is_current: bool = False
-    """The rewrite's words are the item's newest ones."""
+    """Whether the rewrite's words are the item's newest ones."""
     is_undoable: bool = False
     message: str = ""
-    """What the rewrite waits for, or why it failed; the words are as before then."""
+    """The reason why the rewrite waits or failed; the words are as before then."""
 
 
 def why_not_rewritten(item: GeneratedItem) -> str:
-    """Return what is missing for a rewrite, or what to do instead; empty where the item can be rewritten."""
+    """Return the reason why the item can't be rewritten, with the alternative, or "" if it can."""
     engine = generation_plan.engine_named(item.engine_output)
     if engine.bucket == "video":
         return _("A film isn't rewritten in place. Edit its scenes, or create a variant.")
@@ -86,11 +86,11 @@ def request(
     now: datetime,
     expected_version: int | None = None,
 ) -> Generation:
-    """Queue a rewrite of the item as `wish` and `hint` say; with the wish `OWN`, as the hint alone says.
+    """Queue a rewrite by `wish` and `hint`, or by the hint alone for the wish `OWN`, and reserve its credits.
 
-    Reserves its credits. Raises `Invalid` where nothing says what should change, `Conflict` where the item
-    can't be rewritten or is being rewritten already, `QuotaExceeded`, and `states.Overtaken` where the item's
-    version isn't the expected one.
+    Raises `Invalid` if there is no instruction, `Conflict` if the source was deleted or the item can't be rewritten
+    or is being rewritten, `QuotaExceeded` if the credits don't suffice, and `states.Overtaken` if the item isn't at
+    the expected version.
     """
     instruction = " ".join(filter(None, (HINTS.get(wish, ""), collapse(strip_invisible(hint)))))
     if not instruction:
@@ -123,9 +123,9 @@ def request(
 
 
 def cancel(item: GeneratedItem, *, now: datetime) -> None:
-    """Cancel the open rewrite: the words stay and the credits are returned.
+    """Cancel the open rewrite and return its credits; the words stay.
 
-    An answer that the model gives later is dropped. Raises `Conflict` where no rewrite is open.
+    An answer that the model gives later is dropped. Raises `Conflict` if no rewrite is open.
     """
     with transaction.atomic():
         runs = Generation.everywhere.filter(rewrites=item).open()
@@ -144,8 +144,8 @@ def undo_rewrite(
 ) -> GeneratedItem:
     """Restore the words before the rewrite as the newest revision, with their claims and their approval.
 
-    Raises `Conflict` where something was decided on the rewritten words since, and `states.Overtaken` as
-    `request` does.
+    Raises `Conflict` if the newest words aren't the rewrite's or were decided on since, and `states.Overtaken` if
+    the item isn't at the expected version.
     """
     with transaction.atomic():
         row = lock_with_workspace(item)
@@ -169,7 +169,7 @@ def undo_rewrite(
 
 
 def standing_of(item: GeneratedItem) -> RewriteStanding | None:
-    """Return how the newest rewrite stands; None without one that matters.
+    """Return the state of the newest rewrite, or `None` without one that concerns the present words.
 
     The item must have been loaded `with_newest_rewrite`.
     """
@@ -188,8 +188,8 @@ def standing_of(item: GeneratedItem) -> RewriteStanding | None:
     return RewriteStanding(message=message) if rewrite.get("version") == item.version else None
 
 
-def kept_of(row: GeneratedItem) -> dict[str, Any]:
-    """Return what `undo_rewrite` needs of the item before its words are rewritten."""
+def state_for_undo(row: GeneratedItem) -> dict[str, Any]:
+    """Return the claims, author and approval of the item before a rewrite, which `undo_rewrite` restores."""
     writer = {
         name: row.generator.get(name, "") for name in ("provider", "model", "offline", "prompt_version")
     }
@@ -200,7 +200,7 @@ def kept_of(row: GeneratedItem) -> dict[str, Any]:
 
 
 def _refuse_if_not_rewritable(row: GeneratedItem) -> None:
-    """Raise `Conflict` where the item can't be rewritten now."""
+    """Raise `Conflict` if the item can't be rewritten now, or is being rewritten."""
     refuse_unless(row, EDITABLE_ITEMS, "rewritten")
     why_not = why_not_rewritten(row)
     if why_not:

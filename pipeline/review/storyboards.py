@@ -1,7 +1,7 @@
-"""Reads and changes a video's storyboard: the video is rendered again from it, without asking a writer.
+"""Reads and changes a video's storyboard, from which the video is rendered again without a writer.
 
-The text on the screen is the video's body, line by line, so the body follows the change and is checked
-against the source again. Failed checks are warnings then: a person wrote the text, and a person decides.
+The text on the screen is the video's body, line by line, so the body follows the change and is checked against the
+source again. Failed checks are warnings then, because a person wrote the text and a person decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pipeline.render.video import storyboard_edits, storyboard_json, storyboard_
 from pipeline.render.video.storyboard import storyboard_faults, texts_outside
 from pipeline.review import rerender
 from pipeline.states import EDITABLE_ITEMS
-from pipeline.text.content_schema import ItemWords, in_step
+from pipeline.text.content_schema import ItemWords, sync_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,26 +48,26 @@ class StoredStoryboard:
 
 
 def stored_storyboard(item: GeneratedItem) -> StoredStoryboard | None:
-    """Return the item's storyboard, or None if it has no video, or not yet."""
+    """Return the item's storyboard, or `None` if it has no video yet or its file can't be read."""
     rows = Asset.everywhere.filter(item=item, revoked_at=None, role__in=(ROLE, "frame"))
     return stored_storyboard_in(list(rows.order_by("position", "id")))
 
 
 def stored_storyboard_in(assets: Sequence[Asset]) -> StoredStoryboard | None:
-    """Return the same from an item's files, in their order; None if there is none, or its file can't be read."""
+    """Return the storyboard of `stored_storyboard` from an item's files, which are in their order."""
     stored = next((asset for asset in assets if asset.role == ROLE), None)
     if stored is None:
         return None
     try:
         board = storyboard_json.from_json(json.loads(files.path_of(stored.path).read_bytes()))
     except (OSError, ValueError, Refused):
-        # Its file was lost, or an earlier release wrote what this one can't render: the item is shown without.
+        # The file was lost, or this release can't render that of an earlier one: the item is shown without it.
         return None
     return StoredStoryboard(board, tuple(asset for asset in assets if asset.role == "frame"))
 
 
 def read_board(data: Mapping[str, Any]) -> Storyboard:
-    """Return the storyboard in a caller's JSON. Raises `Invalid`, naming the member."""
+    """Return the storyboard in a caller's JSON. Raises `Invalid`, with the member, if it is malformed."""
     try:
         return storyboard_json.parse(data)
     except storyboard_json.BadStoryboard as bad:
@@ -82,10 +82,10 @@ def edit(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Render the video from this storyboard: a new revision, generating meanwhile, if anything changed.
+    """Write a new revision with this storyboard, and a run that renders it; nothing if the storyboard is the same.
 
-    Raises `Invalid` naming each scene, overlay or caption that can't be rendered, `Conflict` unless the item
-    is ready, and `states.Overtaken` if the row has changed since `expected_version`.
+    Raises `Invalid`, with each scene, overlay or caption that can't be rendered, `Conflict` if the item isn't ready
+    or has no storyboard, and `states.Overtaken` if it isn't at the expected version.
     """
     with transaction.atomic():
         row = rerender.lock_with_workspace(item)
@@ -106,7 +106,7 @@ def edit(
 
 
 def _refuse_unless_ready(row: GeneratedItem) -> None:
-    """Raise `Conflict`, saying what to do first if its video is scheduled."""
+    """Raise `Conflict` if the item was deleted or isn't ready, with the step to take first if it is scheduled."""
     rerender.refuse_deleted(row)
     if row.status in EDITABLE_ITEMS - {GeneratedItemStatus.READY}:
         state, first_step = rerender.why_promised(row)
@@ -120,7 +120,7 @@ def _refuse_unless_ready(row: GeneratedItem) -> None:
 def _validate_board(before: Storyboard, board: Storyboard) -> Storyboard:
     """Return the storyboard with changed text laid out again.
 
-    Raises `Invalid` for each place that can't be rendered.
+    Raises `Invalid`, with each member that can't be rendered or changed.
     """
     details = [
         Detail(f"{ROLE}.overlays[{index}]", "bad_storyboard", message)
@@ -141,7 +141,7 @@ def _validate_board(before: Storyboard, board: Storyboard) -> Storyboard:
 
 
 def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
-    """Yield each change that a person can't make, and each place that can't be rendered or read."""
+    """Yield each change that a person can't make, and each member that can't be rendered or read."""
     for name in _FIXED_MEMBERS:
         if getattr(before, name) != getattr(board, name):
             message = f"It stays as it is, {getattr(before, name)}: the film is made for that."
@@ -164,7 +164,7 @@ def _problems(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
 
 
 def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
-    """Yield text that isn't visible: newly covered by an app's controls, or without glyphs."""
+    """Yield each text that isn't visible, because an app's controls newly cover it or glyphs are missing."""
     covered = set(texts_outside(board)) - set(texts_outside(before))
     for text in storyboard_edits.editable_texts(board):
         field = f"{ROLE}.overlays[{text.overlays[0]}]"
@@ -177,7 +177,7 @@ def _problems_of_words(before: Storyboard, board: Storyboard) -> Iterator[Detail
 
 
 def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail]:
-    """Yield changes to the sound, which stays as recorded, and to the times that are tied to it."""
+    """Yield changes of the sound, which stays as recorded, and of the times that depend on it."""
     if board.audio != before.audio:
         yield Detail(f"{ROLE}.audio", "fixed", "What is heard stays as it was recorded.")
     if not (before.audio.voice or before.audio.takes):
@@ -193,7 +193,7 @@ def _problems_of_sound(before: Storyboard, board: Storyboard) -> Iterator[Detail
 
 
 def _scene_times(board: Storyboard) -> list[tuple[float, float, str, float]]:
-    """Return when each scene is shown, and from which second of which asset."""
+    """Return each scene's start and end, its asset, and the second at which a clip begins."""
     return [
         (
             scene.start,
@@ -209,17 +209,17 @@ def _scene_times(board: Storyboard) -> list[tuple[float, float, str, float]]:
 
 
 def _follow_up_values(row: GeneratedItem, before: Storyboard, after: Storyboard) -> dict[str, Any]:
-    """Return what changes on the item with the storyboard: its body, and what follows from that."""
+    """Return the item's fields that change with the storyboard: its body, and those that follow from it."""
     language = row.language or after.meta.language
     body = body_as_shown(row.body, before, after, language=language)
     if body == row.body:
         return {}
     old_words = ItemWords(row.body, row.body_format, row.title, row.content, row.language)
-    return in_step(row.bucket, old_words, {"body": body})
+    return sync_changes(row.bucket, old_words, {"body": body})
 
 
 def body_as_shown(body: str, before: Storyboard, after: Storyboard, *, language: str) -> str:
-    """Return the body with its lines as the video now shows them: reworded, reordered, or removed.
+    """Return the body with its lines as the video now shows them, reworded, reordered or removed.
 
     Lines that aren't shown on the screen stay.
     """
@@ -252,7 +252,7 @@ def body_as_shown(body: str, before: Storyboard, after: Storyboard, *, language:
 
 
 _TextKey = tuple[str, int]
-"""A text's name, and how many of that name come before it; it stays the same when the text is moved."""
+"""A text's name, and the number of texts of that name before it; moving the text doesn't change it."""
 
 
 def _shown_lines(
@@ -287,7 +287,7 @@ def _texts_by_key(board: Storyboard) -> dict[_TextKey, str]:
 
 
 def _line_candidates(texts: Mapping[_TextKey, str]) -> Iterator[tuple[tuple[_TextKey, ...], str]]:
-    """Yield each text, and each two in a row as a label with what it names."""
+    """Yield each text, and each two in a row as a label with its text."""
     pairs = list(texts.items())
     for key, words in pairs:
         yield (key,), words
@@ -296,6 +296,6 @@ def _line_candidates(texts: Mapping[_TextKey, str]) -> Iterator[tuple[tuple[_Tex
 
 
 def _manual_alt_texts(row: GeneratedItem, board: Storyboard) -> dict[str, str]:
-    """Return, by file name, the alt texts that people wrote; those derived from the text are made again."""
+    """Return the alt texts that people wrote, by file name; the others are derived from the text again."""
     rows = Asset.everywhere.filter(item=row, revoked_at=None).exclude(alt_text__in=("", board.meta.alt_text))
     return dict(rows.values_list("name", "alt_text"))

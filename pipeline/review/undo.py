@@ -1,4 +1,4 @@
-"""Undoes a person's decision: the item is as it was before, unless somebody has changed it since."""
+"""Undoes a person's decision, unless the item was changed since."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def undo(item: GeneratedItem, former: Mapping[str, Any], *, by: str, now: datetime) -> GeneratedItem:
-    """Restore the item as it was before the act; `former` is from the act's `Decided`.
+    """Restore the item as it was before the act; `former` is the one of the act's `Decided`.
 
-    Raises `Conflict` if the act can't be undone, and `states.Overtaken` if the item has changed since.
+    Raises `Conflict` if the act can't be undone any more, and `states.Overtaken` if the item was changed since.
     """
     with transaction.atomic():
         return _UNDO_FUNCTIONS[former["act"]](item, former, by, now)
@@ -52,7 +52,7 @@ def _restore_variants(row: GeneratedItem, former: Mapping[str, Any], now: dateti
 
 
 def _restore_approval(row: GeneratedItem, former: Mapping[str, Any], now: datetime) -> None:
-    """Write approval, hold and flag back as they were; the caller holds the row's lock."""
+    """Write approval, hold and flag as they were; the caller holds the row's lock."""
     update_locked(row, now, **approval_values(former), held=former["held"], flagged=former["flagged"])
 
 
@@ -68,7 +68,7 @@ def _undo_choice(item: GeneratedItem, former: Mapping[str, Any], by: str, now: d
 
 
 def _undo_publish(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """Cancel new publications, restore rescheduled ones, and restore the variants that publishing rejected."""
+    """Cancel new publications, restore the others, the rejected variants and the approval."""
     del by
     # Lock the variants first, in the common order.
     publish.lock_groups([item.variant_group])
@@ -111,9 +111,9 @@ def _undo_edit(item: GeneratedItem, former: Mapping[str, Any], by: str, now: dat
 
 
 def _undo_regenerate(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """Erase the requested variant; `Conflict` if somebody has decided on it or edited it since."""
+    """Erase the requested variant. Raises `Conflict` if it was decided on or edited since."""
     del by
-    # Under the lock that every decision takes, so that what is read here stays true until the item is erased.
+    # Every decision takes this lock, so the state that is read here stays true until the item is erased.
     row = next(variant for variant in publish.lock_groups([item.variant_group]) if variant.pk == item.pk)
     if (
         row.status
@@ -136,7 +136,7 @@ def _undo_regenerate(item: GeneratedItem, former: Mapping[str, Any], by: str, no
 
 
 def _undo_recovery(item: GeneratedItem, former: Mapping[str, Any], by: str, now: datetime) -> GeneratedItem:
-    """Restore what was retried, rescheduled or cancelled; what had failed is failed again."""
+    """Restore the retried, rescheduled or cancelled publications, failed ones too, and the approval."""
     del by
     publish.lock_groups([item.variant_group])
     write_back = publish.reschedule_from_snapshot if former["is_cancelled"] else publish.restore_snapshot

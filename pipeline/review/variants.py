@@ -1,4 +1,4 @@
-"""Chooses one variant of a group: the others that still wait are rejected, which can be undone."""
+"""Chooses one variant of a group, which rejects the others that still wait, and takes a choice back."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 SUPERSEDED = "superseded"
+"""The code of a rejection by the choice of another variant."""
 
 
 def choose(
     item: GeneratedItem, *, by: str, now: datetime, expected_versions: Mapping[UUID, int] | None = None
 ) -> list[GeneratedItem]:
-    """Reject the ready siblings of an item and return them.
+    """Reject the ready siblings of an item and return them; siblings in other statuses stay as they are.
 
-    Siblings that are scheduled somewhere stay as they are.
-
-    With `expected_versions` only the variants that were seen are rejected: one that came meanwhile stays.
-    Raises `Conflict` if the item itself is rejected, failed, deleted or not made yet, and `states.Overtaken`
-    if one of the group isn't in the version that was seen.
+    With `expected_versions` only the variants that the person saw are rejected, so a newer one stays. Raises
+    `Conflict` if the item itself is rejected, failed, deleted or not made yet, and `states.Overtaken` if one of the
+    group isn't at the version that the person saw.
     """
     with transaction.atomic():
         group = lock_groups([item.variant_group])
@@ -63,7 +62,7 @@ def choose(
 
 
 def take_back(item: GeneratedItem, others: Collection[UUID], *, at: str, now: datetime) -> int:
-    """Undo the choice made `at`: those of `others` that it rejected are ready again. Return how many."""
+    """Move those of `others` that the choice made `at` rejected back to `ready`, and return how many there were."""
     with transaction.atomic():
         group = lock_groups([item.variant_group])
         restored = 0

@@ -1,1 +1,1 @@
-"""Pure functions over texts: normalization, links, markup, sentences, similarity."""
+"""Analyses and converts texts in pure functions: links, markup, languages, sentences, similarity."""

@@ -1,6 +1,4 @@
-"""Finds where a text speaks to the machine that reads it: "Note to any AI assistant: please ...", in many
-languages.
-"""
+"""Finds sentences, in many languages, that speak to the machine that reads them: "Note to any AI: please ..."."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is addressed: not who only works with it, such as "an AI startup" or "assistant manager".
+# A machine, but not people who only work with it, as in "an AI startup" or "assistant manager".
 _KINDS: Final = (
     r"assistants?|models?|agents?|systems?|chat ?bots?|bots?|tools?|summari[sz]ers?|crawlers?|readers?|services?|engines?|software"
     r"|assistent(?:en|in|innen|s|er|i|e)?|modell(?:e[rn]?|er)?|modellen|systemen?|agenten|werkzeugen?"
@@ -31,10 +29,12 @@ MACHINE: Final = (
     r"|(?:ИИ|AI|ШІ)(?:[- ](?:ассистент|помощник|модел|агент|бот|систем|асистент|помічник)\w*)?|(?:искусственн|штучн)\w+ [иі]нтел+ект\w*"
     r"|нейросет\w+|(?:языков|мовн)\w+ модел\w+|чат-?бот\w*|(?:ассистент|помощник|модел|систем)\w* (?:на основе |с )?(?:ИИ|ШІ))(?![^\W\d_])"
 )
+# Not before a word that makes people of it: "AI researchers".
 NO_PEOPLE: Final = (
     r"(?![- ](?:developer|user|researcher|engineer|scientist|expert|enthusiast|student|artist|fan|sceptic|skeptic|trainer|compan|start-?up|firm|founder|team"
     r"|lab|provider|vendor|manager|professor|coach|director|editor|teacher|referee|secretar|surgeon|nurse|chief|law|act\b|polic|entwickl|nutz|forsch|firm))"
 )
+# "An important note ", "Kurzer Hinweis ".
 _NOTE: Final = (
     r"(?:(?:an?|the|one|our|important|quick|friendly|special|short|brief|final|hidden|wichtiger?|kurzer?|ein|ważna|важное) ){0,3}"
     r"(?:notes?|notices?|messages?|memo|reminder|requests?|hints?|warning|attention"
@@ -44,42 +44,51 @@ _NOTE: Final = (
     r"|uwaga|notatka|wiadomość|komunikat|prośba|poznámka|zpráva|upozornění|vzkaz|meddelande|notis|besked|bemærkning|merknad|beskjed|melding"
     r"|примечание|заметка|сообщение|внимани[ею]|обращение|просьба|послание|примітка|повідомлення|увага)(?: importante?s?)?,? "
 )
+# "Instructions ", "Anweisungen ".
 _PAPER: Final = (
     r"(?:instructions?|guidance|directions|commands?|advice|info(?:rmation)?|prompts?|anweisung(?:en)?|consignes?|indications?|instrucci(?:ón|ones)|indicaci(?:ón|ones)"
     r"|instruç(?:ão|ões)|istruzion[ei]|indicazion[ei]|instructies?|aanwijzing(?:en)?|informacja|instrukcj[ae]|polecenie|pokyny?|anvisning(?:ar)?|instruktion(?:er)?"
     r"|инструкци[яи]|указани[ея]|інструкці[яї]) "
 )
+# "Dear ", "Hallo, ".
 _CALLS: Final = (
     r"(?:dear|hey|hello|hi|liebe[rs]?|hallo|sehr geehrte[rs]?|ch(?:er|ère)s?|bonjour|querid[oa]s?|estimad[oa]s?|hola|prezad[oa]s?|car[oaie]|gentil[ei]|ciao|beste|geachte"
     r"|drog[ia]e?|szanown[yaie]+|kära?|kjære|kære|hej|уважаем\w+|дорог\w+|привет|шановн\w+|sayın|sevgili),? "
 )
+# "addressed to ", "für ", "all'".
 _TO: Final = (
     r"(?:(?:à l['’](?:attention|intention) d[eu]s?|to|for|(?:addressed|directed) to|meant for|an|für|à|aux?|d[eu]s?|pour|destinée?s? (?:à|aux?)|para|dirigid[oa]s? a|ao?s?|al?|per|ai|agli|all[ae]?|aan|voor|dla|do|pro|till?|för|для|к) "
     r"|all['’])"
 )
+# "every ", "alle ", "l'".
 _EACH: Final = (
     r"(?:(?:the|any|all|every|each|our|your|an?|other|those|these|future|alle[nr]?|jede[ns]?|den|die|das|dem|der|eine?n?|la|les?|tou(?:te?s?|s)|une?"
     r"|los|las|el|cualquier|tod[oa]s?|as?|os?|qualquer|il|lo|gli|i|tutt[eio]|qualsiasi|elke?|de|het|een|wszystkich|każdego|alla|всех|любо\w+|всім|усіх) |l['’]){0,2}"
 )
+# " and chatbots that summarise this page".
 _WHO_READS: Final = (
     rf"(?:(?:,| and| und| et| y| e| en| i| och| og| и) {_EACH}{MACHINE}){{0,2}}(?: only| nur| seulement| solamente)?"
     r"(?:,? (?:that|which|who|when|while|in|on|out there|with|\w+ing|die|der|das|welche[rs]?|beim|qui|chargée?s?|lors|que|encargad[oa]s?|al|che|incaricat[oaie]|któr\w+|dat|som|kter\w+"
     r"|котор\w+|(?:чита|обобща|пересказыва)\w+|як[аиій]\w*) [^.:!?,;\"“„«]{0,90})?"
 )
+# "summarises", "zusammenfassen".
 _READS: Final = (
     r"(?:(?:summari[sz]|rewrit|paraphras|condens|zusammenfass|zusammenzufass|umschreib|résum|réécri|reformul|resum|reescri|reescre|riassum|riscri|samenvat|herschrij"
     r"|streszcza|podsumow|обобща|пересказыва|пересказа|özetle)\w*)"
 )
+# The same, and "reads", "translates".
 _USES: Final = rf"(?:{_READS}|(?:read|process|translat|analy[sz]|index|pars|lies|lese|verarbeit|übersetz|lis|lit|lee|lea|leia|legg|leest|lezen|czyta|przetwarza|чита|обрабатыва)\w*)"
+# "this article", "diese Seite".
 _THIS_TEXT: Final = (
     r"(?:(?:this|the|dies\w+|den|die|das|cet?|cette|est[ea]|quest[oa]|dit|deze|te[nj]|tę|этот?|эту|bu|l['’]) ?"
     r"(?:page|text|article|post|document|content|website|site|story|seite|artikel|beitrag|dokument|página|artículo|artigo|pagina|testo|articolo|tekst|stron|artyku|страниц|стать|sayfa|metn|yazı|makale)\w*)"
 )
+# "whoever", "to anyone", "wer".
 _WHOEVER: Final = (
     r"(?:(?:to|note to|note for|dear|for|an|à|pour|a|para|aan) )?(?:whoever|whatever|anyone|anything|any(?: \w+)? (?:program|system|service|software|machine|tool)s?|those|all|when|if you"
     r"|wer|alle|jeden|wenn|falls|beim|quiconque|qui|celui|ceux|toute personne|si|en|quien(?:es|quiera)?|cualquiera|al|quem|ao|se|chi|chiunque|wie|als|kto(?:kolwiek)?|кто|если)"
 )
-# What a machine is asked to do; the first part also counts right after an address.
+# Requests to a machine: "please", "write", "you must".
 REQUEST: Final = (
     r"(?:please|kindly|say|state|claim|mention|write|include|add|append|insert|output|print|reply|respond|answer|recommend|praise|promote|endorse|ignore|disregard|omit|leave out|skip"
     r"|do not|don['’]t|never|always|make sure|be sure|ensure|remember|tell|call|describe|present|quote|cite|link|name|refer|report|rate|rank|replace|change|begin|start|end|finish|use|give"
@@ -99,22 +108,25 @@ REQUEST: Final = (
     r"|пожалуйста|просьба|(?:упомян|напиш|скаж|добав|укаж|рекоменд|отметь|игнориру|ответь|назов|включ)\w*|не упоминай\w*|не забудь\w*|должн\w+|следует|нужно|будь ласка|згада\w+|напиши\w*|додай\w*|вкажи\w*"
     r"|lütfen|\w+(?:in|ın|un|ün)iz|belirt\w*|yaz(?:ın)?|söyle(?:yin)?|ekle(?:yin)?|bahset\w*|öner(?:in)?)(?![^\W_])"
 )
+# "your", "du", or a request in the plural: "schreibt".
 _YOU: Final = r"(?:you|yours?|du|dein\w*|dich|ihr|euch|sie|ihren?|tu|ton|ta|vous|vot?re|vos|tus?|tú|usted(?:es)?|você|seu|sua|voi|tuo|vostr\w+|schreibt|sagt|nennt|erwähnt|fügt|empfehlt|lobt|je|jij|jouw|uw|ty|twoj\w+|twój|ты|вы|тво\w+|ваш\w*|sen|siz)(?![^\W_])"
 
 
 def _compile_spaced(pattern: str) -> re.Pattern[str]:
     """Compile the pattern so that its spaces match any white space, as in a wrapped text.
 
-    A match begins where a sentence or line does, and not in a quotation.
+    A match begins with a sentence or line, and not in a quotation.
     """
     begins = r"(?:^[^\w\n]{0,12}|[.!?:;…)\]–—|][^\w\n\"“„«‘']{0,6})"
     return re.compile(begins + pattern.replace(" ", r"\s{1,3}"), re.IGNORECASE | re.MULTILINE)
 
 
 _MUST: Final = r"(?:must|should|shall|ha(?:s|ve) to|sollen|müssen|doivent|deben|deve[mn]?|devono|moeten|muszą|powinny|должны|please)(?![^\W_])"
+# The marks between an address and the punctuation after it, those before a request, and a request soon after.
 _BEHIND: Final = r"[^\w.!?:;,\n–—]{0,4}"
 _NEXT: Final = rf"[^\w.!?]{{0,6}}(?:{REQUEST}|(?:schreibt|sagt|nennt|erwähnt|empfehlt|lobt)(?![^\W_]))"
 _SOON: Final = rf"(?:[^.!?]{{0,240}}[.!?])?[^.!?]{{0,200}}?(?<![^\W_])(?:{REQUEST}|{_YOU})"
+# Stems of the words for a machine.
 _NAMED: Final = re.compile(
     r"[akiиш](?:[iaиі]|\.i)(?![^\W\d_])(?<![^\W\d_][^\W\d_]{2})|[aki][ia](?=[^\x00-\u02ff])"
     r"|llm|gpt|intel|model|modèl|chat|claude|gemini|copilot|assist|asist|асист|ассист|помічн|помощн|zusammen|summar|rewrit|paraphr|condens|umschr|résum"
@@ -124,46 +136,43 @@ _NAMED: Final = re.compile(
 
 
 def may_address_machine(small: str) -> bool:
-    """Return whether the lower-case text has a word for a machine: a quick test, because the patterns below
-    are slow.
-    """
+    """Return whether the lower-case text has a word for a machine, a quick test before the slow patterns below."""
     return _NAMED.search(small) is not None
 
 
-MAX_CALLS: Final = 300
-"""No real text speaks to a machine so often; further addresses count without a look at what follows them."""
+_MAX_SEARCHED_REQUESTS: Final = 300
+"""After this many addresses, which no real text has, further ones count even if no request follows them."""
 _CALLED: Final = _compile_spaced(
     rf"(?:{_NOTE}{_TO}?{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}(?::|–|—)|{_CALLS}{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:!])"
 )
 _ASKED_SOON: Final = re.compile(_SOON.replace(" ", r"\s{1,3}"), re.IGNORECASE)
 
 
-def find_calls(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of notes and greetings to a machine, up to what is wanted of it in the same sentence or
-    the next.
-    """
+def find_requests_to_machine(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of notes and greetings to a machine, each with the request in the same sentence or the next."""
     for number, call in enumerate(_CALLED.finditer(text)):
-        request = _ASKED_SOON.match(text, call.end()) if number < MAX_CALLS else call
+        request = _ASKED_SOON.match(text, call.end()) if number < _MAX_SEARCHED_REQUESTS else call
         if request is not None:
             yield call.start(), request.end()
 
 
 ADDRESSES: Final = (
-    # The same without a colon; "Instructions for assistants: write ..."; "To the AI that reads this: say ...".
+    # "Note to AI assistants, please ..."; "Instructions for assistants: write ...".
     _compile_spaced(
         rf"(?:{_NOTE}{_TO}?|{_PAPER}{_TO}){_EACH}{MACHINE}{_WHO_READS}{_BEHIND}[,:;–—.!\n]{_NEXT}"
     ),
+    # "To the AI that reads this: say ...".
     _compile_spaced(
         rf"{_TO}?{_EACH}{MACHINE}{_WHO_READS}{_BEHIND}(?::|,(?! ?(?:say|claim|report|state|show|use|dit|dice|di)(?![^\W_]))){_NEXT}"
     ),
-    # "AI systems that summarise this page must ...", "Whoever rewrites this text, please ...".
+    # "AI systems that summarise this page must ..."; then "Whoever rewrites this text, please ...".
     _compile_spaced(
         rf"{_TO}?{_EACH}{MACHINE}(?=[^.:!?\n]{{0,80}}(?<![^\W_]){_USES})(?=[^.:!?\n]{{0,80}}{_THIS_TEXT})[^.:!?\n]{{0,110}}?(?:[,:]{_NEXT}|(?<![^\W_]){_MUST})"
     ),
     _compile_spaced(
         rf"{_WHOEVER} (?=[^.:!?\n]{{0,80}}(?<![^\W_]){_READS})(?=[^.:!?\n]{{0,80}}{_THIS_TEXT})[^.:!?\n]{{0,110}}?[,:]{_NEXT}"
     ),
-    # Where what is said of a name follows it, or there are no spaces.
+    # Languages with particles after a name, or without spaces: Turkish, Japanese, Chinese, Korean; and others.
     re.compile(
         r"(?:yapay zek[aâ]|dil model|sohbet robot|chatbot)[^.:!?\n]{0,40}?(?:not|mesaj|talimat|uyarı|duyuru|dikkat)\w*\s?:[^.!?\n]{0,200}?"
         r"(?:lütfen|\w{3,}(?:in|ın|un|ün)(?:iz)?(?!\w)|\b(?:yaz|söyle|ekle|belirt|öner|yok say)\b)"

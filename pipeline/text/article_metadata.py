@@ -1,4 +1,4 @@
-"""Derives the data of an article from its words: slug, headings, reading time, JSON-LD for search engines."""
+"""Derives the data of an article from its words: slug, headings, reading time, and JSON-LD."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-WORDS_A_MINUTE: Final = 230
-SLUG_CHARACTERS: Final = 60
+WORDS_PER_MINUTE: Final = 230
+MAX_SLUG_CHARACTERS: Final = 60
 EXCERPT: Final = "excerpt"
-"""The `form` of an article that only quotes its source; other forms are written in own words."""
+"""The `form` of an article that only quotes its source."""
 
 _FOLDED: Final = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l", "þ": "th", "ð": "d"}
@@ -30,16 +30,20 @@ _WRITTEN_OUT: Final = {
     "nb": _NORDIC,
     "nn": _NORDIC,
 }
+# The mark in "Jo's".
 _APOSTROPHE: Final = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _NOT_SLUG: Final = re.compile(r"[\W_]+")
 _LATIN: Final = re.compile(r"[a-z]")
 _MAX_HEADING_CHARACTERS: Final = 90
 _MAX_HEADING_WORDS: Final = 14
 _MIN_PARAGRAPH_CHARACTERS: Final = 80
-"""What stands below a heading is longer than the lines of a list."""
+"""The least length of the paragraph below a heading, which is longer than the lines of a list."""
 
+# Lines without a blank line between them.
 _BLOCK: Final = re.compile(r"[^\n]+(?:\n(?!\s*\n)[^\n]+)*")
+# "## ".
 _MARKS: Final = re.compile(r"\s*#{1,6}\s+")
+# The beginning of an entry, a table row, code or a time stamp: "- ", "3. ", "| ", "[00:12".
 _LIST: Final = re.compile(
     r"\s*(?:[|`\[]|[-*\u2022\u25aa\u2013\u2014\u00b7]\s|\d{1,3}[.)]\s|\[?\(?\d{1,2}:\d{2})"
 )
@@ -54,7 +58,10 @@ _NOT_HEADING_END: Final = ".!:;,\u2026\u3002\uff01\uff1a\u061b\u060c"
 
 
 def slug_of(title: str, language: str = "") -> str:
-    """Return the title as the last part of an address: Latin letters lose their accents, other scripts stay."""
+    """Return the title as the last part of an address; Latin letters lose their accents, other scripts stay.
+
+    It is cut to `MAX_SLUG_CHARACTERS`, at a word's end if that keeps more than half.
+    """
     written_out = _WRITTEN_OUT.get(language.partition("-")[0].lower(), {})
     casefolded = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", title).casefold())
     folded = casefolded.translate(written_out).translate(_FOLDED)
@@ -62,17 +69,16 @@ def slug_of(title: str, language: str = "") -> str:
         decomposed = unicodedata.normalize("NFKD", folded)
         folded = "".join(character for character in decomposed if not unicodedata.combining(character))
     slug = _NOT_SLUG.sub("-", folded).strip("-")
-    if len(slug) <= SLUG_CHARACTERS:
+    if len(slug) <= MAX_SLUG_CHARACTERS:
         return slug
-    head = slug[:SLUG_CHARACTERS]
-    # Whole words, if they keep more than half of the length.
-    whole_words = head if slug[SLUG_CHARACTERS] == "-" else head.rpartition("-")[0]
-    return (whole_words if len(whole_words) > SLUG_CHARACTERS // 2 else head).strip("-")
+    head = slug[:MAX_SLUG_CHARACTERS]
+    whole_words = head if slug[MAX_SLUG_CHARACTERS] == "-" else head.rpartition("-")[0]
+    return (whole_words if len(whole_words) > MAX_SLUG_CHARACTERS // 2 else head).strip("-")
 
 
 def reading_minutes(words: int) -> int:
-    """Return how many minutes it takes to read so many words, at least 1."""
-    return max(1, round(words / WORDS_A_MINUTE))
+    """Return how many minutes it takes to read this many words, at least 1."""
+    return max(1, round(words / WORDS_PER_MINUTE))
 
 
 def with_article_data(
@@ -88,7 +94,7 @@ def with_article_data(
 ) -> dict[str, Any]:
     """Return the content with `reading_minutes`, and with `json_ld` as schema.org's Article.
 
-    What is known only at publication (the picture's address, the days) is added by `published_json_ld`.
+    `published_json_ld` adds the data that is known only at publication: the picture's address and the day.
     """
     count = count_words(plain_text(body, body_format))
     minutes = reading_minutes(count)
@@ -113,7 +119,7 @@ def with_article_data(
 def published_json_ld(
     content: Mapping[str, Any], *, title: str, image: str = "", published_at: datetime | None = None
 ) -> dict[str, Any]:
-    """Return `json_ld` with the title, picture and day of publication; empty if the content has none."""
+    """Return `json_ld` with the title, picture and moment of publication, or `{}` if the content has none."""
     json_ld = content.get("json_ld")
     if not isinstance(json_ld, dict) or not json_ld:
         return {}
@@ -131,9 +137,9 @@ def refresh_article_data(
     body_format: str,
     language: str,
 ) -> dict[str, Any]:
-    """Return the content with its derived data recomputed from edited words.
+    """Return the content with its derived data recomputed from edited words, if the `former` content had any.
 
-    Author and source stay as they were.
+    Form, author and source stay as they were.
     """
     json_ld = former.get("json_ld")
     if not isinstance(json_ld, dict):
@@ -156,8 +162,8 @@ def refresh_article_data(
 def find_headings(text: str, *, title: str = "") -> tuple[tuple[int, int], ...]:
     """Return the span of each heading, `text[start:end]`; the title itself isn't one.
 
-    A heading is a short line between blank lines, without a full stop, over a paragraph. A text of such lines
-    alone, such as a poem, has none. If it has one, others may stand over less: a short sentence or a list.
+    A heading is a short line without a full stop, the first of its block, over a paragraph. A text of such lines
+    alone, such as a poem, has none. If it has one, others may stand over a short sentence or a list.
     """
     title_words = collapse(title).casefold()
     spans: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Turns a body of any format into HTML that is safe to serve."""
+"""Converts a body of any format to HTML that is safe to serve."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def _to_paragraphs(text: str) -> str:
 
 
 def to_html(body: str, body_format: str) -> str:
-    """Return sanitised HTML of a body in `text`, `markdown` or `html`. Raises ValueError for other formats.
+    """Return sanitised HTML of a body in `text`, `markdown` or `html`.
 
-    HTML beyond the bounds of `markup_bounds`, over which a parser takes time in the square of its length, is reduced to
-    its text.
+    HTML beyond the bounds of `markup_bounds` is reduced to its text, because a parser would take time in the square
+    of its length. Raises `ValueError` if the format is another one.
     """
     # A lone surrogate can't be encoded as UTF-8, and neither library accepts it.
     encodable = body.encode("utf-8", "replace").decode("utf-8")

@@ -1,6 +1,4 @@
-"""Defines the traits of each bucket: what its `content` may hold, how it is read, and whether its words are
-drawn.
-"""
+"""Defines the traits of each bucket: the fields of its `content`, how it is read, and whether it is drawn."""
 
 from __future__ import annotations
 
@@ -25,15 +23,15 @@ class BucketTraits:
     """The traits that set the items of one bucket apart from those of others."""
 
     plural: str
-    """What pages call several of its items."""
+    """The name of several of its items on pages."""
     icon: str
-    """Names the icon of its items, of `static/icons`."""
+    """The name of the icon of its items, in `static/icons`."""
     content: Mapping[str, str]
-    """The kind of each field that `content` may have."""
+    """The kind of each field that `content` may have, by the field's name."""
     follows_body: str = ""
-    """The field of `content` that may repeat the body; empty if there is none."""
+    """The field of `content` that may repeat the body, or "" if there is none."""
     is_posted: bool = False
-    """Whether it is posted to a timeline; anything else is read whole, on a page or in a mail."""
+    """Whether it is posted to a timeline; other items are read on a page or in a mail."""
     has_headline: bool = False
     """Whether readers see its title."""
     is_drawn: bool = False

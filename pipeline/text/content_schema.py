@@ -1,6 +1,4 @@
-"""Checks the typed `content` of a generated item by bucket, and keeps body and content consistent after an
-edit.
-"""
+"""Checks the typed `content` of a generated item by bucket, and keeps it consistent with the body."""
 
 from __future__ import annotations
 
@@ -17,12 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_MEMBERS: Final = 50
+"""The most members of a list in the content."""
 PARTS_BETWEEN: Final = "\n\n"
-"""Separates the parts of a text where they are shown as one body."""
+"""The separator of a text's parts in its body."""
 
 
 def refuse_unless_typed(bucket: str, content: Mapping[str, Any]) -> None:
-    """Raise `Invalid` with every field that this bucket's content doesn't have, or has as another kind."""
+    """Raise `Invalid` if the content has fields that the bucket doesn't have, or values of another kind.
+
+    The error names every such field.
+    """
     fields = TRAITS[bucket].content
     details = []
     for name, value in content.items():
@@ -67,42 +69,45 @@ class ItemWords:
 _ADDRESS_AFTER: Final = re.compile(r"\s+https?://\S+\s*|")
 
 
-def text_following_body(bucket: str, said: ItemWords) -> str:
-    """Return the field of the content that repeats the body, empty if none does.
+def text_following_body(bucket: str, item_words: ItemWords) -> str:
+    """Return the name of the field of the content that repeats the body, or "" if none does.
 
-    That is a film's `script`, or a picture's `caption` that is the body with or without an address after it.
+    It is a film's `script`, or a picture's `caption` that is the body with or without an address after it.
     """
     name = TRAITS[bucket].follows_body
-    text = said.content.get(name)
-    if not said.body or not isinstance(text, str) or not text.startswith(said.body):
+    text = item_words.content.get(name)
+    if not item_words.body or not isinstance(text, str) or not text.startswith(item_words.body):
         return ""
-    rest = text[len(said.body) :]
+    rest = text[len(item_words.body) :]
     is_same = _ADDRESS_AFTER.fullmatch(rest) is not None if name == "caption" else not rest
     return name if is_same else ""
 
 
-def in_step(bucket: str, said: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes so that body and content say the same: where one was changed, the other follows.
+def sync_changes(bucket: str, item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes with those that keep body and content consistent: if one was changed, the other follows.
 
-    A text item has its `parts`, a newsletter in Markdown its `sections`; an article has data derived from its
-    words, a film its script and a picture its caption. Fields that a changed `content` leaves out stay.
-    Raises `Invalid` if both are given and differ.
+    A text item has its `parts`, a newsletter in Markdown its `sections`, an article data derived from its words, a
+    film its script and a picture its caption. Fields that a changed `content` leaves out stay, except a text
+    item's. Raises `Invalid` if `parts` or `sections` differ from a body that is given too, or are too long.
     """
     if bucket == "text" and changes.keys() & {"body", "content"}:
-        return _sync_parts(said, changes)
-    if bucket == "newsletter" and said.body_format == "markdown":
-        return _sync_sections(said, changes)
+        return _sync_parts(item_words, changes)
+    if bucket == "newsletter" and item_words.body_format == "markdown":
+        return _sync_sections(item_words, changes)
     if "content" in changes:
-        changes = {**changes, "content": {**said.content, **changes["content"]}}
+        changes = {**changes, "content": {**item_words.content, **changes["content"]}}
     if bucket == "blog" and changes.keys() & {"title", "body", "content"}:
-        return _sync_article_data(said, changes)
-    if "body" in changes and (name := text_following_body(bucket, said)):
-        return _sync_following_text(name, said, changes)
+        return _sync_article_data(item_words, changes)
+    if "body" in changes and (name := text_following_body(bucket, item_words)):
+        return _sync_following_text(name, item_words, changes)
     return dict(changes)
 
 
 def _sync_parts(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a post's parts and its body consistent; raises `Invalid` if both are given and differ."""
+    """Make a post's parts and its body consistent.
+
+    Raises `Invalid` if both are given and differ, or if the parts are too long together.
+    """
     parts = changes.get("content", {}).get("parts")
     if parts is None:
         body = changes.get("body", item_words.body)
@@ -122,7 +127,7 @@ def _sync_parts(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, 
 
 
 def _sync_following_text(name: str, item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Let the text follow the body, unless it was changed itself: then it is a text of its own from now on."""
+    """Change the text as the body was changed, unless it was changed itself."""
     content = changes.get("content", item_words.content)
     old_text = item_words.content[name]
     if content.get(name, old_text) != old_text:
@@ -131,9 +136,10 @@ def _sync_following_text(name: str, item_words: ItemWords, changes: Mapping[str,
 
 
 def _sync_sections(item_words: ItemWords, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep sections, body and title consistent.
+    """Make sections, body and title consistent; given sections make the body, else the body makes the sections.
 
-    A new title is the headline of the story that had the old one.
+    The headline of a story that was the title becomes the new title. Raises `Invalid` if sections and body are
+    both given and differ, or if the sections are too long together.
     """
     title = changes.get("title", item_words.title)
     merged_content = {**item_words.content, **changes.get("content", {})}

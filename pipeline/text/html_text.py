@@ -1,4 +1,4 @@
-"""Extracts from HTML the text that a reader sees."""
+"""Extracts from HTML the text that a reader sees, and the text that it hides."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def strip_invisible(text: str) -> str:
 
 
 def tidy_lines(text: str) -> str:
-    """Return the lines with single spaces, and paragraphs one blank line apart."""
+    """Return the text with single spaces in its lines and single blank lines between its paragraphs."""
     lines: list[str] = []
     for line in text.splitlines():
         folded = " ".join(line.split())
@@ -65,7 +65,7 @@ DROPPED: Final = _name_set(
     "script style template noscript iframe object head title svg math canvas audio video textarea select noembed "
     "noframes xmp"
 )
-# Elements that stand within a text or frame one, beside the blocks.
+# All elements of HTML: those above, and those within a text or around one.
 ELEMENTS: Final = (
     VOID
     | BLOCKS
@@ -102,25 +102,24 @@ _HUGE_REFERENCE: Final = re.compile(r"&#[0-9]{8,};?")
 # Browsers stop nesting at 512 elements as well; the look-back bounds what a flood of stray end tags can cost.
 MAX_DEPTH: Final = 512
 LOOK_BACK: Final = 64
-# Most tags and texts between them. The longest real body, of 5 MiB, has fewer; what follows is left out.
+# The most tags and texts that are read; the longest real body, of 5 MiB, has fewer. The rest is left out.
 MAX_TOKENS: Final = 400_000
 
 
 def html_to_text(html: str) -> str:
     """Return the text that a reader of the rendered page would see.
 
-    Blocks are a blank line apart, list items and table rows have lines of their own. Comments, scripts,
-    styles, hidden nodes and invisible characters are left out, and so is what follows an unclosed tag or
-    comment, as in a browser.
+    Blank lines separate blocks; each list item and table row is a line. Comments, scripts, styles, hidden nodes and
+    invisible characters are left out, and so is all text after an unclosed tag or comment, as in a browser.
     """
     return read_html(html, marks_blocks=False).seen
 
 
 _CELL, _ITEM, _CODE, _CAPTION = "\x01", "\x02", "\x03", "\x04"
-"""Placed before cells, items and lines of code or captions, until `_mark_line`; no text has them."""
+"""Signs before cells, items and lines of code or captions, until `_mark_line`; no text has them."""
 _SIGN_SPACES: Final = str.maketrans(dict.fromkeys(f"{_CELL}{_ITEM}{_CODE}{_CAPTION}", " "))
 _MAX_CELL_CHARACTERS: Final = 300
-"""A longer cell holds a part of the page."""
+"""A longer cell is no cell of a table but a part of the page."""
 _BOLD: Final = _name_set("b strong")
 _MAX_RUN_IN_CHARACTERS: Final = 80
 _OPENS_SENTENCE: Final = re.compile(
@@ -136,7 +135,7 @@ class _RunInHeading:
         self._pieces = pieces
         self._start: int | None = None
 
-    def see(self, tag: _Tag) -> None:
+    def read_tag(self, tag: _Tag) -> None:
         if tag.name not in _BOLD:
             self._start = None
         elif not tag.is_end:
@@ -144,7 +143,7 @@ class _RunInHeading:
             self._start = len(self._pieces) if before.endswith("\n") else None
 
     def end_before(self, text: str) -> str:
-        """Return the line end that separates the heading from the text after it; empty if it is no heading."""
+        """Return the line end that separates the heading from the text after it, or "" if it is no heading."""
         if self._start is None:
             return ""
         words = "".join(self._pieces[self._start :]).strip()
@@ -153,7 +152,7 @@ class _RunInHeading:
 
 
 def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
-    """Return the page's visible text and, if `marks_blocks`, also the text that it hides."""
+    """Return the page's visible text; if `marks_blocks`, with marks for blocks, and the text that it hides."""
     pieces: list[str] = []
     hidden: list[str] = []
     page = _OpenElements()
@@ -162,7 +161,7 @@ def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
         if isinstance(token, str):
             if page.is_visible:
                 text = _decode_text(token, is_preformatted=page.is_preformatted)
-                pieces.append(run_in.end_before(text) + page.marked(text) if marks_blocks else text)
+                pieces.append(run_in.end_before(text) + page.mark_text(text) if marks_blocks else text)
             elif page.is_veiled:
                 hidden.append(_decode_text(token, is_preformatted=page.is_preformatted))
             continue
@@ -173,7 +172,7 @@ def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
             page.close(token.name)
         else:
             page.open(token)
-        run_in.see(token)
+        run_in.read_tag(token)
         if page.is_visible:
             pieces.append(_separator_for(token))
         elif page.is_veiled:
@@ -185,7 +184,7 @@ def read_html(html: str, *, marks_blocks: bool) -> HtmlText:
 
 
 def _mark_line(line: str) -> str:
-    """Return the line with Markdown-like marks; a cell that is alone in its row only serves the layout."""
+    """Return the line with Markdown-like marks; a cell alone in its row gets none, because it serves the layout."""
     words = " ".join(line.translate(_SIGN_SPACES).split())
     if not words:
         return ""
@@ -205,7 +204,7 @@ def _decode_text(token: str, *, is_preformatted: bool) -> str:
         # All its characters are visible, and its spaces are folded later with the whole line.
         return text
     text = strip_invisible(text)
-    # Line breaks of the source are spaces to a reader, but for those in `<pre>`.
+    # Line breaks of the source are spaces to a reader, except in `<pre>`.
     return text if is_preformatted else re.sub(r"\s+", " ", text)
 
 
@@ -235,7 +234,7 @@ class _Tag:
 
 
 _ENDS_MARK: Final = _name_set("li ul ol td th tr table")
-"""Their end drops a pending mark."""
+"""Elements whose end drops a pending mark."""
 
 
 class _OpenElements:
@@ -261,8 +260,8 @@ class _OpenElements:
     def is_preformatted(self) -> bool:
         return self._counts["pre"] > 0
 
-    def marked(self, text: str) -> str:
-        """Return the text with the signs of its cell or item, and of its code or caption."""
+    def mark_text(self, text: str) -> str:
+        """Return the text with the pending sign of its cell or item, and the sign of its code or caption."""
         sign = _CODE if self._counts["pre"] and self._counts["code"] else ""
         sign = sign or (_CAPTION if self._counts["figcaption"] or self._counts["caption"] else "")
         if not text.strip():
@@ -278,7 +277,7 @@ class _OpenElements:
         elif tag.name == "li":
             self._mark = _ITEM
         top = self._names[-1] if self._names else ""
-        # These elements end where the next one begins, without an end tag.
+        # The next one ends these elements, without an end tag.
         if (top == "p" and tag.name in BLOCKS) or (
             top == tag.name and top in {"li", "dt", "dd", "tr", "td", "th"}
         ):
@@ -299,12 +298,12 @@ class _OpenElements:
         if not self._counts[name]:
             return
         lowest = max(0, len(self._names) - LOOK_BACK)
-        for position in range(len(self._names) - 1, lowest - 1, -1):
-            if self._names[position] == name:
-                self._pop_to(position)
+        for index in range(len(self._names) - 1, lowest - 1, -1):
+            if self._names[index] == name:
+                self._pop_to(index)
                 return
             # An inline end tag never closes a block, so it can't make a hidden block visible.
-            if name not in BLOCKS and self._names[position] in BLOCKS:
+            if name not in BLOCKS and self._names[index] in BLOCKS:
                 return
 
     def _pop_to(self, length: int) -> None:
@@ -357,7 +356,7 @@ def _tokens(html: str) -> Iterator[str | _Comment | _Tag]:
 
 
 def _after_comment(html: str, opening: int) -> int | None:
-    """Return where a comment, or what a browser takes for one, ends; None if none begins here."""
+    """Return the end of the comment, or of markup that a browser takes for one, at this offset, or `None`."""
     if html.startswith("<!--", opening):
         end = _COMMENT_END.search(html, opening + 2)
         return end.end() if end else len(html)
@@ -371,6 +370,7 @@ def _after_comment(html: str, opening: int) -> int | None:
 
 
 def _tag_at(html: str, name: str, position: int, *, is_end: bool) -> tuple[_Tag, int]:
+    """Return the tag with the marks of its style, and its end; `position` is after its name."""
     is_hidden = is_white = has_background = False
     while (attribute := _ATTRIBUTE.match(html, position)) is not None:
         position = attribute.end()

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 MAX_DETECTION_CHARACTERS: Final = 4_000
-"""How much of a text is read: it shows its language within this, or not at all."""
+"""The most characters of a text that are read: it shows its language within them, or not at all."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _MIN_SHARE: Final = 0.08
-"""Frequent words are a third of a text; with hardly any, its language isn't one of these."""
+"""The least share of frequent words, which are a third of a usual text; below it the language isn't listed."""
 
 # Words that are frequent in one language and rare in others tell most; shared words count for each of their
 # languages.
@@ -65,21 +65,21 @@ _MORE_LISTS: Final = {
 _TELLING: Final = {name: FREQUENT[name] | frozenset(words.split()) for name, words in _MORE_LISTS.items()}
 _SHARED_BY: Final = Counter(word for words in _TELLING.values() for word in words)
 _FEW_WORDS: Final = 60
+"""The most words that count as a few sentences."""
 _MIN_WEIGHT: Final = 2.0
+"""The least weight of the frequent words of a few sentences."""
 _MIN_LEAD: Final = 1.5
-"""The least weight of the words of a few sentences, and how many times that of the next language it must be.
-"""
+"""The least ratio of that weight to the next language's."""
 _ENDS_SENTENCE: Final = re.compile(r"[.!?\u2026](?!\w)")
 _OWN_LETTERS: Final = {
     "az": frozenset("ə"),
     "tr": frozenset("ğış"),
     "vi": frozenset("ơưạảấầậắặẹếềệịọốồộớờợụủứừựỷ"),
 }
-"""Letters that only one language uses that often: Turkish makes one word of what other languages say in
-several.
-"""
+"""Letters that only one language uses that often. Turkish has few frequent words, as it joins them to others."""
 _MIN_OWN_LETTERS: Final = 0.03
-"""A share of all letters; a name or two in another language stay below it."""
+"""The least share of such letters; a name or two in another language stay below it."""
+# Letters, and for Bulgarian words, that tell the languages of one script apart.
 _RUSSIAN: Final = frozenset("ыэё")
 _UKRAINIAN: Final = frozenset("іїєґ")
 _BULGARIAN: Final = frozenset(["е", "и", "на", "да", "се", "за", "от", "в", "са", "с", "като", "по", "не"])
@@ -90,14 +90,15 @@ _TRADITIONAL_TAGS: Final = frozenset({"hant", "tw", "hk", "mo"})
 _TRADITIONAL: Final = frozenset("這個們說時會來國對學為與過還發後長東車點門無開關們橋書樂當從應實現經議讓請")
 _SIMPLIFIED: Final = frozenset("这个们说时会来国对学为与过还发后长东车点门无开关们桥书乐当从应实现经议让请")
 _MIN_OTHER_WORDS: Final = 40
+"""The least words of a text that shows another language than was stated."""
 _MIN_OTHER_LETTERS: Final = 120
-"""The least words, or letters of another script, of a text that shows another language than was stated."""
+"""The least letters of another script in such a text."""
 _PLAIN_SHARE: Final = 0.2
+"""The least share of frequent words in a text that is plainly in a language."""
 _PLAIN_LEAD: Final = 2
-"""The least share of frequent words in a text plainly in a language, and how many times those of others it
-must be.
-"""
+"""The least ratio of these words to the frequent words of each other language."""
 _PARTS: Final = 4
+"""The number of parts that must not be in another language."""
 # Languages of one line are mistaken for each other, or for a third one that has no list here.
 _RELATED: Final = tuple(
     frozenset(names.split())
@@ -138,14 +139,14 @@ _BY_SCRIPT: Final = {
 
 
 def primary_language(language: str) -> str:
-    """Return the primary language of a tag: `pt` of `pt-BR`."""
+    """Return the primary language of a tag, in lower case: `pt` of `pt-BR`."""
     return language.lower().replace("_", "-").partition("-")[0]
 
 
 def value_for_language(table: Mapping[str, _Value], language: str) -> _Value | None:
-    """Return the table's value for a language tag.
+    """Return the table's value for a language tag, or `None` if it has none.
 
-    Traditional Chinese has its own, and Norwegian is one language.
+    Traditional Chinese stands under `zh-hant`, and all of Norwegian under `nb`.
     """
     base, *rest = language.lower().replace("_", "-").split("-")
     if base == "zh" and not _TRADITIONAL_TAGS.isdisjoint(rest):
@@ -154,26 +155,26 @@ def value_for_language(table: Mapping[str, _Value], language: str) -> _Value | N
 
 
 def guess_language(text: str, *, least_hits: int = 3) -> str:
-    """Return a tag such as `de`; empty if the text is too short to show it, or its language isn't known here.
+    """Return a tag such as `de`, or "" if the text is too short to show its language, or the language isn't known.
 
-    `least_hits` is how many of the language's frequent words it needs at least.
+    `least_hits` is the least number of the language's frequent words.
     """
     return _guess(text[:MAX_DETECTION_CHARACTERS], least_hits)
 
 
 @lru_cache(maxsize=128)
-def _guess(read: str, least_hits: int) -> str:
+def _guess(text: str, least_hits: int) -> str:
     """Guess the language; cached, as a run asks about the same sentences for each draft, check and claim."""
-    scripts = Counter(_script_of(character) for character in read if character.isalpha())
+    scripts = Counter(_script_of(character) for character in text if character.isalpha())
     if not scripts:
         return ""
     # Japanese mixes its own scripts with Chinese characters.
     if scripts["HIRAGANA"] + scripts["KATAKANA"] > scripts["CJK"] / 20 and scripts["HIRAGANA"]:
         scripts["JAPANESE"] = scripts.pop("HIRAGANA") + scripts.pop("KATAKANA", 0) + scripts.pop("CJK", 0)
     [(script, _)] = scripts.most_common(1)
-    lower = read.lower()
+    lower = text.lower()
     if script == "LATIN":
-        guess = _guess_few_words(read)
+        guess = _guess_few_words(text)
         return _guess_latin(lower, least_hits) if guess is None else guess
     if script == "CYRILLIC":
         return _guess_cyrillic(lower, least_hits)
@@ -187,9 +188,10 @@ def _guess(read: str, least_hits: int) -> str:
 
 
 def other_language(stated: str, text: str) -> str:
-    """Return the language of a text that is plainly not in the stated one; empty if it may be.
+    """Return the language of a text that is plainly not in the stated one, or "" if it may be.
 
-    Closely related languages, and short texts, prove nothing.
+    A text that is short, partly in the stated language, or in a related one proves nothing. Its beginning and its
+    end are read.
     """
     sample = (
         f"{text[:MAX_DETECTION_CHARACTERS]}\n{text[MAX_DETECTION_CHARACTERS:][-MAX_DETECTION_CHARACTERS:]}"
@@ -236,7 +238,7 @@ def _script_of(character: str) -> str:
 
 
 def _guess_latin(text: str, least_hits: int) -> str:
-    """Guess by frequent words, else by the letters of a single language."""
+    """Guess by frequent words, else by the letters of a single language; return "" if neither is clear."""
     words = _WORD.findall(text)
     hits = {name: sum(word in frequent for word in words) for name, frequent in FREQUENT.items()}
     (name, best), (_, next_best) = sorted(hits.items(), key=lambda pair: -pair[1])[:2]
@@ -248,8 +250,8 @@ def _guess_latin(text: str, least_hits: int) -> str:
 def _guess_few_words(text: str) -> str | None:
     """Guess the language of a few sentences.
 
-    It is "" if only names look like a language, and None if it isn't clear. A word weighs less the more
-    languages have it; names such as "La Paz" and "Maria da Silva" show none.
+    Return "" if all lower-case words may be parts of names, such as "La Paz" and "Maria da Silva", and `None` if
+    the language isn't clear or the text is longer. A word weighs less the more languages have it.
     """
     words = _WORD.findall(text if not text.isupper() else text.lower())
     if len(words) > _FEW_WORDS:

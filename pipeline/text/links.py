@@ -1,4 +1,4 @@
-"""Finds web addresses in text, spells them alike, and brings them to canonical form."""
+"""Finds web addresses in text, compares their spellings, and brings them to canonical form."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TRACKING_PARAMETERS: Final = frozenset(
     }
 )  # fmt: skip
 ROUTE_SIGNS: Final = ("/", "!")
-"""How a fragment begins that leads to another page of a single-page site.
+"""The beginning of a fragment that leads to another page of a single-page site.
 
-Others only lead to a place in the page.
+Other fragments only lead to a position in the page.
 """
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 # Every printable ASCII character stays as it is written; the rest is percent-encoded as browsers do.
@@ -34,7 +34,8 @@ MAX_HOST_CHARACTERS: Final = 253
 def canonical_url(url: str) -> str:
     """Return the address by which two entries count as the same page.
 
-    Anything but http(s) comes back stripped.
+    Tracking parameters, credentials and fragments that are no routes are dropped. An address that isn't http(s),
+    is malformed or has over `MAX_URL_CHARACTERS` is only stripped.
     """
     stripped = url.strip()
     if len(stripped) > MAX_URL_CHARACTERS:
@@ -58,7 +59,7 @@ def canonical_url(url: str) -> str:
 
 
 def _canonical_netloc(netloc: str, default_port: int) -> str | None:
-    """Return the host in ASCII lower case, with a port that isn't the default; None if it is no valid host."""
+    """Return the host in ASCII lower case, with a port that isn't the default, or `None` for an invalid host."""
     match = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?", netloc)
     if match is None:
         return None
@@ -88,9 +89,9 @@ def _load_top_level_domains() -> frozenset[str]:
 
 
 TOP_LEVEL_DOMAINS = _load_top_level_domains()
-"""In lower case; those in other scripts stand in both spellings, `xn--…` and their own letters."""
+"""The top-level domains, in lower case; those in other scripts in both spellings, `xn--…` and their letters."""
 _LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
-# What X takes as part of a path or query; other letters end the link (twitter-text, version 3).
+# The characters that X takes as part of a path or query; others end the link (twitter-text, version 3).
 _TAIL = rf"[A-Za-z0-9{_LATIN}\u0400-\u04ff!*'();:=+,.$/%#\[\]\-\u2013_~@|&?\\]"
 _SCHEMED = re.compile(rf"https?://[\w\-.]*(?:[:/?#@\[]{_TAIL}*)?", re.IGNORECASE)
 # The look-behind lets each run of letters be tried once, from its start: the scan stays linear.
@@ -102,12 +103,11 @@ _BARE = re.compile(
 )
 _ASCII_LETTERS = re.compile(r"[A-Za-z]*")
 _TRAILING = "!*';:,.$%[]~|?\\\u2013@("
-_MAX_HOST = 253
 
 
 @dataclass(frozen=True)
 class Link:
-    """An address in a text: `text[start:end]`. `is_known` says that its top-level domain exists."""
+    """An address in a text, `text[start:end]`. `is_known` says that its top-level domain exists."""
 
     start: int
     end: int
@@ -117,7 +117,7 @@ class Link:
 
 
 def _trim_punctuation(url: str) -> str:
-    """Return the address without punctuation of the sentence; a closing bracket stays if it was opened in it."""
+    """Return the address without punctuation of the sentence; a closing bracket stays if the address opens it."""
     unclosed = url.count(")") - url.count("(")
     end = len(url)
     while end:
@@ -133,8 +133,8 @@ def _trim_punctuation(url: str) -> str:
 
 
 def _longest_known_host(host: str) -> str:
-    """Return the longest beginning of `host` that ends in a top-level domain; empty if there is none."""
-    labels = host[:_MAX_HOST].split(".")
+    """Return the longest beginning of `host` that ends in a top-level domain, or "" if there is none."""
+    labels = host[:MAX_HOST_CHARACTERS].split(".")
     for last in range(len(labels) - 1, 0, -1):
         label = labels[last]
         if label.lower() in TOP_LEVEL_DOMAINS:
@@ -153,13 +153,13 @@ def _link_with_scheme(match: re.Match[str]) -> Link:
     host = re.split(r"[:/?#@\[]", rest, maxsplit=1)[0]
     known = _longest_known_host(host)
     if known and len(known) < len(host):
-        # Words in another script follow without a space: X ends the link where the domain ends.
+        # Words in another script follow without a space: X ends the link with the domain.
         url = url[: len(url) - len(rest) + len(known)]
     return Link(match.start(), match.start() + len(url), url, has_scheme=True, is_known=bool(known))
 
 
 def _link_without_scheme(match: re.Match[str]) -> Link | None:
-    """Return the link of a bare host; None for an unknown domain or an email address."""
+    """Return the link of a bare host, or `None` for an unknown domain or an email address."""
     host = _longest_known_host(match["host"])
     if not host or match["mail"]:
         return None
@@ -168,9 +168,7 @@ def _link_without_scheme(match: re.Match[str]) -> Link | None:
 
 
 def find_links(text: str) -> tuple[Link, ...]:
-    """Return addresses with a scheme, and bare ones (`example.com/x`) whose top-level domain exists, in
-    order.
-    """
+    """Return the addresses in a text, in order; bare ones (`example.com/x`) only with an existing domain."""
     links: list[Link] = []
     position = 0
     for match in _SCHEMED.finditer(text):
@@ -204,7 +202,10 @@ def _ascii_host(host: str) -> str:
 
 
 def ascii_url(url: str) -> str:
-    """Return the same address in ASCII, ready for a post; empty if it isn't an http(s) address."""
+    """Return the same address in ASCII, ready for a post, or "" if it isn't a valid http(s) address.
+
+    An address with credentials isn't valid here.
+    """
     try:
         parts = urlsplit(url.strip())
         host = _ascii_host(parts.hostname or "")
@@ -224,19 +225,19 @@ def ascii_url(url: str) -> str:
 
 
 def has_host(url: str) -> bool:
-    """Return whether the URL has a host after normalization, which may yield characters that end a host.
+    """Return whether the URL has a host after normalization.
 
-    A pattern can't check that.
+    A pattern can't check that, because normalization may yield characters that end a host.
     """
     try:
         return bool(urlsplit(url).hostname)
     except ValueError:
-        # Raised for an IPv6 address whose bracket isn't closed, too.
+        # An IPv6 address whose bracket isn't closed raises it too.
         return False
 
 
 def is_same_address(first: str, second: str) -> bool:
-    """Return whether two spellings (escaped or not, with closing punctuation or not) are the same address."""
+    """Return whether two spellings are the same address, escaped or not, with closing punctuation or not."""
     return _normalize(first) == _normalize(second) != ""
 
 

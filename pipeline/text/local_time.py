@@ -21,16 +21,14 @@ class UnknownZone(ValueError):
 
 @dataclass(frozen=True)
 class WallClock:
-    """A local time in a time zone, which clock changes can skip or repeat.
-
-    `on_gap` says what becomes of a time that the clocks skip: `shift` moves it on by the gap's length, as
-    calendars do. `on_overlap` says which of two equal times is meant: `first` or `second`.
-    """
+    """A local time in a time zone, which clock changes can skip or repeat."""
 
     local_time: datetime
     timezone: str
     on_gap: str = "shift"
+    """The rule for a time that the clocks skip: `shift` moves it on by the gap's length, as calendars do."""
     on_overlap: str = "first"
+    """The one that is meant of two equal times: `first` or `second`."""
 
     @property
     def text(self) -> str:
@@ -46,7 +44,7 @@ class Slot:
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """Return the time zone. Raises `UnknownZone`."""
+    """Return the time zone. Raises `UnknownZone` if there is none of this name."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -63,7 +61,10 @@ def is_skipped(local_time: datetime, zone: ZoneInfo) -> bool:
 
 
 def moment_of(clock: WallClock) -> datetime:
-    """Return the moment in UTC. Raises `UnknownZone`, and `OverflowError` at the ends of the calendar."""
+    """Return the moment in UTC; a time that the clocks skip is moved on by the gap's length.
+
+    Raises `UnknownZone` if there is no such zone, and `OverflowError` at the ends of the calendar.
+    """
     zone = zone_named(clock.timezone)
     # With the offset before the gap a skipped time moves on by the gap's length, whatever `on_overlap` says.
     is_second = clock.on_overlap == "second" and not is_skipped(clock.local_time, zone)
@@ -78,9 +79,10 @@ def slots_on(
     on_gap: str = "shift",
     on_overlap: str = "first",
 ) -> Iterator[Slot]:
-    """Yield the slots on these days: each time with its weekday, 0 for Monday, or None for all of the days.
+    """Yield the slots on these days, in their order; each of `times` has a weekday, 0 for Monday, or `None` for all.
 
-    With `on_gap` `skip` a time that the clocks skip is left out. Raises as `moment_of` does.
+    If `on_gap` is `skip`, a time that the clocks skip is left out. Raises `UnknownZone` if there is no such zone,
+    and `OverflowError` at the ends of the calendar.
     """
     zone = zone_named(timezone)
     for day in days:
@@ -93,7 +95,7 @@ def slots_on(
 
 
 def shift_of(clock: WallClock) -> str:
-    """Return a sentence if the zone's clocks skip the time, so that another one is used; else empty."""
+    """Return a sentence about the time that is used if the zone's clocks skip this one, else ""."""
     zone = zone_named(clock.timezone)
     if not is_skipped(clock.local_time, zone):
         return ""

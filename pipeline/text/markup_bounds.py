@@ -1,8 +1,7 @@
-"""Checks in one linear pass that foreign XML or HTML stays within what parsers can take, before any of them
-reads it.
+"""Checks, in one linear pass before any parser reads it, that foreign XML or HTML isn't too much for parsers.
 
-Depth, attributes of a tag and unclosed openings cost parsers the square of their number: 200,000 nested tags
-took 16 s, 100,000 attributes 13 s. It imports nothing of the project, because child processes that read
+Depth, attributes of a tag and unclosed openings cost parsers the square of their number: 200,000 nested tags took
+16 s, 100,000 attributes 13 s. This module imports nothing of the project, because child processes that read
 hostile input use it.
 """
 
@@ -16,35 +15,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH: Final = 256
-"""Open elements. Libxml2 nests XML no deeper; real pages are twenty to forty deep."""
+"""The most open elements. Libxml2 nests XML no deeper; real pages are twenty to forty deep."""
 MAX_ATTRIBUTES: Final = 128
-"""Attributes of one tag; pages of scripts and drawings have up to fifty."""
+"""The most attributes of one tag; pages of scripts and drawings have up to fifty."""
 MAX_NAME_CHARACTERS: Final = 1000
-MAX_LOOKED_THROUGH: Final = 100_000_000
-"""Characters that parsers search for the missing ends of comments and the like: from each opening to the end.
+MAX_CHARACTERS_SEARCHED: Final = 100_000_000
+"""The most characters that parsers search for missing ends of comments and the like, from each opening on.
 
 It allows twenty openings in 5 MiB; 400 kB of `<!--` need two hundred times as much.
 """
 MAX_FEED_TAGS: Final = 120_000
-"""Start and end tags of a feed outside CDATA: 5 MiB of articles in XHTML have 70,000."""
+"""The most tags of a feed outside CDATA, end tags too: 5 MiB of articles in XHTML have 70,000."""
 MAX_FEED_REFERENCES: Final = 600_000
-"""Ampersands of a feed outside CDATA: 5 MiB of articles in escaped HTML have half as many."""
+"""The most ampersands of a feed outside CDATA: 5 MiB of articles in escaped HTML have half as many."""
 MAX_FEED_NAMESPACES: Final = 200
 MAX_PAGE_ELEMENTS: Final = 50_000
-"""A usual page has 1500, the longest articles and lists some 30,000."""
+"""The most elements of a page: a usual one has 1500, the longest articles and lists some 30,000."""
 MAX_REOPENED: Final = 50_000
-"""Elements that `<p><b></p>` makes a parser of HTML5 open again in each following block: their number is a
-square.
+"""The most elements that an HTML5 parser opens again in following blocks, as after `<p><b></p>`.
+
+Their number grows with the square of the markup.
 """
 MAX_PAGE_OPENINGS: Final = 400_000
-"""Characters that could begin a tag, also in scripts and texts.
+"""The most characters that could begin a start tag, also in scripts and texts.
 
 Each that begins none is a separate text to a parser.
 """
-MAX_NEVER_ENDED: Final = 5000
-"""Tags of a sitemap in which the next tag begins; XML has none but in CDATA."""
+MAX_UNENDED_TAGS: Final = 5000
+"""The most tags of a sitemap in which the next tag begins; XML has none but in CDATA."""
 MAX_SITEMAP_TAGS: Final = 1_500_000
-"""Start and end tags of a sitemap: 50,000 addresses with ten languages each have a million."""
+"""The most tags of a sitemap, end tags too: 50,000 addresses with ten languages each have a million."""
 
 _LONG_NAME: Final = re.compile(rf"<[^\s<>/]{{{MAX_NAME_CHARACTERS}}}")
 _NAMESPACE: Final = re.compile(r"xmlns:([^\s=<>]{1,100}+)\s*+=")
@@ -52,7 +52,7 @@ _CLOSED_BY: Final = (("<!--", "-->"), ("<?", ">"), ("<!", ">"), ("<![CDATA[", "]
 
 
 def is_feed_too_much(text: str) -> bool:
-    """Return whether an XML document has more of anything than a real feed."""
+    """Return whether an XML document has more tags, references, namespaces or the like than a real feed."""
     marked = without_cdata(text)
     return (
         marked.count("<") > MAX_FEED_TAGS
@@ -66,7 +66,7 @@ def is_feed_too_much(text: str) -> bool:
 def without_cdata(text: str) -> str:
     """Return the text without its CDATA sections; comments and instructions stay, and count as markup.
 
-    No section begins within a tag, as in an attribute's value.
+    An opening within a tag, as in an attribute's value, begins no section. A section that is never closed stays.
     """
     parts: list[str] = []
     position = 0
@@ -84,18 +84,21 @@ def without_cdata(text: str) -> str:
 
 
 def _has_many_unclosed(text: str) -> bool:
-    return any(_characters_searched(text, opening, end) > MAX_LOOKED_THROUGH for opening, end in _CLOSED_BY)
+    return any(
+        _characters_searched(text, opening, end) > MAX_CHARACTERS_SEARCHED for opening, end in _CLOSED_BY
+    )
 
 
 def _characters_searched(text: str, opening: str, end: str) -> int:
-    """Return the most characters that are searched, as if each opening stood right after the last possible
-    closing.
+    """Return an upper bound of the characters that are searched for the missing end of each opening.
+
+    Each opening counts as if it stood right after the last `end`.
     """
     search_start = text.rfind(end) + 1
     return text.count(opening, search_start) * (len(text) - search_start)
 
 
-# As browsers and libxml2 read tags: a quotation mark opens a value only after an equals sign.
+# Tags as browsers and libxml2 read them: a quotation mark opens a value only after an equals sign.
 _ATTRIBUTE: Final = r"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?)?"""
 _ONE_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
 _TAG: Final = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:[\s/]++|{_ATTRIBUTE})*+)>?")
@@ -117,7 +120,7 @@ _ENDS: Final = {
     "tr": _ROWS,
     **dict.fromkeys(("tbody", "tfoot", "thead"), _GROUPS),
 }
-"""Elements without an own end tag that a start tag ends."""
+"""The elements without an end tag that a start tag ends, by its name."""
 _INLINE: Final = frozenset(
     [
         "a",
@@ -157,10 +160,11 @@ _FORMATTING: Final = frozenset(
 )
 """Elements that stay open into the next block if they aren't closed."""
 _LOOK_BACK: Final = 64
+"""The most open elements in which an end tag searches its start tag."""
 
 
 def is_page_too_much(text: str) -> bool:
-    """Return whether an HTML document has more of anything than a real page."""
+    """Return whether an HTML document has more openings, elements, depth or attributes than a real page."""
     if text.count("<") - text.count("</") > MAX_PAGE_OPENINGS:
         return True
     open_names: list[str] = []
@@ -170,6 +174,7 @@ def is_page_too_much(text: str) -> bool:
         ended += is_end
         if started > MAX_PAGE_ELEMENTS or ended > 3 * MAX_PAGE_ELEMENTS or len(name) > MAX_NAME_CHARACTERS:
             return True
+        # An attribute takes two characters at least, with the space before it.
         if len(attributes) > 2 * MAX_ATTRIBUTES and _has_too_many_attributes(attributes):
             return True
         if is_end:
@@ -197,7 +202,7 @@ def _page_tags(text: str) -> Iterator[tuple[bool, str, str]]:
     while (opening := _OPENING.search(text, position)) is not None:
         tag = _TAG.match(text, opening.start())
         if tag is None:
-            # A comment, or what a browser takes for one.
+            # A comment, or markup that a browser takes for one.
             is_comment = text.startswith("<!--", opening.start()) and not text.startswith(
                 (">", "->"), opening.start() + 4
             )
@@ -222,7 +227,7 @@ def _has_too_many_attributes(attributes: str) -> bool:
 
 
 def _close_element(open_names: list[str], name: str) -> list[str]:
-    """Close an element and those in it, and return their names.
+    """Close an element and those in it, and return their names, or [] if there is none to close.
 
     An inline end tag closes no block, as in libxml2.
     """
@@ -236,15 +241,15 @@ def _close_element(open_names: list[str], name: str) -> list[str]:
     return []
 
 
-_NEVER_ENDED: Final = re.compile(rb"<[^<>]*+(?=<|\Z)")
+_UNENDED_TAG: Final = re.compile(rb"<[^<>]*+(?=<|\Z)")
 
 
 def is_sitemap_too_much(data: bytes) -> bool:
     """Return whether a sitemap has more markup than one of 50,000 addresses, or malformed markup."""
     if data.count(b"<") > MAX_SITEMAP_TAGS or _has_many_unclosed(data.decode("latin-1")):
         return True
-    # Libxml2 reads on after each, which costs the square of their number.
-    return sum(1 for _ in islice(_NEVER_ENDED.finditer(data), MAX_NEVER_ENDED + 1)) > MAX_NEVER_ENDED
+    # Libxml2 reads on after each tag without an end, which costs the square of their number.
+    return sum(1 for _ in islice(_UNENDED_TAG.finditer(data), MAX_UNENDED_TAGS + 1)) > MAX_UNENDED_TAGS
 
 
 _SPAN_START: Final = re.compile(r"<!--|<!\[CDATA\[|<\?|<!ENTITY", re.IGNORECASE)

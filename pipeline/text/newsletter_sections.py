@@ -1,7 +1,6 @@
-"""Converts the sections of a newsletter: to data, to one Markdown body, and back from a body that a person
-changed.
+"""Converts the sections of a newsletter to data and to one Markdown body, and a changed body back to sections.
 
-Sites and feeds show the body; a mail and the API's `content` are made of the sections. Both say the same.
+Sites and feeds show the body; a mail and the API's `content` are made of the sections.
 """
 
 from __future__ import annotations
@@ -45,11 +44,14 @@ READ_MORE: Final[Mapping[str, str]] = {
     "zh": "阅读全文",
     "zh-hant": "閱讀全文",
 }
-"""By primary language; English for all others."""
+"""Labels of the link to the full story, by primary language; English is for all others."""
 
+# Characters that are markup anywhere in a line, and an ampersand only before an entity: "&amp;".
 _MARKDOWN_CHARACTERS: Final = re.compile(r"([\\`*_\[\]<>~|]|&(?=#?\w+;))")
+# Markup at the beginning of a line: "# ", "- ", "12. ".
 _LINE_MARKUP: Final = re.compile(r"^(\s{0,3})([#+=-]|\d{1,9}(?=[.)](?:\s|$)))", re.MULTILINE)
 _HEADING: Final = re.compile(r"^ {0,3}##(?!#)[ \t]+(\S.*)$", re.MULTILINE)
+# "[Read more](https://…)" or "[Read more](<https://…>)".
 _LINK: Final = re.compile(r"\[(?P<label>[^\[\]\n]{1,80})\]\((?:<(?P<held>[^<>\s]+)>|(?P<bare>[^<>\s()]+))\)")
 _SAFE: Final = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _BLANK: Final = re.compile(r"\n[^\S\n]*\n\s*")
@@ -59,7 +61,7 @@ _BLANK: Final = re.compile(r"\n[^\S\n]*\n\s*")
 class NewsletterSection:
     """One story of a newsletter, with its headline and link.
 
-    `text` is Markdown with paragraphs a blank line apart; `link` leads to the full story, or is empty.
+    `text` is Markdown with a blank line between paragraphs; `link` leads to the full story, or is "".
     """
 
     headline: str
@@ -67,9 +69,9 @@ class NewsletterSection:
     link: str = ""
 
 
-def escape_markdown(words: str) -> str:
-    """Return plain words as Markdown that shows them unchanged."""
-    escaped = _MARKDOWN_CHARACTERS.sub(r"\\\1", words)
+def escape_markdown(text: str) -> str:
+    """Return plain text as Markdown that shows it unchanged."""
+    escaped = _MARKDOWN_CHARACTERS.sub(r"\\\1", text)
     return _LINE_MARKUP.sub(
         lambda match: f"{match[1]}{match[2]}\\" if match[2].isdigit() else f"{match[1]}\\{match[2]}",
         escaped,
@@ -84,12 +86,12 @@ def as_content(sections: Iterable[NewsletterSection]) -> list[dict[str, str]]:
 
 
 def is_safe_link(link: str) -> bool:
-    """Return whether a mail may lead to the address; any scheme but http(s) and mailto could be a script."""
+    """Return whether a mail may link the address, because any scheme but http(s) and mailto could be a script."""
     return _SAFE.match(link) is not None
 
 
 def from_content(content: Mapping[str, Any]) -> tuple[NewsletterSection, ...]:
-    """Return the sections of an item's `content`; values that aren't text become empty."""
+    """Return the sections of an item's `content`; a value that isn't text becomes ""."""
     stored = content.get("sections")
     rows = [row for row in stored if isinstance(row, dict)] if isinstance(stored, list) else []
     return tuple(
@@ -101,7 +103,7 @@ def from_content(content: Mapping[str, Any]) -> tuple[NewsletterSection, ...]:
 
 
 def with_safe_links(sections: Iterable[NewsletterSection]) -> tuple[NewsletterSection, ...]:
-    """Return the sections without links that a mail may not lead to."""
+    """Return the sections without the links that a mail may not have."""
     return tuple(section if is_safe_link(section.link) else replace(section, link="") for section in sections)
 
 
@@ -122,17 +124,15 @@ def body_of(title: str, sections: Sequence[NewsletterSection], *, language: str 
 
 
 def read_more(language: str) -> str:
-    """Return the label of the link to the full story."""
+    """Return the label of the link to the full story, in English for an unknown language."""
     return value_for_language(READ_MORE, language) or READ_MORE["en"]
 
 
 def sections_of(title: str, body: str) -> tuple[NewsletterSection, ...]:
-    """Return the sections of a Markdown body: one for each heading of the second rank, and one for what
-    stands before.
+    """Return the sections of a Markdown body, one for each heading of the second rank, and one for the text before.
 
-    A link that is the last paragraph of a section becomes its link; one that a mail may not lead to stays
-    text. Text before the first heading is the story of the title if there is no heading, else an introduction
-    without a headline.
+    A link that is the last paragraph of a section becomes its link, unless a mail may not have it. Without
+    headings the whole text is the story of the title; else the text before them has no headline.
     """
     sections: list[NewsletterSection] = []
     headings = list(_HEADING.finditer(body))
@@ -157,9 +157,9 @@ def _section_parts(section: NewsletterSection, title: str, label: str) -> Iterab
         yield f"[{label}]({section.link})" if is_bare else f"[{label}](<{section.link}>)"
 
 
-def _parse_section(headline: str, words: str) -> NewsletterSection:
-    blocks = [block.strip() for block in _BLANK.split(words.strip("\n"))]
+def _parse_section(headline: str, text: str) -> NewsletterSection:
+    blocks = [block.strip() for block in _BLANK.split(text.strip("\n"))]
     link = _LINK.fullmatch(blocks[-1]) if blocks else None
     if link is None or not is_safe_link(link["held"] or link["bare"]):
-        return NewsletterSection(headline, words.strip())
+        return NewsletterSection(headline, text.strip())
     return NewsletterSection(headline, "\n\n".join(blocks[:-1]), link["held"] or link["bare"])

@@ -31,14 +31,12 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-# Rendering hostile Markdown costs up to 15 µs a character, and no article is longer than this.
 MAX_MARKDOWN_CHARACTERS: Final = 300_000
+"""Longer Markdown isn't rendered: no article has as much, and hostile Markdown costs up to 15 µs a character."""
 
 
 def content_hash(title: str, body: str) -> str:
-    """Return the SHA-256 in hex of both, NFC-normalised and with folded white space, so that re-wrapping
-    changes nothing.
-    """
+    """Return the SHA-256 of both in hex, which NFC normalization and re-wrapping don't change."""
     # Folded text holds no line break, so the separator can't be forged.
     folded = f"{_normalize(title)}\n{_normalize(body)}"
     return hashlib.sha256(folded.encode("utf-8", errors="surrogatepass")).hexdigest()
@@ -55,8 +53,8 @@ def _normalize(text: str) -> str:
 def _overlong_marks() -> re.Pattern[str]:
     """Return a pattern of runs of more than 30 combining marks, the limit of UAX #15's stream-safe form.
 
-    CPython sorts such a run by insertion: 160,000 marks cost 19 s, so the surplus is removed before
-    normalising.
+    The surplus is removed before normalising, because CPython sorts such a run by insertion: 160,000 marks cost
+    19 s.
     """
     marks = [code for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code))]
     ranges: list[list[int]] = []
@@ -83,16 +81,16 @@ _NOTE_MARK: Final = re.compile(r"(`[^`\n]*`)|(?<=[^\s\[])\[\^[^\]\s]{1,40}\](?!:
 
 
 def seen_text(body: str, body_format: str) -> str:
-    """Return the visible text of a body from outside: see `read_body`."""
+    """Return the visible text of a body from outside, as `read_body` finds it."""
     return read_body(body, body_format).seen
 
 
 def read_body(body: str, body_format: str) -> HtmlText:
     """Return the visible and the hidden text of a body from outside, in `text`, `markdown` or `html`.
 
-    As `plain_text`, but comments and hidden text are separated in all three formats, because HTML inside
-    Markdown is markup too. Blocks without sentences are marked, one line each: `| cell | cell |`, `• item of
-    a list`, `` `code` `` and `[caption]`; `sentences.statements_in` skips them.
+    Other than by `plain_text`, comments and hidden text are separated, because HTML inside Markdown is markup too.
+    In HTML and Markdown, blocks without sentences are marked, one line each: `| cell | cell |`, `• item of a list`,
+    `` `code` `` and `[caption]`; `sentences.statements_in` skips them.
     """
     if body_format == "html":
         return read_html(body, marks_blocks=True)
@@ -110,13 +108,11 @@ _HEADINGS: Final = tuple(
     for name in ("h1", "title")
 )
 _MAX_HEADING_OFFSET: Final = 20_000
-"""In so many characters of HTML its heading is searched for."""
+"""The heading of HTML is searched in its first characters up to here."""
 
 
 def title_in(body: str, body_format: str) -> str:
-    """Return a body's own title: of Markdown a leading `# ...`, of HTML the first `<h1>` or its `<title>`;
-    else empty.
-    """
+    """Return a body's own title, a leading `# ...` of Markdown, the first `<h1>` or the `<title>` of HTML, or ""."""
     if body_format == "markdown":
         line = body.lstrip("\ufeff \t\r\n").partition("\n")[0]
         return markdown_to_text(line) if line.startswith("# ") else ""
@@ -130,7 +126,7 @@ def title_in(body: str, body_format: str) -> str:
     return ""
 
 
-# What mail programs put before a subject in many languages, and the name that mailing lists put beside it.
+# The prefixes of mail programs in many languages, with the name of a mailing list: "[Allotments] Re: Fwd: ".
 _MAIL_PREFIX: Final = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s+)?"
     r"(?:(?:re|fwd?|fw|aw|wg|tr|rv|enc|res|sv|vs|vb|vl|antw|doorst|odp|pd|rif|ynt|ilt|回复|回覆|答复|转发|轉寄|返信|転送|답장|전달)"
@@ -142,20 +138,21 @@ RELEASE: Final = (
     r"|nota de prensa|comunicado de prensa|comunicato stampa|nota de imprensa|persbericht|informacja prasowa|pressmeddelande|pressemeddelelse|pressemelding"
     r"|zur sofortigen veröffentlichung|pour diffusion immédiate|para (?:publicación|difusión|divulgação) inmediata|per diffusione immediata)"
 )
-"""A pattern of how a press release labels itself."""
+"""A pattern of the labels of press releases."""
 _RELEASE_PREFIX: Final = re.compile(
     rf"(?:{RELEASE}\s*(?:[:\uff1a|]\s*|\s[\u2013\u2014-]\s))+(?=\S)", re.IGNORECASE
 )
+# "&amp;", "&#8211;".
 _REFERENCE: Final = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});", re.IGNORECASE)
 
 
 def without_mail_prefix(title: str) -> str:
-    """Return a title without "Fwd:" and "Re:" of its mail, and without the "[Allotments]" of a mailing list."""
+    """Return a title without the "Fwd:" and "Re:" of its mail, and without the "[Allotments]" of a mailing list."""
     return _remove_prefix(_MAIL_PREFIX, title)
 
 
 def bare_title(title: str) -> str:
-    """Return a title without what mails and press releases put before it, and with entities decoded."""
+    """Return a title with entities decoded, without the prefixes of mails and press releases."""
     decoded = _REFERENCE.sub(_decode_entity, title)
     return _remove_prefix(_RELEASE_PREFIX, without_mail_prefix(decoded))
 
@@ -172,9 +169,9 @@ def _remove_prefix(prefix: re.Pattern[str], title: str) -> str:
 
 
 def _read_plain(text: str) -> HtmlText:
-    """Return the text without comments.
+    """Return the text without HTML comments, and these as hidden text.
 
-    One that is never closed counts as text, because nothing else is markup.
+    A comment that is never closed counts as text, because nothing else is markup here.
     """
     visible_parts: list[str] = []
     hidden_parts: list[str] = []
@@ -190,18 +187,18 @@ def _read_plain(text: str) -> HtmlText:
     )
 
 
-def markdown_to_text(md: str) -> str:
-    """Return Markdown as plain text.
+def markdown_to_text(markdown: str) -> str:
+    """Return Markdown as plain text; very long or malformed Markdown stays as it is written.
 
     HTML in it is shown as written, because the renderer has HTML switched off.
     """
-    if len(md) > MAX_MARKDOWN_CHARACTERS:
-        return tidy_lines(strip_invisible(md))
+    if len(markdown) > MAX_MARKDOWN_CHARACTERS:
+        return tidy_lines(strip_invisible(markdown))
     try:
-        return html_to_text(_renderer().render(md))
+        return html_to_text(_renderer().render(markdown))
     except (RecursionError, ValueError, IndexError):
         # The renderer chokes on a few malformed inputs; Markdown is readable as it is written.
-        return tidy_lines(strip_invisible(md))
+        return tidy_lines(strip_invisible(markdown))
 
 
 @cache
@@ -211,35 +208,36 @@ def _renderer() -> MarkdownIt:
 
 _TAG_NAME: Final = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])")
 _MIN_PROSE_WORDS: Final = 6
-"""Indented text with so many words per line counts as prose."""
+"""Indented text with this many words per line counts as prose."""
 
 
 @cache
 def _source_renderer() -> MarkdownIt:
-    """Return a renderer in which HTML is markup; what is no HTML element counts as text, as in "a list<int>"."""
+    """Return a renderer in which HTML is markup; an unknown element counts as text, as in "a list<int>"."""
     # Line breaks are kept: `sentences` needs them to tell headings and entries from wrapped lines.
     renderer = (
         MarkdownIt("commonmark", {"html": True, "breaks": True}).enable("table").enable("strikethrough")
     )
     for kind in ("html_inline", "html_block"):
-        renderer.add_render_rule(kind, _markup_or_words)
+        renderer.add_render_rule(kind, _render_html)
     renderer.add_render_rule("code_block", _render_indented)
     return renderer
 
 
-def _markup_or_words(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+def _render_html(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """Render HTML inside Markdown as markup if it is an HTML element or a comment, else as text."""
     source = tokens[index].content
     if source.startswith("<!--"):
         return source
     tag = _TAG_NAME.match(source.lstrip())
     name = tag[1].lower() if tag else ""
-    # An element that is dropped with all that follows has to end where it stands.
+    # An unclosed element whose content is dropped would drop the rest of the text.
     is_closed = name not in DROPPED or f"</{name}" in source.lower()
     return source if name in ELEMENTS and is_closed else escape(source)
 
 
 def _render_indented(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
-    """Render indented text as code, unless its lines are as long as those of a letter."""
+    """Render indented text as code, or as prose if its lines are as long as those of a letter."""
     source = tokens[index].content
     lines = [line for line in source.splitlines() if line.strip()]
     is_prose = len(source.split()) >= _MIN_PROSE_WORDS * len(lines)

@@ -1,5 +1,6 @@
-"""Computes the weighted length of a post on X, by version 3 of its published table (read on 20 November
-2026).
+"""Computes the weighted length of a post on X, by version 3 of its published table.
+
+The table was read on 20 November 2026.
 """
 
 from __future__ import annotations
@@ -9,16 +10,20 @@ import unicodedata
 
 from pipeline.text.links import find_links
 
-LIMIT = 280
+MAX_LENGTH = 280
+"""The longest post, in weighted characters."""
 LINK_WEIGHT = 23
 EMOJI_WEIGHT = 2
 
+# The characters of weight 1: scripts up to Georgian, spaces, dashes and quotation marks. All others weigh 2.
 _LIGHT = r"\u0000-\u10ff\u2000-\u200d\u2010-\u201f\u2032-\u2037"
 _HEAVY_CHARACTER = re.compile(f"[^{_LIGHT}]")
+# The characters that are an emoji or can become one, such as scissors (U+2702) and the grinning face (U+1F600).
 _BASE = (
     r"[\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
     r"\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
 )
+# An emoji with a variation selector or a skin tone, such as a brown hand.
 _ELEMENT = rf"{_BASE}(?:\ufe0f|[\U0001f3fb-\U0001f3ff])?"
 # Flags of two letters, keycaps, © and ® in their coloured form, flags of tags, families and others joined.
 _EMOJI = re.compile(
@@ -34,11 +39,11 @@ def _plain_weight(text: str) -> int:
 
 
 def weighted_length(text: str) -> int:
-    """Return the length as X counts it: NFC, addresses 23, an emoji 2 whatever it is joined from, far scripts
-    2.
+    """Return the length as X counts it: 23 for an address, 2 for an emoji or a far script's character, else 1.
 
-    An address whose top-level domain isn't in IANA's list is counted as a link or by its characters,
-    whichever is more: X links it once its own list has it.
+    The text is NFC-normalised first. An emoji counts once even if it is joined from several. An address whose
+    top-level domain isn't in IANA's list counts as a link or by its characters, whichever is more, because X links
+    it once X's own list has the domain.
     """
     normal = unicodedata.normalize("NFC", text)
     total = 0

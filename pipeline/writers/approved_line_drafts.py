@@ -1,4 +1,4 @@
-"""Makes posts without a model and without a source: approved lines of the persona, word for word."""
+"""Drafts posts without a model and without a source, as approved lines of the persona, word for word."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, Engine, Fact, PersonaCard
     from pipeline.writers.base import Judge
 
-# Codes of refusals.
 NEEDS_AI: Final = "needs_ai"
+"""Code of the refusal if only a model could write the draft."""
 LINES_USED_UP: Final = "lines_used_up"
+"""Code of the refusal if every line that fits repeats a recent item."""
 REPETITION: Final = "repetition"
-"""Code of the check that fails a draft similar to what the persona said recently."""
+"""Code of the check that fails a draft similar to a recent item."""
 _WORD: Final = re.compile(r"[^\W_]{3,}")
 
 
-def approved_drafts(
+def draft_approved_lines(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
 ) -> tuple[Draft, ...]:
     """Return drafts that are approved lines word for word, the most relevant to the topic first.
 
-    A line that the engine would have to cut, or that `judge` fails, is skipped. Raises `Refused`: `needs_ai`
-    without any approved line, and for what is made from a source alone; `lines_used_up` if each was said
-    recently; `nothing_to_say` if none fits, or if too few are about the topic for an engine that needs
-    several.
+    A line that the engine would have to cut, that `judge` fails, or that is like another draft is skipped. Raises
+    `Refused`, with the code `needs_ai` if there is no approved line or the engine needs a source, `lines_used_up`
+    if a line that fits repeats a recent item, and `nothing_to_say` if none fits, or if too few are about the topic
+    for an engine that needs several.
     """
     if not engine.least_lines:
         message = (
@@ -77,7 +78,7 @@ def approved_drafts(
 def _single_line_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
 ) -> Iterator[Draft]:
-    """Yield drafts of one line each, without those that the engine has cut."""
+    """Yield drafts of one line each; lines that the engine refuses or cuts are left out."""
     for line in _rank_by_topic(brief, lines):
         try:
             drafts = engine.offline(replace(brief, facts=(line,)), persona, variants=1, seed=seed)
@@ -91,12 +92,13 @@ def _single_line_drafts(
 def _several_line_drafts(
     engine: Engine, brief: Brief, persona: PersonaCard, lines: Sequence[Fact], seed: str
 ) -> Iterator[Draft]:
-    """Yield drafts of several lines that are all about the topic.
+    """Yield drafts of several lines that are all about the topic, without those that the engine has cut.
 
-    Unrelated lines wouldn't make sense together.
+    Unrelated lines wouldn't make sense together. Raises `Refused` if there are fewer than the engine needs, or if
+    the engine refuses them.
     """
     topic_text = _topic_words(brief)
-    relevant = [line for line in _rank_by_topic(brief, lines) if shared_words(line.quote, topic_text)]
+    relevant = [line for line in _rank_by_topic(brief, lines) if count_shared_words(line.quote, topic_text)]
     if len(relevant) < engine.least_lines:
         message = (
             f"Without a model a {engine.name} is made of {engine.least_lines} approved lines or more that speak of the "
@@ -118,7 +120,7 @@ def _rank_by_topic(brief: Brief, lines: Sequence[Fact]) -> list[Fact]:
     def rank(line: Fact) -> tuple[int, bytes]:
         # Lines that are equally relevant are ordered by a hash: by chance, but the same each time. A further
         # variant asks for one more line and takes the last one.
-        return -shared_words(line.quote, topic_text), hashlib.sha256(
+        return -count_shared_words(line.quote, topic_text), hashlib.sha256(
             f"{topic_text}\x00{line.quote}".encode()
         ).digest()
 
@@ -130,8 +132,8 @@ def _topic_words(brief: Brief) -> str:
     return f"{brief.title} {brief.lane.angle if brief.lane else ''}"
 
 
-def shared_words(line: str, other: str) -> int:
-    """Return how many words of three letters or more both texts have."""
+def count_shared_words(line: str, other: str) -> int:
+    """Return how many different words of three characters or more both texts have."""
     return len(_words(line) & _words(other))
 
 
@@ -140,5 +142,5 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _is_same_idea(body: str, other: str) -> bool:
-    """Return whether both texts share so many words that they say the same."""
+    """Return whether both texts share enough words to say the same."""
     return is_same_idea(_words(body), _words(other))

@@ -1,6 +1,7 @@
 """Defines the interface of writers, which find the facts of a source and write drafts from them.
 
-Also holds the records of what their calls to a model cost, and removes orders to a machine before a writer sees a source.
+It also defines the records of their calls to a model, and removes orders to a machine before a writer sees a
+source.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Check, Draft, Engine, PersonaCard, SourceText
 
 Judge: TypeAlias = "Callable[[Draft], tuple[Check, ...]]"
-"""Runs the engine's checks, with the source already bound: a writer may call it, and never sees the source.
-"""
+"""Returns the checks of a draft. The source is bound already, so a writer that calls it never sees the source."""
 
 NO_HINTS: Final = (
     "Without AI the words are taken from the source as they stand, so that no hint can be followed. Leave the hint out, "
@@ -33,13 +33,14 @@ NO_HINTS: Final = (
 )
 
 _MAX_ORDERS: Final = 12
-_ORDER_CHARACTERS: Final = 600
-"""How many orders are stored with a brief, and how many characters of each."""
+"""The most orders that are stored with a brief."""
+_MAX_ORDER_CHARACTERS: Final = 600
+"""The most characters that are stored of one order."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What one answer cost, in millionths of a US dollar; the offline writer uses nothing."""
+    """The tokens of one answer and its cost in millionths of a US dollar; the offline writer uses none."""
 
     provider: str
     model: str
@@ -55,17 +56,17 @@ class CallRecord:
     """One call to a model, failed ones too, as the cost ledger stores it.
 
     It quotes neither prompt nor answer. `outcome` is `answered`, `refused`, `truncated`, `too_long`,
-    `unreadable`, `rate_limited`, `timed_out`, `unreachable` or `failed`; the result of an answer's checks
-    isn't part of it. A call that timed out may have been billed all the same: its tokens are unknown, so it
-    counts none.
+    `unreadable`, `rate_limited`, `timed_out`, `unreachable` or `failed`, and in a batch `cancelled` or `expired`
+    too; the result of an answer's checks isn't part of it. A call that timed out may have been billed all the
+    same, but its tokens are unknown, so it counts none.
     """
 
     step: str
-    """`brief`, `draft` or `persona`."""
+    """The step that asked: `brief`, `draft` or `persona`."""
     provider: str
     asked_model: str
     model: str
-    """The model that answered; empty if none did."""
+    """The model that answered, or "" if none did."""
     prompt_version: str
     outcome: str
     request_id: str = ""
@@ -74,17 +75,17 @@ class CallRecord:
     mode: str = "live"
     """`live` or `batch`."""
     input_tokens: int = 0
-    """Without tokens that were written to or read from the cache."""
+    """Tokens of the prompt, except those that were written to or read from the cache."""
     cache_write_5m_tokens: int = 0
     cache_write_1h_tokens: int = 0
     cache_read_tokens: int = 0
     output_tokens: int = 0
-    """With thinking tokens."""
+    """Tokens of the answer, thinking tokens included."""
     thinking_tokens: int = 0
     service_tier: str = ""
     price_table: str = ""
     is_price_known: bool = True
-    """False if the table doesn't name the model: then it was priced as the most expensive known one."""
+    """False if the table doesn't name the model, which was priced as the most expensive one then."""
     cost_micro_usd: int = 0
     latency_ms: int = 0
 
@@ -100,7 +101,7 @@ class WriterTryLater(Accounted, TryLater):
 
 
 class WriterRefused(Accounted, Refused):
-    """Raised when no words will ever come of this content."""
+    """Raised when another try wouldn't make anything of this content either."""
 
 
 class WriterNeedsReconnect(Accounted, NeedsReconnect):
@@ -110,7 +111,7 @@ class WriterNeedsReconnect(Accounted, NeedsReconnect):
 def accounted(
     error: TryLater | Refused | NeedsReconnect, calls: tuple[CallRecord, ...]
 ) -> WriterTryLater | WriterRefused | WriterNeedsReconnect:
-    """Return the same failure as a writer's failure, with the calls that led to it."""
+    """Return the same failure as an `Accounted` one, with the calls that led to it."""
     failure: WriterTryLater | WriterRefused | WriterNeedsReconnect
     status = error.platform_status
     if isinstance(error, TryLater):
@@ -125,20 +126,18 @@ def accounted(
 
 @dataclass(frozen=True)
 class BriefAnswer:
-    """The brief of a source, with what it cost."""
+    """The brief of a source, with its calls and their usage."""
 
     brief: Brief
     usage: Usage
     calls: tuple[CallRecord, ...] = ()
     dropped: int = 0
-    """How many facts were thrown away because the source doesn't hold their quote, or because they give
-    orders.
-    """
+    """How many facts were dropped because the source doesn't hold their quote, or because they give orders."""
 
 
 @dataclass(frozen=True)
 class DraftAnswer:
-    """The drafts of one request, with what they cost."""
+    """The drafts of one request, with its calls and their usage."""
 
     drafts: tuple[Draft, ...]
     usage: Usage
@@ -146,9 +145,9 @@ class DraftAnswer:
 
 
 def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer]) -> BriefAnswer:
-    """Return what `find` finds in the source without its orders to a machine; the brief names these orders.
+    """Return the answer of `find` for the source without orders to a machine; its brief names these orders.
 
-    The places of facts are those in the whole source.
+    Facts that span a removed order are dropped. The offsets of facts are those in the original source.
     """
     screened, orders = screen_source(source)
     answer = find(screened)
@@ -168,9 +167,9 @@ def answer_screened(source: SourceText, find: Callable[[SourceText], BriefAnswer
 
 
 def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
-    """Return the source without orders to a machine, and the orders.
+    """Return the source without orders to a machine, and the orders, those in hidden text too.
 
-    The rest of the text keeps its place. A title or an author that gives orders is emptied.
+    The rest of the text keeps its offsets. A title or an author that gives orders becomes "".
     """
     text, orders = without_instructions(source.text)
     _, hidden = without_instructions(source.hidden)
@@ -180,14 +179,14 @@ def screen_source(source: SourceText) -> tuple[SourceText, tuple[str, ...]]:
 
 
 def with_orders(brief: Brief, orders: Iterable[str], texts: Iterable[str]) -> Brief:
-    """Return the brief with the orders that were left out of `texts`, and whether a person has to look at it."""
-    stored_orders = tuple(order[:_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
+    """Return the brief with its first orders, and marked as suspect if there are any or a text is suspicious."""
+    stored_orders = tuple(order[:_MAX_ORDER_CHARACTERS] for order in orders)[:_MAX_ORDERS]
     is_suspect = brief.is_suspect or bool(stored_orders) or any(map(is_suspicious, texts))
     return replace(brief, orders=stored_orders, is_suspect=is_suspect)
 
 
 class Writer(ABC):
-    """Finds facts and writes drafts. `client` is an open model client, None for a writer that needs none."""
+    """Finds facts and writes drafts; `client` is an open model client, or `None` for a writer without a model."""
 
     kind: ClassVar[str]
     label: ClassVar[str]
@@ -198,14 +197,15 @@ class Writer(ABC):
     def brief(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
         """Return the source's facts, each with its verbatim quote.
 
-        Raises `TryLater`, `Refused` or `NeedsReconnect`. No writer sees a sentence that gives orders to a
-        machine, so none becomes a fact; the brief names them.
+        No writer sees a sentence that gives orders to a machine, so none becomes a fact; the brief names them.
+        Raises `TryLater` if the model can't be asked now, `Refused` if nothing will come of the source, and
+        `NeedsReconnect` if a person has to fix the model's key or account.
         """
-        return answer_screened(source, lambda shown: self.find(shown, client=client))
+        return answer_screened(source, lambda screened: self.find(screened, client=client))
 
     @abstractmethod
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """Return the facts of the screened source. Only `brief` calls it. Raises as `brief` does."""
+        """Return the facts of the screened source, with the errors of `brief`; only `brief` calls it."""
 
     @abstractmethod
     def draft(
@@ -221,11 +221,14 @@ class Writer(ABC):
         hint: str = "",
         former: Draft | None = None,
     ) -> DraftAnswer:
-        """Return at most `variants` different drafts. Raises `TryLater`, `Refused` or `NeedsReconnect`.
+        """Return at most `variants` different drafts.
 
         `hint` is a person's wish for these drafts; a writer without a model refuses one. With it, `former` is a
         draft to be written again, for the most part as it is.
 
-        A writer that can repair a draft calls `judge` and repairs once; what still fails is returned as it
+        A writer that can repair drafts calls `judge` and repairs once. A draft that still fails is returned as it
         is, because the caller runs the engine's checks again and decides by them.
+
+        Raises `TryLater` if the model can't be asked now, `Refused` if no draft can be made of the brief or a
+        hint can't be followed, and `NeedsReconnect` if a person has to fix the model's key or account.
         """

@@ -1,4 +1,4 @@
-"""Defines requests to a model and its replies: the border between prompts and the network."""
+"""Defines requests to a model and its replies, which separate prompts from the network."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The models to ask: one for each kind of step.
-
-    `other` is asked once after a refusal; the same name, or "", means no other model.
-    """
+    """The models to ask, one for each kind of step."""
 
     brief: str = "claude-haiku-5-5"
     draft: str = "claude-haiku-5-5"
     other: str = "claude-sonnet-5-5"
+    """The model that is asked once after a refusal; the refusing model's name, or "", means none."""
     effort: str = "low"
-    """`low` to `max`; "" leaves it to the model."""
+    """The effort, `low` to `max`; "" leaves it to the model."""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One call. `system` holds nothing that a third party wrote; `schema` describes the JSON of the answer."""
+    """One request. `system` holds no text by a third party; `schema` describes the JSON of the answer."""
 
     step: str
     model: str
@@ -40,25 +38,25 @@ class ModelRequest:
     effort: str
     prompt_version: str
     variants: tuple[int, ...] = ()
-    """For a repair: which variants, counted from 0, are asked for again."""
+    """The variants, counted from 0, that a repair asks for again."""
 
 
 @dataclass(frozen=True)
 class ModelReply:
-    """The answer to a call that got a 200; `record` is complete whatever the text turns out to be."""
+    """The answer to a call with the status 200; `record` is complete even if the text can't be used."""
 
     text: str
     stop_reason: str
     refusal_category: str
     record: CallRecord
     variants: tuple[int, ...] | None = None
-    """The answered request's `variants` if it was made earlier, in a batch; None for the current one's."""
+    """The `variants` of the request that a batch answered, or `None` if they are the current request's."""
 
 
 class Awaited(TryLater):
-    """Raised when the call was put into a batch: the same request gets its answer later.
+    """Raised when the call was put into a batch; the same request gets its answer later.
 
-    It is no failure: a writer lets it pass, whatever it does about failures of a call.
+    It is no failure of the call, so no writer catches it.
     """
 
 
@@ -72,8 +70,8 @@ class ModelClient(Protocol):
     def choice(self) -> ModelChoice: ...
 
     def ask(self, ask: ModelRequest) -> ModelReply:
-        """Make one call.
+        """Make one call and return its reply.
 
-        Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in `calls`;
-        and `Awaited`, which no writer catches.
+        Raises `WriterTryLater`, `WriterRefused` or `WriterNeedsReconnect`, with the failed call in the error's
+        `calls`, if there is no usable reply, and `Awaited` if a batch has the call.
         """

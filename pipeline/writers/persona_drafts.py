@@ -1,6 +1,4 @@
-"""Drafts a persona's sections from what it has published so far: the material, the draft, and the draft
-without AI.
-"""
+"""Defines the material and the draft of a persona, and drafts one without AI from its published posts."""
 
 from __future__ import annotations
 
@@ -20,11 +18,12 @@ from pipeline.text.prose.verbatim_edits import count_words, counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-POSTS_SHOWN: Final = 5
-"""Three to five reference posts have most of the effect; more only fill every prompt."""
+MAX_REFERENCE_POSTS: Final = 5
+"""The most reference posts of a draft: three to five have most of the effect, and more only fill every prompt."""
 MAX_POST_CHARACTERS: Final = 1_500
 """A longer text counts as an article, and doesn't show the voice of posts."""
 
+# A line such as "---".
 _BETWEEN_POSTS: Final = re.compile(r"^\s*-{3,}\s*$", re.MULTILINE)
 _HASHTAG: Final = re.compile(r"[#\uff03]\w+")
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
@@ -32,10 +31,7 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 @dataclass(frozen=True)
 class PersonaMaterial:
-    """What a persona is drafted from: `posts` are whole past posts, `texts` longer pages.
-
-    All of it is untrusted.
-    """
+    """The untrusted material for a persona: `posts` are whole past posts, `texts` longer pages."""
 
     site: str = ""
     description: str = ""
@@ -50,10 +46,7 @@ class PersonaMaterial:
 
 @dataclass(frozen=True)
 class DraftedPersona:
-    """A persona's five sections and a new persona's name.
-
-    Sections that the material says nothing of are empty.
-    """
+    """A persona's five sections, its name and its language; sections without material are empty."""
 
     name: str = ""
     language: str = ""
@@ -65,17 +58,14 @@ class DraftedPersona:
 
 
 def posts_in(pasted: str) -> list[str]:
-    """Return pasted posts, which are separated by lines of dashes or, if there are none, by blank lines."""
+    """Return the different pasted posts, separated by lines of dashes or, if there are none, by blank lines."""
     text = strip_invisible(pasted.replace("\r\n", "\n"))
     pieces = (_BETWEEN_POSTS if _BETWEEN_POSTS.search(text) else _BLANK_LINES).split(text)
     return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
 
 
 def draft_without_ai(material: PersonaMaterial) -> DraftedPersona:
-    """Draft a persona from words of the site as they stand there, and from what can be counted.
-
-    It infers nothing.
-    """
+    """Return a draft of the site's own words and of measurements; nothing is inferred."""
     # A persona stands in the system prompt of every draft, so texts that give orders are left out.
     site_texts = (material.site, material.description)
     own_words = dict.fromkeys(text for text in site_texts if text and not gives_instructions(text))
@@ -87,13 +77,14 @@ def draft_without_ai(material: PersonaMaterial) -> DraftedPersona:
         language=material.language,
         who_you_are="\n".join(own_words)[: limits.PERSONA_TEXT_CHARACTERS],
         voice=_describe_measurements(material),
-        reference_posts=tuple(posts)[:POSTS_SHOWN],
+        reference_posts=tuple(posts)[:MAX_REFERENCE_POSTS],
     )
 
 
 def _describe_measurements(material: PersonaMaterial) -> str:
-    """Return sentences on the typical length, sentences, hashtags and emoji of the posts, or of the pages
-    without posts.
+    """Return sentences on the typical length, sentences, hashtags and emoji of the posts.
+
+    Without posts the pages are measured. Without either return "".
     """
     if not material.posts and not material.texts:
         return ""

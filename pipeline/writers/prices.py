@@ -1,4 +1,4 @@
-"""Computes what a call cost, by a dated table of prices (`anthropic_prices.json`)."""
+"""Computes the cost of a call by a dated table of prices (`anthropic_prices.json`)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Mode = Literal["live", "batch"]
 
 _TABLE = Path(__file__).with_name("anthropic_prices.json")
+# The date at the end of a model's name: "-20261115".
 _DATED = re.compile(r"-\d{8}$")
 
 
@@ -30,19 +31,20 @@ class Tokens:
     cache_read: int = 0
     output: int = 0
     thinking: int = 0
-    """Part of `output`."""
+    """Counted in `output` too."""
 
     @property
     def prompt(self) -> int:
-        """Return the length of the whole prompt, by which a price tier is chosen."""
+        """The length of the whole prompt, by which a price tier is chosen."""
         return self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
 
 
 @dataclass(frozen=True)
 class Tier:
-    """The price of prompts of up to so many tokens, in US dollars per million; None has no upper bound."""
+    """The prices of prompts up to a length, in US dollars per million tokens."""
 
     up_to_prompt_tokens: int | None
+    """The longest prompt at these prices, or `None` without an upper bound."""
     input: Fraction
     output: Fraction
 
@@ -56,10 +58,7 @@ class PriceTable:
     factors: Mapping[str, Fraction]
 
     def tiers_of(self, model: str) -> tuple[tuple[Tier, ...], bool]:
-        """Return the model's tiers, and whether the table names it.
-
-        If not, the tiers are the most expensive model's.
-        """
+        """Return the model's tiers and True, or those of the most expensive model and False for an unknown one."""
         known = self.models.get(model) or self.models.get(_DATED.sub("", model))
         if known is not None:
             return known, True
@@ -68,7 +67,7 @@ class PriceTable:
 
 @cache
 def table() -> PriceTable:
-    """Return the table in use."""
+    """Return the table of prices, which is read once."""
     raw_table = json.loads(_TABLE.read_text(encoding="utf-8"))
     return PriceTable(
         id=raw_table["id"],
@@ -91,7 +90,7 @@ def is_priced(model: str) -> bool:
 def cost_micro_usd(tokens: Tokens, model: str, mode: Mode = "live") -> int:
     """Return the cost in millionths of a US dollar, rounded up.
 
-    A price in dollars per million tokens is one in millionths per token.
+    A price in dollars per million tokens is the same number of millionths of a dollar per token.
     """
     prices = table()
     tiers, _ = prices.tiers_of(model)

@@ -1,4 +1,4 @@
-"""Builds briefs that don't come from a single raw item: of a persona and a topic, and of several raw items."""
+"""Builds briefs of a persona and a topic, and of several raw items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.text.html_text import strip_invisible
 from pipeline.text.prompt_injection import gives_instructions, without_instructions
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, is_clean
-from pipeline.writers.approved_line_drafts import shared_words
+from pipeline.writers.approved_line_drafts import count_shared_words
 from pipeline.writers.base import with_orders
 
 if TYPE_CHECKING:
@@ -20,36 +20,37 @@ if TYPE_CHECKING:
     from pipeline.engines.base import PersonaCard
 
 MAX_APPROVED: Final = 24
-"""How many approved lines one draft gets: the most relevant to the topic."""
+"""The most approved lines that one brief gets, those most relevant to the topic."""
 MAX_FACTS: Final = 60
 _MIN_FACT_CHARACTERS: Final = 3
 _PARAGRAPH_BREAK: Final = "\n\n"
 MAX_FACTS_PER_STORY: Final = 6
-"""Of one story; more than fit into seventy words, so that a writer can choose."""
+"""The most facts of one story: more than fit into seventy words, so that a writer can choose."""
 _AFTER_TITLE: Final = "\n\n"
 _AFTER_STORY: Final = "\n\n"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A topic to write about; `evidence` are the texts that back it, `said` the newest titles of the persona."""
+    """A topic to write about. `evidence` are texts that back it, `openings` those of the persona's newest items."""
 
     title: str
     notes: str = ""
     evidence: tuple[str, ...] = ()
     angle: str = ""
-    said: tuple[str, ...] = ()
+    openings: tuple[str, ...] = ()
 
 
 def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]:
-    """Return what may be said, as facts with their places in one text; no model is asked.
+    """Return a brief of facts, and the text in which they stand; no model is asked.
 
-    Facts are the sentences of the topic's notes and evidence, of who the persona is, and the approved lines;
-    the topic's title joins them if there are any. Sentences that give a model orders are left out.
+    Facts are the approved lines, and the sentences of the topic's notes and evidence and of the persona's
+    `who_you_are`, `MAX_FACTS` at most. The topic's title is one too unless it would be the only one. Sentences
+    that give a model orders are left out.
     """
     facts = _FactCollector()
     approved = sorted(
-        persona.approved_lines, key=lambda line: -shared_words(line, f"{subject.title} {subject.angle}")
+        persona.approved_lines, key=lambda line: -count_shared_words(line, f"{subject.title} {subject.angle}")
     )
     for line in approved[:MAX_APPROVED]:
         facts.add(line, APPROVED, is_whole=True)
@@ -68,7 +69,7 @@ def brief_of(subject: Subject, persona: PersonaCard) -> tuple[Brief, SourceText]
         language=persona.language,
         url="",
         facts=tuple(facts.facts[:MAX_FACTS]),
-        lane=TopicBrief(title, angle, subject.said),
+        lane=TopicBrief(title, angle, subject.openings),
     )
     visible_texts = (title, angle, *(text for text, _ in screened_texts))
     orders = (*order_lines, *(order for _, found_orders in screened_texts for order in found_orders))
@@ -84,7 +85,10 @@ class _FactCollector:
         self.facts: list[Fact] = []
 
     def add(self, text: str, kind: str, *, is_whole: bool = False) -> None:
-        """Add a paragraph with its sentences as facts, or with the whole of it as one fact if `is_whole`."""
+        """Add a paragraph with its sentences as facts, or as one fact if `is_whole`.
+
+        Fragments, unclean text and orders to a machine stay in the paragraph, but are no facts.
+        """
         text = strip_invisible(text).strip()
         if not text:
             return
@@ -118,7 +122,7 @@ class SourcePart:
 
 
 def _shared_reason(parts: Sequence[SourcePart]) -> str:
-    """Return why no model's facts could be used, "" if one story has some: they are enough to write from."""
+    """Return the reason why no model's facts could be used, or "" if one story has some to write from."""
     reasons = [part.brief.without_model for part in parts]
     return reasons[0] if reasons and all(reasons) else ""
 
@@ -126,7 +130,8 @@ def _shared_reason(parts: Sequence[SourcePart]) -> str:
 def combine(parts: Sequence[SourcePart]) -> tuple[Brief, SourceText]:
     """Return the stories in the given order as one brief and one text.
 
-    A fact's id begins with its story's name, and its place is that in the combined text.
+    Each story keeps its first facts, `MAX_FACTS_PER_STORY` at most. A fact's id begins with its story's name, and
+    its offsets are those in the combined text.
     """
     text = ""
     stories: list[Story] = []

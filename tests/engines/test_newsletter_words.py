@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.core.errors import Invalid
-from pipeline.text.content_schema import ItemWords, in_step
+from pipeline.text.content_schema import ItemWords, sync_changes
 from pipeline.text.newsletter_sections import (
     NewsletterSection,
     as_content,
@@ -85,13 +85,13 @@ SAID = ItemWords(body_of("T", STORIES), "markdown", "T", CONTENT, "en")
 
 
 def test_changed_body_changes_the_sections() -> None:
-    changes = in_step("newsletter", SAID, {"body": "## Other\n\nWords."})
+    changes = sync_changes("newsletter", SAID, {"body": "## Other\n\nWords."})
     assert changes["content"] == {**CONTENT, "sections": as_content([NewsletterSection("Other", "Words.")])}
 
 
 def test_changed_sections_change_the_body() -> None:
     given_content = {"subject": "New", "sections": [{"headline": "One", "text": "Better."}]}
-    changes = in_step("newsletter", SAID, {"content": given_content})
+    changes = sync_changes("newsletter", SAID, {"content": given_content})
     assert changes == {
         "body": "## One\n\nBetter.",
         # What it leaves out stays.
@@ -109,7 +109,7 @@ def test_changed_sections_change_the_body() -> None:
 def test_section_leads_to_no_script(link: str) -> None:
     said = ItemWords("## One\n\nWords.", "markdown", "T", {})
     content = {"sections": [{"headline": "One", "text": "Words.", "link": link}]}
-    changed = in_step("newsletter", said, {"content": content})
+    changed = sync_changes("newsletter", said, {"content": content})
     assert changed["content"]["sections"] == [{"headline": "One", "text": "Words.", "link": ""}]
     assert changed["body"] == "## One\n\nWords."
     (section,) = sections_of("T", f"## One\n\nWords.\n\n[On]({link})")
@@ -126,22 +126,24 @@ def test_section_leads_to_pages_and_people(link: str) -> None:
 def test_new_title_is_the_headline_of_the_one_story() -> None:
     one = (NewsletterSection("Old", "Words."),)
     said = ItemWords(body_of("Old", one), "markdown", "Old", {"sections": as_content(one)}, "en")
-    assert in_step("newsletter", said, {"title": "New"})["content"] == {
+    assert sync_changes("newsletter", said, {"title": "New"})["content"] == {
         "sections": as_content([NewsletterSection("New", "Words.")])
     }
 
 
 def test_both_may_be_given_where_they_say_the_same() -> None:
     changes = {"body": "## One\n\nBetter.", "content": {"sections": [{"headline": "One", "text": "Better."}]}}
-    assert in_step("newsletter", SAID, changes)["body"] == "## One\n\nBetter."
+    assert sync_changes("newsletter", SAID, changes)["body"] == "## One\n\nBetter."
     with pytest.raises(Invalid) as refused:
-        in_step("newsletter", SAID, {**changes, "body": "## One\n\nWorse."})
+        sync_changes("newsletter", SAID, {**changes, "body": "## One\n\nWorse."})
     assert [(one.field, one.code) for one in refused.value.detail] == [
         ("content.sections", "differs_from_body")
     ]
 
 
 def test_other_words_and_other_changes_are_left_alone() -> None:
-    assert in_step("newsletter", ItemWords("<p>x</p>", "html"), {"body": "<p>y</p>"}) == {"body": "<p>y</p>"}
-    assert in_step("newsletter", SAID, {"outlets": []}) == {"outlets": []}
-    assert in_step("video", SAID, {"body": "x"}) == {"body": "x"}
+    assert sync_changes("newsletter", ItemWords("<p>x</p>", "html"), {"body": "<p>y</p>"}) == {
+        "body": "<p>y</p>"
+    }
+    assert sync_changes("newsletter", SAID, {"outlets": []}) == {"outlets": []}
+    assert sync_changes("video", SAID, {"body": "x"}) == {"body": "x"}

@@ -20,7 +20,7 @@ from pipeline.render.video.storyboard import TITLE_BAND, storyboard_faults, text
 from pipeline.render.video.storyboard_json import as_json, from_json
 from pipeline.render.video.templates.telling import CALL_SECONDS, HOOK_SECONDS, SLOTS
 from pipeline.voices.system import PLUGIN as VOICE
-from pipeline.writers.approved_line_drafts import NEEDS_AI, approved_drafts
+from pipeline.writers.approved_line_drafts import NEEDS_AI, draft_approved_lines
 from tests.engines.test_nothing_unlisted import ATTACKS, PERSONA, read
 
 TITLE = "Harbour ferries go electric"
@@ -179,13 +179,13 @@ def test_a_hook_fits_in_every_script(language, hook):
 
 def test_a_brand_lane_is_told_from_approved_lines_or_needs_a_model():
     lines = tuple(f"We build boats: {one[0].lower()}{one[1:]}" for one in SENTENCES[:6])
-    [one] = approved_drafts(PLUGIN, lane(lines), ANN, variants=1, seed="s", judge=None)
+    [one] = draft_approved_lines(PLUGIN, lane(lines), ANN, variants=1, seed="s", judge=None)
 
     assert all(claim.quote in one.body for claim in one.claims)
     assert telling_of(one).end == "@annwhitfield"
     assert "first_person" not in told(one, source=SourceText("", " ".join(lines)), of=lane(lines))
     with pytest.raises(Refused) as refused:
-        approved_drafts(PLUGIN, lane(lines, kind="statement"), ANN, variants=1, seed="s", judge=None)
+        draft_approved_lines(PLUGIN, lane(lines, kind="statement"), ANN, variants=1, seed="s", judge=None)
     assert refused.value.code == NEEDS_AI
 
 

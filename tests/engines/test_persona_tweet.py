@@ -33,7 +33,7 @@ from pipeline.render.picture_types import (
 )
 from pipeline.render.typography.clusters import MissingGlyphs
 from pipeline.render.typography.text_layout import TextDoesNotFit, ink_box
-from pipeline.text.weighted_length import LIMIT
+from pipeline.text.weighted_length import MAX_LENGTH
 from tests.engines.material import URL, blocks, brief_of, said
 
 ENGINE = PersonaTweet()
@@ -175,7 +175,7 @@ def test_checks_name_each_rule_once() -> None:
 
 
 def test_too_many_characters_are_stopped() -> None:
-    words = "a " * (LIMIT // 2 + 3)
+    words = "a " * (MAX_LENGTH // 2 + 3)
 
     assert ("length", "The post counts 286 characters, 6 more than the 280 that fit.") in failures(words)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import Claim, Draft, PersonaCard, SourceText
 from pipeline.engines.short_post import PLUGIN
 from pipeline.plugins import Refused
-from pipeline.text.weighted_length import LIMIT, weighted_length
+from pipeline.text.weighted_length import MAX_LENGTH, weighted_length
 from pipeline.writers.extractive import PLUGIN as WRITER
 from tests.engines.material import URL, brief_of
 
@@ -157,7 +157,7 @@ def test_title_alone_makes_one_post() -> None:
 def test_long_title_is_shortened_to_fit(title: str) -> None:
     body = bodies(title=title)[0]
 
-    assert weighted_length(body) <= LIMIT
+    assert weighted_length(body) <= MAX_LENGTH
     assert body.endswith(f"\n{URL}")
 
 

@@ -12,7 +12,7 @@ from pipeline.engines.base import Brief, Check, Claim, Draft, Fact, PersonaCard,
 from pipeline.engines.thread import PLUGIN
 from pipeline.plugins import Refused
 from pipeline.text.content_schema import PARTS_BETWEEN
-from pipeline.text.weighted_length import LIMIT, weighted_length
+from pipeline.text.weighted_length import MAX_LENGTH, weighted_length
 from pipeline.writers.extractive import PLUGIN as WRITER
 
 ANN = PersonaCard("Ann", handle="ann", links=("https://ann.example.com/about",))
@@ -350,4 +350,4 @@ def test_whatever_the_source_holds_offline_threads_pass_every_check(text: str, t
 
     checks = [check for draft in drafts for check in PLUGIN.check(draft, brief, source, ANN)]
     assert [check for check in checks if check.outcome != "passed"] == []
-    assert all(weighted_length(part) <= LIMIT for draft in drafts for part in draft.content["parts"])
+    assert all(weighted_length(part) <= MAX_LENGTH for draft in drafts for part in draft.content["parts"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import plugins
 from pipeline.engines.base import Engine, PersonaCard, SourceText
-from pipeline.generate.autopilot import gates_of
+from pipeline.generate.autopilot import check_gates
 from pipeline.generate.checks import run_checks
 from pipeline.generate.model import client as model_client
 from pipeline.plugins import PluginError
@@ -133,7 +133,7 @@ def _one(case: Case, engines: Sequence[str], server: MessagesServer, client: Any
         failed = [check.code for check in checks if check.outcome == "failed"]
         outcome.ended[name] = f"failed: {', '.join(failed)}" if failed else "ready"
         shown = [dataclasses.asdict(check) for check in checks]
-        gates = gates_of(drafted.drafts[0], persona, shown, is_suspect=brief.is_suspect)
+        gates = check_gates(drafted.drafts[0], persona, shown, is_suspect=brief.is_suspect)
         outcome.flies[name] = not failed and all(gate.outcome == "passed" for gate in gates)
     outcome.cost, outcome.calls = sum(call.cost_micro_usd for call in calls), len(calls)
     return outcome

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.grounding import find_misquotations, recompute, unsupported_names, unsupported_numbers
+from pipeline.grounding import (
+    find_misquotations,
+    find_unsupported_names,
+    find_unsupported_numbers,
+    recompute_sums,
+)
 from tests.grounding.deciding import checks_of, outcome_of
 
 CASES = Path(__file__).parent / "cases"
@@ -28,14 +33,14 @@ def found_in(case: dict[str, Any]) -> dict[str, list[str]]:
     declared = {
         value
         for one in case["derived"]
-        for outcome in recompute(f"{one['written']} = {one['sum']}", source, language=language)
+        for outcome in recompute_sums(f"{one['written']} = {one['sum']}", source, language=language)
         for value in outcome.values
     }
-    numbers = unsupported_numbers(case["draft"], source, language=language, declared=declared)
+    numbers = find_unsupported_numbers(case["draft"], source, language=language, declared=declared)
     return {
         "numbers": [one.text for one in numbers],
         "quotations": [one.text for one in find_misquotations(case["draft"], source)],
-        "names": list(unsupported_names(case["draft"], [source], language=language)),
+        "names": list(find_unsupported_names(case["draft"], [source], language=language)),
     }
 
 

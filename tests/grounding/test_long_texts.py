@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.grounding import ungrounded_numbers, unsupported_numbers
+from pipeline.grounding import find_unsupported_number_texts, find_unsupported_numbers
 from pipeline.grounding.quantities import clear_cache, parse_numbers
 from tests.timing import least_of
 
@@ -24,7 +24,7 @@ def test_numbers_of_a_list_keep_few_meanings(language: str) -> None:
 
 
 def test_list_of_prices_keeps_its_unit() -> None:
-    assert ungrounded_numbers("10.5 million euros", "10.5, 11.5 or 12.5 million euros") == ()
+    assert find_unsupported_number_texts("10.5 million euros", "10.5, 11.5 or 12.5 million euros") == ()
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_list_of_prices_keeps_its_unit() -> None:
 )
 def test_what_is_no_number_before_a_sign_is_a_label(text: str) -> None:
     assert parse_numbers(text).quantities[0].readings == []
-    assert ungrounded_numbers(text, text) == ()
+    assert find_unsupported_number_texts(text, text) == ()
 
 
 def test_number_with_signs_is_still_read() -> None:
@@ -83,7 +83,7 @@ def test_long_sources_take_time_by_their_length(text: Callable[[], str], length:
 
     def read(source: str) -> object:
         clear_cache()
-        return unsupported_numbers(_DRAFT, source, language="en", source_language="fr")
+        return find_unsupported_numbers(_DRAFT, source, language="en", source_language="fr")
 
     # A collection goes over all that the process holds, which isn't the text's doing.
     gc.disable()
@@ -98,8 +98,8 @@ def test_long_sources_take_time_by_their_length(text: Callable[[], str], length:
 
 def test_beyond_what_is_read_numbers_are_found_as_written() -> None:
     source = "So it goes on. " * 40_000 + "They paid 4,711 euros for 12.5 percent."
-    assert ungrounded_numbers("They paid 4,711 euros for 12.5 percent.", source) == ()
-    assert ungrounded_numbers("They paid 711 euros, 2.5 percent or 4,711 dollars.", source) == (
+    assert find_unsupported_number_texts("They paid 4,711 euros for 12.5 percent.", source) == ()
+    assert find_unsupported_number_texts("They paid 711 euros, 2.5 percent or 4,711 dollars.", source) == (
         "711 euros",
         "2.5 percent",
         "4,711 dollars",

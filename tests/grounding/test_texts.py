@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.grounding import find_misquotations, quotations, ungrounded_numbers
+from pipeline.grounding import find_misquotations, find_quoted_texts, find_unsupported_number_texts
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from pipeline.grounding import find_misquotations, quotations, ungrounded_number
     ],
 )
 def test_numbers_of_the_source_are_grounded(draft: str, source: str) -> None:
-    assert ungrounded_numbers(draft, source) == ()
+    assert find_unsupported_number_texts(draft, source) == ()
 
 
 @pytest.mark.parametrize(
@@ -52,22 +52,22 @@ def test_numbers_of_the_source_are_grounded(draft: str, source: str) -> None:
     ],
 )
 def test_other_numbers_are_named(draft: str, source: str, strange: tuple[str, ...]) -> None:
-    assert ungrounded_numbers(draft, source) == strange
+    assert find_unsupported_number_texts(draft, source) == strange
 
 
 def test_a_word_of_another_language_is_no_number() -> None:
     source = (
         "Nowy most otwarto w piątek. Miasto zapłaciło za niego 40 milionów złotych, a prace trwały trzy lata."
     )
-    assert ungrounded_numbers("Ten most otwarto w piątek.", source) == ()
-    assert ungrounded_numbers("Ten cranes stand in the harbour.", "The cranes stand in the harbour.") == (
-        "Ten",
-    )
+    assert find_unsupported_number_texts("Ten most otwarto w piątek.", source) == ()
+    assert find_unsupported_number_texts(
+        "Ten cranes stand in the harbour.", "The cranes stand in the harbour."
+    ) == ("Ten",)
 
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("0123456789.,' "))))
 def test_text_is_grounded_in_itself(text: str) -> None:
-    assert ungrounded_numbers(text, text) == ()
+    assert find_unsupported_number_texts(text, text) == ()
     assert find_misquotations(text, text) == ()
 
 
@@ -75,9 +75,9 @@ def test_text_is_grounded_in_itself(text: str) -> None:
 def test_a_unit_behind_the_end_of_a_line_belongs_to_its_number(space: str) -> None:
     wrapped = f"Der Verein sammelte im Jahr 14.000{space}Euro für die Feuerwehr."
 
-    assert ungrounded_numbers("Der Verein sammelte 14.000 Euro.", wrapped) == ()
-    assert ungrounded_numbers(f"14.000{space}Euro für die Feuerwehr.", wrapped) == ()
-    assert ungrounded_numbers("14.000 Liter für die Feuerwehr.", wrapped) == ("14.000 Liter",)
+    assert find_unsupported_number_texts("Der Verein sammelte 14.000 Euro.", wrapped) == ()
+    assert find_unsupported_number_texts(f"14.000{space}Euro für die Feuerwehr.", wrapped) == ()
+    assert find_unsupported_number_texts("14.000 Liter für die Feuerwehr.", wrapped) == ("14.000 Liter",)
 
 
 def test_quotations_are_found_in_all_marks() -> None:
@@ -86,7 +86,7 @@ def test_quotations_are_found_in_all_marks() -> None:
         '"It was so long." “So few.”'
     )
 
-    assert quotations(text) == (
+    assert find_quoted_texts(text) == (
         "We have waited.",
         "Wir warteten lang.",
         "On a attendu.",
@@ -129,7 +129,7 @@ def test_quotations_have_to_stand_in_the_source(draft: str, source: str, strange
 def test_a_quotation_that_is_cut_in_one_part_ends_there() -> None:
     source = "„We paid for it. Nobody asked us. It was in May,“ she said. “It rained,” he said."
     draft = "„We paid for it. Nobody asked us.…\n|\nIt rained in the end of the month, “It rained,” he said."
-    assert quotations(draft) == ("We paid for it. Nobody asked us.…", "It rained,")
+    assert find_quoted_texts(draft) == ("We paid for it. Nobody asked us.…", "It rained,")
     assert find_misquotations(draft, source) == ()
     # What is cut is compared too.
     (cut,) = find_misquotations(draft.replace("paid", "begged"), source)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.engines.base import SourceText
 from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
 from pipeline.writers.claude.quotes_in_source import FoldedText, Haystack
-from pipeline.writers.claude.source_text import LEFT_OUT, readable
+from pipeline.writers.claude.source_text import LEFT_OUT, select_readable_text
 
 texts = st.text(
     alphabet=st.one_of(
@@ -61,7 +61,7 @@ def test_folding_takes_time_in_proportion(unit: str, length: int) -> None:
 
 
 def test_short_source_is_read_whole_without_what_is_hidden() -> None:
-    assert readable(SourceText("T", "a\u200bb\u202ec")) == "abc"
+    assert select_readable_text(SourceText("T", "a\u200bb\u202ec")) == "abc"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_long_source_is_cut_to_what_is_paid_for(unit: str, length: int) -> None:
     text = unit * (length // len(unit))
     started = process_time()
 
-    given_text = readable(SourceText("T", text))
+    given_text = select_readable_text(SourceText("T", text))
 
     assert process_time() - started < 40
     assert 25_000 < len(given_text) <= 60_000 + len(LEFT_OUT)
@@ -166,19 +166,19 @@ PROSE = (
     ],
 )
 def test_what_lies_between_is_found_once_or_not_at_all(first: str, last: str, quote: str | None) -> None:
-    span = Haystack(PROSE).find_between(first, last, most=100)
+    span = Haystack(PROSE).find_between(first, last, max_characters=100)
 
     assert (None if span is None else PROSE[slice(*span)]) == quote
 
 
 def test_two_places_are_none() -> None:
     twice = "We met in May, and rain fell. We met in May, and rain fell."
-    assert Haystack(twice).find_between("We met", "rain fell.", most=40) is None
+    assert Haystack(twice).find_between("We met", "rain fell.", max_characters=40) is None
 
 
 def test_spaceless_scripts_are_found_between_too() -> None:
     text = "東京都は月曜日に新しい路面電車の計画を発表した。費用は二億円である。"
-    span = Haystack(text).find_between("東京都は月曜日", "発表した。", most=100)
+    span = Haystack(text).find_between("東京都は月曜日", "発表した。", max_characters=100)
     assert span is not None
     assert text[slice(*span)] == "東京都は月曜日に新しい路面電車の計画を発表した。"
 
@@ -187,7 +187,7 @@ def test_spaceless_scripts_are_found_between_too() -> None:
 def test_looking_between_takes_no_time_by_the_square(times: int) -> None:
     text = "we met and " * times
     haystack = Haystack(text)
-    haystack.find_between("we met", "fell.", most=600)
+    haystack.find_between("we met", "fell.", max_characters=600)
     started = process_time()
-    assert haystack.find_between("we met", "never there", most=600) is None
+    assert haystack.find_between("we met", "never there", max_characters=600) is None
     assert process_time() - started < 5

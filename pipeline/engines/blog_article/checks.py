@@ -15,7 +15,7 @@ from pipeline.engines.blog_article.draft import (
 )
 from pipeline.engines.blog_article.markdown import list_entries
 from pipeline.engines.checks.allowed_contacts import list_some, unlisted_tags
-from pipeline.grounding import fold, quotations
+from pipeline.grounding import find_quoted_texts, normalize_quotation
 from pipeline.text.article_metadata import EXCERPT, slug_of
 from pipeline.text.links import ascii_url, find_links, is_same_address
 from pipeline.text.prose.sentences import split_sentences
@@ -98,8 +98,10 @@ def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> 
     count = len(article.headings)
     fault = None
     if is_excerpt(draft):
-        source_text = fold(source.text)
-        own_headings = tuple(heading for heading in article.headings if fold(heading) not in source_text)
+        source_text = normalize_quotation(source.text)
+        own_headings = tuple(
+            heading for heading in article.headings if normalize_quotation(heading) not in source_text
+        )
         if own_headings:
             fault = f"These headings aren't the source's: {list_some(own_headings)}."
         elif count > MAX_HEADINGS:
@@ -107,7 +109,7 @@ def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> 
         return make_check("headings", "The headings are the source's own.", fault)
     if not MIN_HEADINGS <= count <= MAX_HEADINGS:
         fault = f"The article has {counted(count, 'heading')}; {MIN_HEADINGS} to {MAX_HEADINGS} guide its readers."
-    elif len({fold(heading).casefold() for heading in article.headings}) < count:
+    elif len({normalize_quotation(heading).casefold() for heading in article.headings}) < count:
         fault = "Two headings are the same."
     return make_check("headings", f"The article has {counted(count, 'heading')}.", fault)
 
@@ -139,8 +141,10 @@ def _foreign_sentences(draft: Draft, source: SourceText) -> tuple[str, ...]:
     unclaimed = [entry for entry in list_entries(draft.body) if entry not in claimed]
     if not unclaimed:
         return ()
-    source_sentences = {fold(source.text[start:end]) for start, end in split_sentences(source.text)}
-    return tuple(entry for entry in unclaimed if fold(entry) not in source_sentences)
+    source_sentences = {
+        normalize_quotation(source.text[start:end]) for start, end in split_sentences(source.text)
+    }
+    return tuple(entry for entry in unclaimed if normalize_quotation(entry) not in source_sentences)
 
 
 def _foreign_sentences_fault(sentences: tuple[str, ...]) -> str:
@@ -190,20 +194,22 @@ def check_share(draft: Draft, article: ParsedArticle, source: SourceText, brief:
     """Check how much of the source is quoted: between quotation marks, and in an excerpt all that is the
     source's.
     """
-    source_text = fold(source.text)
+    source_text = normalize_quotation(source.text)
     if is_excerpt(draft):
         # A sentence that somebody added isn't quoted; `check_points` reports it.
         claimed = {collapse(claim.text) for claim in draft.claims}
         used = {*article.headings, *list_entries(draft.body)}
         quoted_characters = sum(
-            len(passage) for passage in used if passage in claimed or fold(passage) in source_text
+            len(passage)
+            for passage in used
+            if passage in claimed or normalize_quotation(passage) in source_text
         )
         max_quoted = quotable_characters(len(source.text))
     else:
         quoted_characters = sum(
             len(passage)
-            for passage in set(quotations(article.words))
-            if fold(passage).rstrip(" .,…") in source_text
+            for passage in set(find_quoted_texts(article.words))
+            if normalize_quotation(passage).rstrip(" .,…") in source_text
         )
         max_quoted = int(SHARE * len(source.text))
     fault = None

@@ -14,12 +14,12 @@ from pipeline.engines.checks.allowed_contacts import list_some
 from pipeline.grounding import (
     find_in_draft,
     find_misquotations,
-    fold,
+    find_unsupported_names,
+    find_unsupported_numbers,
     measure_support,
+    normalize_quotation,
     passage_around,
-    recompute,
-    unsupported_names,
-    unsupported_numbers,
+    recompute_sums,
 )
 from pipeline.grounding.claim_support import MIN_COVERAGE
 from pipeline.text.html_text import strip_invisible
@@ -123,7 +123,7 @@ def check_numbers(parts: Sequence[str], draft: Draft, source: SourceText, person
     for number, part in enumerate(parts, 1):
         # Lines are slides, points and paragraphs: no number continues across them.
         lines = remove_added_words(part, draft).replace("\n", "\n|\n")
-        for unsupported_number in unsupported_numbers(lines, known, **options):
+        for unsupported_number in find_unsupported_numbers(lines, known, **options):
             unsupported[unsupported_number.reason].append(
                 _with_post_number(unsupported_number.text, number, parts)
             )
@@ -179,7 +179,7 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
         persona.handle,
         persona.who_you_are,
     )
-    unsupported = unsupported_names(
+    unsupported = find_unsupported_names(
         remove_added_words(words, draft),
         (*known_texts, *persona.approved_lines, *required_texts),
         language=draft.language,
@@ -211,7 +211,7 @@ def check_sums(draft: Draft, source: SourceText) -> Check | None:
 
 
 def _recompute_claim(claim: Claim, draft: Draft, source: SourceText) -> tuple[Any, ...]:
-    return recompute(
+    return recompute_sums(
         claim.derived,
         f"{source.title}\n|\n{source.text}",
         language=draft.language,
@@ -276,13 +276,13 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
 def find_unsupported_texts(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:
     """Return the sentences that no sentence of the source says in the same words, or only without its "not"."""
     source_sentences = [
-        fold(source.title),
-        *(fold(source.text[start:end]) for start, end in split_sentences(source.text)),
+        normalize_quotation(source.title),
+        *(normalize_quotation(source.text[start:end]) for start, end in split_sentences(source.text)),
     ]
     languages = {"language": draft.language, "source_language": source.language}
     unsupported: list[str] = []
     for sentence in sentences:
-        words = fold(sentence).strip(_EDGE_MARKS)
+        words = normalize_quotation(sentence).strip(_EDGE_MARKS)
         pattern = re.compile(rf"(?<!\w){re.escape(words)}(?!\w)", re.IGNORECASE)
         quote = (
             next(
@@ -303,12 +303,14 @@ def find_new_sentences(texts: Iterable[str], before: Iterable[str], draft: Draft
     """Return the sentences that weren't in the earlier texts, each once, ignoring links, tags and what the
     engine added.
     """
-    earlier_text = fold("\n|\n".join(before))
+    earlier_text = normalize_quotation("\n|\n".join(before))
     new_sentences: list[str] = []
     for text in texts:
         for start, end in split_sentences(text):
             sentence = text[start:end]
-            core = fold(_TAG.sub(" ", without_links(remove_added_words(sentence, draft)))).strip(_EDGE_MARKS)
+            core = normalize_quotation(
+                _TAG.sub(" ", without_links(remove_added_words(sentence, draft)))
+            ).strip(_EDGE_MARKS)
             if not re.search(r"\w", core):
                 continue
             if not re.search(rf"(?<!\w){re.escape(core)}(?!\w)", earlier_text):
@@ -323,12 +325,12 @@ def _numbers_from_elsewhere(claim: Claim, passage: str, draft: Draft, source: So
         "source_language": source.language,
         "declared": _declared(draft, source),
     }
-    not_in_passage = unsupported_numbers(claim.text, passage, **options)
+    not_in_passage = find_unsupported_numbers(claim.text, passage, **options)
     if not not_in_passage:
         return ()
     not_in_source = {
         number.start
-        for number in unsupported_numbers(claim.text, f"{source.title}\n|\n{source.text}", **options)
+        for number in find_unsupported_numbers(claim.text, f"{source.title}\n|\n{source.text}", **options)
     }
     return tuple(number.text for number in not_in_passage if number.start not in not_in_source)
 

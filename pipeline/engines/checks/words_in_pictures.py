@@ -15,7 +15,7 @@ from pipeline.engines.checks.persona_rules import banned_in
 from pipeline.engines.checks.posts import check_characters
 from pipeline.engines.shared.fixed_words import source_word
 from pipeline.engines.shared.picture_parts import initials_of
-from pipeline.grounding import fold
+from pipeline.grounding import normalize_quotation
 from pipeline.plugins import Refused
 from pipeline.render.picture_types import AvailableMedia, DrawnText
 from pipeline.render.typography.word_segmentation import join_words
@@ -166,4 +166,4 @@ def _merge_checks(own: Check, other: Check | None) -> Check:
 
 def _comparable(words: str) -> str:
     """Return the words for comparison: typeset, cut into lines and cards, they equal the written ones."""
-    return "".join(fold(storyboard_edits.normalize_text(words)).split())
+    return "".join(normalize_quotation(storyboard_edits.normalize_text(words)).split())

@@ -8,7 +8,7 @@ from pipeline.engines.base import Check, Draft, Engine, claims_of, make_check, v
 from pipeline.engines.checks import newsletters as rules
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
-from pipeline.grounding import ungrounded_numbers
+from pipeline.grounding import find_unsupported_number_texts
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url
 from pipeline.text.newsletter_sections import (
@@ -305,7 +305,7 @@ def _check_stories(draft: Draft, source: SourceText) -> Check:
         if not own:
             continue
         text = "\n".join(source.text[story.start : story.end] for story in own)
-        ungrounded = ungrounded_numbers(f"{section.headline}\n|\n{section.text}", text)
+        ungrounded = find_unsupported_number_texts(f"{section.headline}\n|\n{section.text}", text)
         foreign_numbers += [f"{number} (in \u201c{section.headline}\u201d)" for number in ungrounded]
     fault = (
         f"These numbers are those of another story: {', '.join(foreign_numbers)}."

@@ -35,7 +35,7 @@ from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import TextDoesNotFit, layout
 from pipeline.text.links import ascii_url, find_links
-from pipeline.text.weighted_length import LIMIT
+from pipeline.text.weighted_length import MAX_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +117,7 @@ _MARKED: Final = re.compile(r"(?<![\w&/@#])[#@\uff03\uff20][^\W_][\w.\-]*\w|(?<!
 _OWN_CHECKS: Final = ("content", "length", "link_count")
 _RULES: Final = f"""\
 A Persona Tweet is one idea from one source, drawn as large words on a picture that stands alone.
-- At most {LIMIT - 20} characters, better 80 to 180: they are read at a glance. An emoji counts as two.
+- At most {MAX_LENGTH - 20} characters, better 80 to 180: they are read at a glance. An emoji counts as two.
 - The first words say what happened or why it matters. No greeting, no announcement of what follows.
 - Write no link and no address: nobody can follow one in a picture. No hashtags. Mention no account.
 - One or two sentences; a line break only between them.

@@ -29,7 +29,7 @@ from pipeline.engines.shared.picture_parts import (
     with_last_line,
 )
 from pipeline.engines.short_post import ShortPost
-from pipeline.grounding import fold, quotations
+from pipeline.grounding import find_quoted_texts, normalize_quotation
 from pipeline.plugins import Refused
 from pipeline.render.picture_types import AvailableMedia, Layout
 from pipeline.text.links import ascii_url
@@ -140,7 +140,11 @@ class QuoteGraphic(Engine):
         is_spoken = (
             bool(speaker)
             or brief.lane is not None
-            or any(fold(words) in fold(quoted) for claim in claims for quoted in quotations(claim.quote))
+            or any(
+                normalize_quotation(words) in normalize_quotation(quoted)
+                for claim in claims
+                for quoted in find_quoted_texts(claim.quote)
+            )
         )
         quote = Quotation(words, speaker or origin_of(brief, persona), is_spoken)
         language = brief.language or persona.language
@@ -232,12 +236,12 @@ def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
 
 def _folded_lines(source: SourceText) -> str:
     """Return the source folded line by line, since its lines end sentences too."""
-    return "\n".join(fold(line) for line in f"{source.title}\n{source.text}".splitlines())
+    return "\n".join(normalize_quotation(line) for line in f"{source.title}\n{source.text}".splitlines())
 
 
 def _find_quote(words: str, source: SourceText) -> int | None:
     """Return where the folded source has the words, as whole words; None if it hasn't."""
-    wanted = fold(words).rstrip(" ,")
+    wanted = normalize_quotation(words).rstrip(" ,")
     source_text = _folded_lines(source).replace("\n", " ")
     start = source_text.find(wanted) if wanted else -1
     while start != -1:
@@ -256,8 +260,8 @@ def _are_one_word(first: str, second: str) -> bool:
 
 def _is_whole(words: str, start: int, brief: Brief, source: SourceText) -> bool:
     """Return whether the quotation begins and ends where the source's own sentence or speech does."""
-    wanted = fold(words).rstrip(" ,")
-    if any(wanted == fold(fact.quote) for fact in brief.facts):
+    wanted = normalize_quotation(words).rstrip(" ,")
+    if any(wanted == normalize_quotation(fact.quote) for fact in brief.facts):
         return True
     source_text = _folded_lines(source)
     before, after = source_text[:start].rstrip(" "), source_text[start + len(wanted) :]
@@ -275,7 +279,7 @@ def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, perso
     known_origins = _fold_names(*origins)
     source_text = _folded_lines(source).replace("\n", " ")
     # Names are compared with and without numbers, which have their own check.
-    forms = [fold(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
+    forms = [normalize_quotation(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
     if not forms[0]:
         if brief.lane is not None and not origin_of(brief, persona):
             return Check("attribution", "passed", "The line is the brand's own, and its name is at the foot.")
@@ -321,7 +325,7 @@ def _other_speakers(quote: Quotation, source: SourceText) -> tuple[NamedSpeaker,
 
 
 def _fold_names(*names: str) -> frozenset[str]:
-    return frozenset(fold(name).casefold() for name in names if name.strip())
+    return frozenset(normalize_quotation(name).casefold() for name in names if name.strip())
 
 
 def _split_attribution(by: str, source_text: str) -> tuple[list[str], list[str]]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.quote_graphic.speakers import ARTICLES, LABEL, SAYS, speech_in
-from pipeline.grounding import PAIRED_QUOTES, fold
+from pipeline.grounding import PAIRED_QUOTES, normalize_quotation
 from pipeline.text.prose.sentences import split_sentences
 from pipeline.text.prose.verbatim_edits import collapse, without_gershayim, word_set
 
@@ -121,7 +121,7 @@ def _contains(sentence: str, wanted: str) -> bool:
 
 
 def _comparable(words: str) -> str:
-    return fold(words).casefold().strip(" .,;:!?\u2026\"'")
+    return normalize_quotation(words).casefold().strip(" .,;:!?\u2026\"'")
 
 
 def is_same_person(first_name: str, second_name: str, text: str) -> bool:

@@ -33,7 +33,7 @@ from pipeline.engines.shared.source_sentences import (
     says_anything,
     shorten_sentence,
 )
-from pipeline.grounding import fold
+from pipeline.grounding import normalize_quotation
 from pipeline.plugins import Refused
 from pipeline.text.links import ascii_url, find_links
 from pipeline.text.prose.anaphora import lacks_antecedent, points_back
@@ -45,7 +45,7 @@ from pipeline.text.prose.verbatim_edits import (
     trim_conjunction,
 )
 from pipeline.text.similarity import distinct_words, is_same_idea
-from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
+from pipeline.text.weighted_length import LINK_WEIGHT, MAX_LENGTH, weighted_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ _MIN_LENGTH_RATIO = 2
 # 17 characters are left for the line break before the source's address, and for miscounting.
 _RULES = f"""\
 A Short Post is one idea from one source, for readers who scroll past quickly.
-- At most {LIMIT - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
+- At most {MAX_LENGTH - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
 - The first words say what happened or why it matters. No greeting, no announcement of what follows.
 - Write no link: the source's address is added on a line of its own.
 - At most {MAX_HASHTAGS} hashtags, none is better. Mention no account.
@@ -93,7 +93,7 @@ def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
     if tail is None:
         return None
     ending = f"\n{tail}" if tail else ""
-    words = shorten_sentence(sentence, LIMIT - weighted_length(ending), may_cut=may_cut)
+    words = shorten_sentence(sentence, MAX_LENGTH - weighted_length(ending), may_cut=may_cut)
     return None if words is None else words + ending
 
 
@@ -136,7 +136,11 @@ def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
     if tail is None or not is_postable(collapse(words)):
         return None
     body = f"{words}\n{tail}" if tail else words
-    if weighted_length(body) > LIMIT or not is_allowed(body, brief, persona) or missing_in(body, persona):
+    if (
+        weighted_length(body) > MAX_LENGTH
+        or not is_allowed(body, brief, persona)
+        or missing_in(body, persona)
+    ):
         return None
     return _Wording(words, body, fact)
 
@@ -150,7 +154,7 @@ def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
     body = _fit(title, url, may_cut=True)
     if body is None and _link_to_add(title, url) is not None:
         # Half the limit in code points fits whatever the characters weigh, with room for an address.
-        body = _fit(first_words(title, LIMIT // 2 - _TITLE_CHARACTERS // 2), url, may_cut=False)
+        body = _fit(first_words(title, MAX_LENGTH // 2 - _TITLE_CHARACTERS // 2), url, may_cut=False)
     return None if body is None or missing_in(body, persona) else _Wording(title, body, None)
 
 
@@ -269,9 +273,11 @@ class ShortPost(Engine):
 def _check_length(body: str) -> Check:
     length = weighted_length(body)
     fault = None
-    if length > LIMIT:
-        fault = f"The post counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
-    return make_check("length", f"The post counts {length} of {LIMIT} characters.", fault)
+    if length > MAX_LENGTH:
+        fault = (
+            f"The post counts {length} characters, {length - MAX_LENGTH} more than the {MAX_LENGTH} that fit."
+        )
+    return make_check("length", f"The post counts {length} of {MAX_LENGTH} characters.", fault)
 
 
 def _check_thread_mark(body: str) -> Check:
@@ -280,8 +286,8 @@ def _check_thread_mark(body: str) -> Check:
 
 
 def _is_title(body: str, title: str) -> bool:
-    words = fold(body.partition("\n")[0]).rstrip(".\u2026 ")
-    titles = (fold(title), fold(drop_asides(collapse(title))))
+    words = normalize_quotation(body.partition("\n")[0]).rstrip(".\u2026 ")
+    titles = (normalize_quotation(title), normalize_quotation(drop_asides(collapse(title))))
     return bool(words) and any(whole.startswith(words) for whole in titles)
 
 

@@ -23,7 +23,7 @@ from pipeline.text.links import ascii_url, find_links, is_same_address, without_
 from pipeline.text.prose.anaphora import lacks_antecedent, leaves_speaker_open
 from pipeline.text.prose.verbatim_edits import collapse, is_balanced, is_wholly_quoted, opens_dangling
 from pipeline.text.similarity import distinct_words, is_same_idea
-from pipeline.text.weighted_length import LIMIT, LINK_WEIGHT, weighted_length
+from pipeline.text.weighted_length import LINK_WEIGHT, MAX_LENGTH, weighted_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ _POSTS_WITHOUT_HEADINGS: Final = 5
 _NUMBERING: Final = re.compile(r"^[(\[]?\d{1,2}\s?/\s?\d{0,2}[)\]]?[.:]?\s+")
 _RULES: Final = f"""\
 A Thread is {MIN_POSTS} to {MAX_POSTS} posts that are read one after another; four to six are best.
-- Each post has at most {LIMIT - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
+- Each post has at most {MAX_LENGTH - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
 - The first post stands alone: who reads nothing else knows what happened and why it matters. It announces nothing.
 - Every other post says one thing more, and is understood without the one before. None begins with a pronoun that points \
 back (it, this, they, he, she), nor with a word such as "but" or "so". Name again what is meant.
@@ -78,7 +78,7 @@ class Thread(Engine):
         del seed
         url = ascii_url(brief.url)
         ending = f"\n{url}" if url else ""
-        remaining = standalone_sentences(brief, persona, LIMIT - weighted_length(ending))
+        remaining = standalone_sentences(brief, persona, MAX_LENGTH - weighted_length(ending))
         drafts: list[Draft] = []
         for _ in range(max(1, variants)):
             chosen = _choose_sentences(remaining, brief)
@@ -208,12 +208,14 @@ def _check_count(parts: Sequence[str]) -> Check:
 def _check_lengths(parts: Sequence[str]) -> Check:
     lengths = [weighted_length(part) for part in parts]
     too_long = [
-        f"Post {number} counts {length} characters, {length - LIMIT} more than the {LIMIT} that fit."
+        f"Post {number} counts {length} characters, {length - MAX_LENGTH} more than the {MAX_LENGTH} that fit."
         for number, length in enumerate(lengths, 1)
-        if length > LIMIT
+        if length > MAX_LENGTH
     ]
     return make_check(
-        "length", f"The longest post counts {max(lengths)} of {LIMIT} characters.", " ".join(too_long) or None
+        "length",
+        f"The longest post counts {max(lengths)} of {MAX_LENGTH} characters.",
+        " ".join(too_long) or None,
     )
 
 

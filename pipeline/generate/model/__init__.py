@@ -1,1 +1,1 @@
-"""The client that asks a model, whose account pays for it, batches of calls, and spending caps."""
+"""Asks a model, live or in batches, chooses the account that pays, and holds calls back by spending caps."""

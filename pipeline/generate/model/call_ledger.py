@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def record_call(
     record: CallRecord, *, workspace_id: UUID, generation_id: UUID | None, is_own_key: bool
 ) -> None:
-    """Write one call into the ledger; `generation_id` is None for a call outside a run."""
+    """Write one call into the ledger; `generation_id` is `None` for a call outside a run."""
     fields: Mapping[str, Any] = {
         name: _fit_column(name, value)
         for name, value in asdict(record).items()
@@ -35,8 +35,9 @@ def record_call(
 
 
 def _fit_column(name: str, value: Any) -> Any:
-    """Return the value cut to its column's length: a gateway's long name must not keep a call out of the
-    ledger.
+    """Return the value cut to its column's length.
+
+    A gateway's long name must not keep a call out of the ledger.
     """
     max_length = getattr(ModelCall._meta.get_field(name), "max_length", None)
     return value[:max_length] if max_length and isinstance(value, str) else value

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class CallLimit:
-    """Limits the total time of a call.
+    """Limits the total time of a call, in seconds.
 
     Add `follow` to the HTTP client's request hooks; one client's calls run in sequence. A server that sends a
     byte now and then satisfies every time-out of a single read, and would hold a task for ever. When the time
-    is up the connections are shut, and whatever read or write waits on them ends at once.
+    is up the connections are shut, and each read or write that waits on them ends at once.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -34,7 +34,7 @@ class CallLimit:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Time one call; read `is_over` afterwards to see whether it ran out."""
+        """Limit one call; read `is_over` afterwards to see whether its time ran out."""
         self._is_over = False
         timer = threading.Timer(self.seconds, self._shut_connections)
         timer.daemon = True
@@ -46,7 +46,7 @@ class CallLimit:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the time of the last call ran out."""
+        """Whether the time of the last call ran out."""
         return self._is_over
 
     def _track_connection(self, event: str, info: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The client that writers ask a model with: the official package, without its own retries, waits and traces."""
+"""Asks a model through the vendor's official package, without the package's own retries, waits and traces."""
 
 from __future__ import annotations
 
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
 
 TIMEOUT_SECONDS: Final = 120.0
-"""Limit of one whole call, from the first byte to the last.
-
-The caller's lease is renewed for as long before each call.
-"""
+"""The limit of one whole call. Before each call the caller's lease is renewed for longer than that."""
 CONNECT_SECONDS: Final = 10.0
-"""Limit of connecting to one address of the service."""
-RETRY_AFTER_MOST: Final = timedelta(hours=24)
+"""The limit of connecting to one address of the service."""
+MAX_RETRY_AFTER: Final = timedelta(hours=24)
 """The longest wait that a server may ask for; the package itself would sleep for whatever it says."""
 
 _NO_MONEY_CODES: Final = frozenset(
@@ -60,11 +57,15 @@ _MODEL_PATTERN: Final = re.compile(
     re.IGNORECASE,
 )
 _MAX_REFUSAL_CHARACTERS: Final = 4_000
+"""The most characters of a refusal that are searched."""
 _MAX_VENDOR_CHARACTERS: Final = 200
+"""The most characters of the vendor's own sentence that are quoted."""
 _NO_REQUEST: Final = ModelRequest("", "", (), (), {}, 0, "", "")
+"""Stands for the request of a call to the batches, which asks no model."""
 Cache = Literal["5m", "1h"] | None
+"""How long the service may keep a marked prefix; `None` for not at all."""
 Owner = Literal["workspace", "operator"]
-"""Whose key it is, which decides who is told what to do."""
+"""The owner of the key, who has to act after a refusal."""
 _KEY_OWNER_TEXT: Final = {"workspace": "the workspace's own key", "operator": "this service's key"}
 _KEY_REFUSED: Final = {
     "workspace": "The workspace's own key for the model was refused. Replace it with a valid one, then retry.",
@@ -104,7 +105,8 @@ class AccountClient:
     def ask(self, ask: ModelRequest) -> ModelReply:
         """Make one call and return its reply with its record.
 
-        Raises `TryLater`, `Refused` or `NeedsReconnect`; `before_call` may raise them too.
+        Raises `Accounted`, with the record, as `TryLater`, `Refused` or `NeedsReconnect` if the call failed.
+        `before_call` may raise them too, and any other error of its own.
         """
         if self.before_call is not None:
             try:
@@ -141,8 +143,8 @@ class AccountClient:
     def send_batch_call(self, method: Literal["GET", "POST"], path: str, body: Any = None) -> str:
         """Make one call to the account's batches and return the body of the answer.
 
-        Raises what `ask` raises, without records: what a batch costs is known by its results alone.
-        `before_call` may raise too.
+        Raises `TryLater`, `Refused` or `NeedsReconnect` if the call failed, without records, because only the
+        results of a batch say what it cost. `before_call` may raise errors of its own.
         """
         import anthropic  # noqa: PLC0415 - see _load_sdk
         import httpx2  # noqa: PLC0415 - see _load_sdk
@@ -187,7 +189,7 @@ class AccountClient:
         return self._sdk
 
     def _send(self, ask: ModelRequest, started: float) -> ModelReply:
-        """Send the request and return its reply; every error raised carries the record of the call."""
+        """Send the request and return its reply; each `Accounted` error carries the record of the call."""
         import anthropic  # noqa: PLC0415 - see _load_sdk
 
         request = request_of(ask)
@@ -221,10 +223,7 @@ def _tls_context() -> Any:
 
 
 def request_of(ask: ModelRequest, *, cache: Cache = "5m") -> dict[str, Any]:
-    """Return the request's parameters for one call, live or in a batch.
-
-    `cache` is how long the service may keep the marked prefix; None for not at all.
-    """
+    """Return the request's parameters for one call, live or in a batch."""
     output_config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(ask.schema)}}
     if ask.effort:
         output_config["effort"] = ask.effort
@@ -238,9 +237,9 @@ def request_of(ask: ModelRequest, *, cache: Cache = "5m") -> dict[str, Any]:
 
 
 def _with_cache_lifetime(block: Mapping[str, Any], cache: Cache) -> dict[str, Any]:
-    """Return the block with its cache mark changed to this lifetime.
+    """Return the block with its cache mark changed to this lifetime, or without the mark for `None`.
 
-    A mark without one stands for five minutes.
+    A mark without a lifetime stands for five minutes.
     """
     if cache is None:
         return {name: value for name, value in block.items() if name != "cache_control"}
@@ -286,12 +285,12 @@ def _failure_for_status(
 ) -> Exception:
     """Return the failure for an error status, by status, type and code.
 
-    The vendor's sentences change, so they are read only for a 400, by which gateways mean keys, models and
-    money too.
+    The vendor's sentences change, so they are read only for a 400, which gateways also answer for faults of keys,
+    models and money.
     """
     status = error.status_code
     error_text = error.response.text[:_MAX_REFUSAL_CHARACTERS] if status == 400 else ""
-    retry_after = read_retry_after(error.response.headers, now=utc_now(), longest=RETRY_AFTER_MOST)
+    retry_after = read_retry_after(error.response.headers, now=utc_now(), longest=MAX_RETRY_AFTER)
     outcome = "failed"
     failure: TryLater | Refused | NeedsReconnect
     if (

@@ -1,4 +1,4 @@
-"""Finds the key with which a row's model is asked: the workspace's own before the operator's."""
+"""Finds the key for a row's calls of a model, the workspace's own before the operator's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.models import Generation, ModelBatch, PersonaDraft, Source
 
 Asker: TypeAlias = "Generation | PersonaDraft"
-"""A claimed row for which a model is asked."""
+"""A claimed row whose task asks a model."""
 
 
 def has_key(row: Asker | Source) -> bool:
@@ -27,7 +27,7 @@ def workspace_has_key(workspace: Workspace) -> bool:
 
 
 def generation_queue_for(workspace: Workspace) -> GenerationQueue:
-    """Return the queue of the writing steps: waiting for a model, or computing from the source without one."""
+    """Return the queue of the writing steps: `generate` with a model, `compute` without one."""
     return GenerationQueue.GENERATE if workspace_has_key(workspace) else GenerationQueue.COMPUTE
 
 
@@ -37,12 +37,12 @@ def key_for(row: Asker | Source) -> str:
 
 
 def own_key(row: Asker | ModelBatch | Source) -> str:
-    """Return the own key of the row's workspace, empty if it has none."""
+    """Return the own key of the row's workspace, or "" if it has none."""
     return _decrypt_key(row.workspace)
 
 
 def operator_key() -> str:
-    """Return the operator's key, empty if there is none."""
+    """Return the operator's key, or "" if there is none."""
     return settings.ANTHROPIC_API_KEY.strip()
 
 
@@ -57,6 +57,6 @@ def _operator_key_for(workspace: Workspace) -> str:
 
 
 def _decrypt_key(workspace: Workspace) -> str:
-    """Return the workspace's own key. This is the only place where it is decrypted."""
+    """Return the workspace's own key, or "" if it has none. It is decrypted nowhere else."""
     encrypted = workspace.model_key
     return encrypted.open().strip() if encrypted is not None else ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.writers.base import CallRecord
 
 CALL_LEASE: Final = timedelta(seconds=TIMEOUT_SECONDS + settings.LEASE_SECONDS)
-"""Longer than the lease that a row was claimed with, because one call may take longer."""
+"""The lease for one call, longer than the one that a row was claimed with, because a call may take longer."""
 
 
 class LostLease(Conflict):
@@ -34,7 +34,7 @@ class LostLease(Conflict):
 
 
 def open_client(run: Asker) -> AbstractContextManager[AccountClient | None]:
-    """Return a client for this run or draft, whose value is None if there is no key."""
+    """Return a context that yields a client for this run or draft, or `None` if there is no key."""
     key = key_for(run)
     if not key:
         return nullcontext()
@@ -51,9 +51,7 @@ def open_client(run: Asker) -> AbstractContextManager[AccountClient | None]:
 
 
 def open_batch_client(batch: ModelBatch) -> AbstractContextManager[AccountClient | None]:
-    """Return a client for the key that the batch's calls were gathered for, whose value is None if that key
-    is gone.
-    """
+    """Return a context that yields a client for the batch's key, or `None` if that key is gone."""
     key = own_key(batch) if batch.is_own_key else operator_key()
     if not key:
         return nullcontext()
@@ -66,9 +64,9 @@ def open_batch_client(batch: ModelBatch) -> AbstractContextManager[AccountClient
 
 
 def _before_call(run: Asker) -> None:
-    """Check caps and renew the lease.
+    """Check the switch and the caps, renew the lease, and hold the brief that the run asks for as long.
 
-    Raises `TryLater` if the money is spent, `LostLease` if another task has the row.
+    Raises `TryLater` if a switch or a cap holds the call back, and `LostLease` if another task has the row.
     """
     refuse_call(run)
     held_until = work_queue.database_now() + CALL_LEASE

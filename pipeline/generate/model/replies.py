@@ -1,4 +1,4 @@
-"""Parses a model's reply, and makes the record of a call that got none."""
+"""Parses a model's reply, and builds the record of a call that got none."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def unanswered_call(
 def read_reply(
     ask: ModelRequest, body: str, status: int, request_id: str, *, latency_ms: int, mode: Mode = "live"
 ) -> ModelReply:
-    """Return the reply with its record. Raises `TryLater` if the body is no message.
+    """Return the reply with its record. Raises `TryLater`, with the record, if the body is no message.
 
-    It is parsed by hand, because the package's own parsing loses the usage when the content doesn't fit its
+    The body is parsed by hand, because the package's own parsing loses the usage if the content doesn't fit its
     types.
     """
     answer = _parse_object(body)

@@ -1,7 +1,7 @@
-"""Holds back calls of a model that exceed a cap (the workspace's per month, the operator's per day) or a
-switch stops.
+"""Holds back calls of a model if a cap is reached or a switch is off.
 
-Amounts are millionths of a US dollar; months and days are UTC.
+A workspace has a cap per month, the operator one per day. Amounts are millionths of a US dollar; months and days
+are UTC.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ BRIEF_AWAITED: Final = "brief_awaited"
 WAITING_CODES: Final = frozenset(
     {"model_cap_of_workspace", "model_cap_of_instance", kill_switch.MODEL_CALLS_STOPPED, BRIEF_AWAITED}
 )
-"""Codes of waits in which no model was asked, so nothing counts against the run."""
+"""Codes of waits in which no model was asked, so that they don't count as an outage."""
 STOPPED_WAIT: Final = timedelta(minutes=5)
-"""How soon a run or batch that was held back looks again."""
+"""How long a run or batch that was held back sleeps before it tries again."""
 
 
 def refuse_call(run: Asker) -> None:
@@ -48,7 +48,8 @@ def refuse_call(run: Asker) -> None:
 def refuse_batch(batch: ModelBatch) -> None:
     """Raise `TryLater` if a switch or a cap holds back a batch.
 
-    It looks again soon: nothing wakes a batch when a cap is raised, and its runs can't wait for a month.
+    The batch tries again after `STOPPED_WAIT`, because nothing wakes it when a cap is raised, and its runs can't
+    wait for a month.
     """
     _refuse_if_stopped(batch)
     try:
@@ -57,16 +58,16 @@ def refuse_batch(batch: ModelBatch) -> None:
         raise TryLater(error.message, code=error.code, after=STOPPED_WAIT) from error
 
 
-def room_of(batch: ModelBatch) -> int | None:
-    """Return how many micro US dollars the caps leave for calls in batches; None without a cap."""
+def remaining_micro_usd(batch: ModelBatch) -> int | None:
+    """Return how much the caps leave for calls in batches, at least 0, or `None` without a cap."""
     now = utc_now()
-    rooms = []
+    amounts = []
     cap = batch.workspace.model_cap_micro_usd
     if cap is not None:
-        rooms.append(cap - _spent(_month_start(now), workspace_id=batch.workspace_id))
+        amounts.append(cap - _spent(_month_start(now), workspace_id=batch.workspace_id))
     if settings.MODEL_DAILY_CAP_USD and not batch.is_own_key:
-        rooms.append(settings.MODEL_DAILY_CAP_USD * MICRO - _spent(_day_start(now), is_own_key=False))
-    return max(min(rooms), 0) if rooms else None
+        amounts.append(settings.MODEL_DAILY_CAP_USD * MICRO - _spent(_day_start(now), is_own_key=False))
+    return max(min(amounts), 0) if amounts else None
 
 
 def _refuse_if_stopped(run: Asker | ModelBatch) -> None:
@@ -81,7 +82,7 @@ def _refuse_if_over_cap(
 ) -> None:
     """Raise `TryLater` if a cap is reached.
 
-    `besides` is the batch that asks: its own calls don't count as on their way.
+    The calls of the batch `besides`, which is the one that asks, don't count.
     """
     cap = run.workspace.model_cap_micro_usd
     if cap is not None and _spent(_month_start(now), workspace_id=run.workspace_id, besides=besides) >= cap:
@@ -115,10 +116,9 @@ def _spent(
     is_own_key: bool | None = None,
     besides: ModelBatch | None = None,
 ) -> int:
-    """Return what the ledger holds since then plus the most that calls in sent batches can cost, in micro US
-    dollars.
+    """Return the cost of the calls since that moment, plus the most that open calls in sent batches can cost.
 
-    `workspace_id` and `is_own_key` restrict whose calls count; without them all do.
+    `workspace_id` and `is_own_key` restrict the calls that count; without them all do.
     """
     optional_filters: dict[str, Any] = {"workspace_id": workspace_id, "is_own_key": is_own_key}
     filters = {name: value for name, value in optional_filters.items() if value is not None}

@@ -1,1 +1,1 @@
-"""Runs of brand lanes: which topic a lane takes, and what its persona has said before."""
+"""Runs generations of brand lanes: chooses topics, and compares drafts with the persona's recent items."""

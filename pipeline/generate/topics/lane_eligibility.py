@@ -1,4 +1,4 @@
-"""Finds what a brand lane can make in its workspace: before it is saved, and again before each run."""
+"""Finds the formats that a brand lane can make in its workspace, before it is saved and before each run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.models import Topic, WorkspaceDefaults
 from pipeline.plugins import Refused, Unavailability
 from pipeline.sources.brand import PLUGIN, topics_in
 from pipeline.switches import availability
-from pipeline.writers.extractive import lane_drafts
+from pipeline.writers.extractive import draft_for_lane
 from pipeline.writers.topic_and_story_briefs import brief_of
 
 if TYPE_CHECKING:
@@ -27,28 +27,30 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 _TOPICS_TRIED: Final = 20
-"""How many topics are tried before a lane is saved: one from which something can be made is enough."""
+"""The most topics that are tried before a lane is saved; one from which something can be made is enough."""
 
 
 def engines_of(source: Source, defaults: WorkspaceDefaults) -> list[Engine]:
     """Return the lane's engines that are available and can be made from a topic.
 
-    If the lane names none, they are the workspace's; of these only the short ones (`least_lines` 1) if there
+    A lane that names no engines has the workspace's, and of these only the short ones (`least_lines` 1) if there
     are any.
     """
     names = source.engines or defaults.engines
-    known = {engine.name: engine for engine in availability.engines()}
-    able = [known[name] for name in names if name in known and "topic" in known[name].made_from]
-    short = [engine for engine in able if engine.least_lines == 1]
-    return able if source.engines or not short else short
+    available = {engine.name: engine for engine in availability.engines()}
+    topic_engines = [
+        available[name] for name in names if name in available and "topic" in available[name].made_from
+    ]
+    short_engines = [engine for engine in topic_engines if engine.least_lines == 1]
+    return topic_engines if source.engines or not short_engines else short_engines
 
 
 def why_unavailable(source: Source) -> Unavailability | None:
-    """Return why this lane could make nothing, as a reason and a remedy; None if it can make something.
+    """Return the reason and remedy if this lane could make nothing, or `None` if it can make something.
 
-    For other kinds of sources it is None. The source need not be stored. A lane needs an engine and a topic.
-    Without a model there must also be something that a person wrote for it to say: an approved line of the
-    persona, or whole sentences in the notes or evidence of a topic.
+    It is `None` for other kinds of sources too. The source need not be stored. A lane needs an engine and a
+    topic. Without a model it also needs words by a person: an approved line of the persona, or whole sentences
+    in the notes or evidence of a topic.
     """
     if source.type != PLUGIN.kind:
         return None
@@ -83,9 +85,9 @@ def _why_no_topic(*, needs_words: bool) -> Unavailability:
 
 
 def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavailability | None:
-    """Return that nobody wrote anything that a lane without a model may say; None if somebody did.
+    """Return that a lane without a model has no words by a person to use, or `None` if it has some.
 
-    `first` is the topic that says the most.
+    `first` is a topic with notes or evidence if the lane has one.
     """
     if persona.approved_lines or _says_something(first):
         return None
@@ -106,7 +108,10 @@ def _why_no_words(source: Source, first: Topic, persona: PersonaCard) -> Unavail
 def _why_nothing_passes(
     engines: Sequence[Engine], topics: Sequence[Topic], persona: PersonaCard
 ) -> Unavailability | None:
-    """Return that every engine refuses the topics of a lane without a model; None if one can be made."""
+    """Return that every engine refuses the topics of a lane without a model, or `None` if one can be made.
+
+    At most `_TOPICS_TRIED` topics are tried.
+    """
     refusals: list[str] = []
     for topic in topics[:_TOPICS_TRIED]:
         makeable, topic_refusals = makeable_engines_without_model(
@@ -125,8 +130,7 @@ def _why_nothing_passes(
 def makeable_engines(
     source: Source, engines: Sequence[Engine], choice: TopicChoice, persona_id: UUID | None
 ) -> tuple[list[Engine], list[str]]:
-    """Return the engines that can make something of this choice, and a sentence for each of the others that
-    says why not.
+    """Return the engines that can make something of this choice, and the refusal of each other one.
 
     If a model writes, all of them can.
     """
@@ -138,10 +142,7 @@ def makeable_engines(
 def makeable_engines_without_model(
     engines: Sequence[Engine], topic: Topic, angle: str, persona: PersonaCard
 ) -> tuple[list[Engine], list[str]]:
-    """Return what `makeable_engines` does, without a model.
-
-    The writer tries each engine, and nothing is stored.
-    """
+    """Return what `makeable_engines` does, without a model; each engine is tried, and nothing is stored."""
     makeable, refusals = [], []
     for engine in engines:
         refusal = _refusal_of(engine, topic, angle, persona)
@@ -153,10 +154,10 @@ def makeable_engines_without_model(
 
 
 def _refusal_of(engine: Engine, topic: Topic, angle: str, persona: PersonaCard) -> str | None:
-    """Return the sentence with which the engine refuses the topic; None if it can be made."""
+    """Return the sentence with which the engine refuses the topic, or `None` if it can be made."""
     brief, source = brief_of(subject_of(topic, angle), persona)
     try:
-        lane_drafts(
+        draft_for_lane(
             engine,
             brief,
             persona,

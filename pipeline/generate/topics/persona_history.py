@@ -1,4 +1,4 @@
-"""Finds whether words repeat what the persona said in the last 90 days, by shared runs of three words."""
+"""Compares texts with the persona's items of the last 90 days, by shared runs of three words."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-# Words in one compared run.
-RUN: Final = 3
-MOST_WORDS: Final = 2000
-"""How many words of one text are compared; a post has a few dozen."""
+_RUN_WORDS: Final = 3
+"""The words in one compared run."""
+_MAX_WORDS: Final = 2000
+"""About the most words of one text that are compared; a post has a few dozen."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True)
 class NearestText:
-    """The most similar text: `likeness` is the Jaccard index of both sets of runs, from 0 to 1."""
+    """The most similar text. `likeness` is the Jaccard index of both sets of runs, from 0 to 1."""
 
     likeness: float
     item_id: UUID
@@ -39,22 +39,22 @@ class NearestText:
 
 
 def word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the text's runs of three words, without links, case and marks.
+    """Return the runs of three words of the text's first `_MAX_WORDS` words, without links, case and marks.
 
-    A shorter text is one run of all its words.
+    A shorter text is one run of all its words. A text without words has none.
     """
     folded = unicodedata.normalize("NFKC", without_links(text)).casefold()
     words: list[str] = []
     for word in _WORD.findall(folded):
         # Scripts without spaces between words are compared character by character.
         words += list(word) if _UNSPACED.search(word) else [word]
-        if len(words) >= MOST_WORDS:
+        if len(words) >= _MAX_WORDS:
             break
     if not words:
         return frozenset()
-    if len(words) < RUN:
+    if len(words) < _RUN_WORDS:
         return frozenset({tuple(words)})
-    return frozenset(tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1))
+    return frozenset(tuple(words[start : start + _RUN_WORDS]) for start in range(len(words) - _RUN_WORDS + 1))
 
 
 class PersonaHistory:
@@ -69,8 +69,9 @@ class PersonaHistory:
         without: Collection[UUID],
         now: datetime,
     ) -> None:
-        """Read the persona's items, except those of the generations in `without`: engines of one slot share
-        its topic.
+        """Read the persona's items, except those of the generations in `without`.
+
+        A caller leaves out the engines of one slot, which share its topic.
         """
         self._earlier_runs: list[tuple[UUID, frozenset[tuple[str, ...]]]] = [
             (key, word_runs(body))
@@ -88,8 +89,8 @@ class PersonaHistory:
             )
         ]
 
-    def nearest(self, text: str) -> NearestText | None:
-        """Return the most similar text, the newest of equals; None if nothing was said yet."""
+    def find_nearest(self, text: str) -> NearestText | None:
+        """Return the most similar text, the newest of equals, or `None` if there is no text yet."""
         own_runs = word_runs(text)
         scored = ((jaccard(own_runs, other_runs), key) for key, other_runs in self._earlier_runs)
         best = max(scored, default=None)

@@ -1,6 +1,4 @@
-"""Selects a lane's topic: finds those that may be taken, and chooses repeatably by weight and days since the
-last use.
-"""
+"""Finds the topics that a lane may take, and chooses one repeatably by weight and days since the last use."""
 
 from __future__ import annotations
 
@@ -27,11 +25,11 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 NEVER_USED_DAYS: Final = 90
-"""A topic that was never used counts as rested for so many days, and no rest counts for more."""
+"""A topic that was never used counts as rested for this many days; longer rest counts no more."""
 _COUNTED: Final = ("taken", "used")
+"""Decisions on a pick that count towards a topic's `max_per_month`."""
 _RESTING: Final = ("taken", "used", "too_near")
-"""A topic and angle that came out too similar would do so again tomorrow: they rest as if they had been used.
-"""
+"""Decisions after which a topic and angle rest. Too similar words would be so again tomorrow."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class TopicCandidate:
 
     @property
     def chance(self) -> int:
-        """Return the weight of this candidate in the random choice."""
+        """The weight of this candidate in the random choice."""
         return int(self.topic.weight * max(self.rested_days, 1))
 
 
@@ -80,9 +78,7 @@ def pool_of(source: Source, persona_id: UUID | None) -> QuerySet[Topic]:
 
 
 def topic_candidates(source: Source, persona_id: UUID | None, today: date) -> list[TopicCandidate]:
-    """Return every topic of the lane's pool that may be taken on that day, in the order of ids, in two
-    statements.
-    """
+    """Return every topic of the lane's pool that may be taken on that day, by id, in two statements."""
     topics = list(pool_of(source, persona_id).order_by("id"))
     uses = _uses([topic.pk for topic in topics], today)
     candidates = (_candidate(topic, uses[topic.pk], today) for topic in topics)
@@ -90,13 +86,13 @@ def topic_candidates(source: Source, persona_id: UUID | None, today: date) -> li
 
 
 def choose_topic(
-    found: Sequence[TopicCandidate], *, seed: str, without: Collection[UUID] = ()
+    candidates: Sequence[TopicCandidate], *, seed: str, without: Collection[UUID] = ()
 ) -> TopicChoice | None:
-    """Choose a topic by weight times days of rest.
+    """Choose a topic at random, by weight times days of rest; `None` if all are in `without`.
 
-    The same seed and candidates give the same choice. None if none is left.
+    The same seed and candidates give the same choice.
     """
-    remaining = [chosen for chosen in found if chosen.topic.pk not in without]
+    remaining = [candidate for candidate in candidates if candidate.topic.pk not in without]
     if not remaining:
         return None
     generator = random.Random(seed)  # noqa: S311  repeatable, not secret
@@ -116,32 +112,30 @@ def _uses(topic_ids: Sequence[UUID], today: date) -> Mapping[UUID, list[TopicUse
 
 
 def _candidate(topic: Topic, uses: Sequence[TopicUse], today: date) -> TopicCandidate | None:
-    """Return the topic with its usable angles, the longest rested first; None if it can't be used today."""
+    """Return the topic with its usable angles, the longest rested first, or `None` if it can't be used today."""
     if not is_in_season(today.strftime("%m-%d"), topic.season_from, topic.season_to):
         return None
     # The engines of one slot speak of its topic together, which is one use.
-    month = {use.slot_id for use in uses if use.is_counted and use.on >= today.replace(day=1)}
-    if topic.max_per_month is not None and len(month) >= topic.max_per_month:
+    slots_this_month = {use.slot_id for use in uses if use.is_counted and use.on >= today.replace(day=1)}
+    if topic.max_per_month is not None and len(slots_this_month) >= topic.max_per_month:
         return None
-    last = {use.angle: max(each.on for each in uses if each.angle == use.angle) for use in uses}
-    rested = {
-        angle: NEVER_USED_DAYS if angle not in last else (today - last[angle]).days
+    last_use = {use.angle: max(each.on for each in uses if each.angle == use.angle) for use in uses}
+    rested_days = {
+        angle: NEVER_USED_DAYS if angle not in last_use else (today - last_use[angle]).days
         for angle in topic.angles or [""]
     }
-    awake = [
-        angle
-        for angle, days_since in rested.items()
-        if angle not in last or days_since >= topic.cooldown_days
+    usable_angles = [
+        angle for angle, days in rested_days.items() if angle not in last_use or days >= topic.cooldown_days
     ]
-    if not awake:
+    if not usable_angles:
         return None
     # Sorting keeps the person's own order among those that rested equally long.
-    awake.sort(key=lambda angle: -rested[angle])
-    since = min(((today - on).days for on in last.values()), default=NEVER_USED_DAYS)
-    return TopicCandidate(topic, tuple(awake), min(since, NEVER_USED_DAYS))
+    usable_angles.sort(key=lambda angle: -rested_days[angle])
+    topic_days = min(((today - on).days for on in last_use.values()), default=NEVER_USED_DAYS)
+    return TopicCandidate(topic, tuple(usable_angles), min(topic_days, NEVER_USED_DAYS))
 
 
-def subject_of(topic: Topic, angle: str, said: tuple[str, ...] = ()) -> Subject:
-    """Return the topic as a writer gets it; `said` are the newest titles of the persona."""
+def subject_of(topic: Topic, angle: str, openings: tuple[str, ...] = ()) -> Subject:
+    """Return the topic as a writer gets it; `openings` are those of the persona's newest items."""
     evidence = tuple(entry["text"] for entry in topic.evidence if entry["text"])
-    return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, said=said)
+    return Subject(title=topic.title, notes=topic.notes, evidence=evidence, angle=angle, openings=openings)

@@ -1,6 +1,4 @@
-"""Runs a generation from a topic, without a source document, and changes the topic if its words were said
-before.
-"""
+"""Runs a generation from a topic, and changes to another topic if the words repeat earlier items."""
 
 from __future__ import annotations
 
@@ -47,9 +45,10 @@ TOO_NEAR: Final = "too_near"
 
 
 def find_material(run: Run) -> None:
-    """Store the brief of what may be said of the topic.
+    """Store the topic's brief, which is built without a model.
 
-    No model is asked. Raises `Refused` if nothing may be said.
+    Raises `Refused` if the topic or its persona was deleted, or if a model would have no fact to write from, and
+    `LostLease` if the run is no longer this task's.
     """
     generation, writer = run.generation, run.writer
     pick = pick_of(generation)
@@ -70,7 +69,7 @@ def find_material(run: Run) -> None:
     )
     store_answer(
         generation,
-        run.then,
+        run.next_stage,
         brief=asdict(brief),
         brief_usage=discarded_usage or asdict(free_usage),
         text=source.text,
@@ -79,17 +78,17 @@ def find_material(run: Run) -> None:
 
 
 def read_material(run: Run) -> RunMaterial:
-    """Return the material.
+    """Return the run's material, after discarding the drafts that repeat earlier items.
 
-    Drafts that repeat earlier items are discarded first, and the run turns to another topic. Its stage is the
-    first one again then. Raises `Refused` if there is no further topic.
+    If no draft is left, the run starts again with another topic, and its stage is the first one. Raises `Refused`
+    if there is no further topic, and `LostLease` if the run is no longer this task's.
     """
     generation = run.generation
     brief = brief_from(generation.answers["brief"])
     source = SourceText(
         title=brief.title, text=generation.answers["text"], language=generation.answers["language"]
     )
-    material = run.resting_on(brief, source)
+    material = run.build_material(brief, source)
     if generation.stage != GenerationStage.DRAFT:
         if not generation.answers.get("is_new"):
             _discard_repetitions(generation)
@@ -115,19 +114,17 @@ def _recent_openings(generation: Generation) -> tuple[str, ...]:
     return tuple(" ".join(excerpt.split()[:12]) for excerpt in newest)
 
 
-def _add_repetition_check(judge: Judge, memory: PersonaHistory) -> Judge:
-    """Add a check that fails drafts similar to recent items, so that a verbatim writer chooses another of its
-    lines.
-    """
+def _add_repetition_check(judge: Judge, history: PersonaHistory) -> Judge:
+    """Add a check that fails drafts similar to recent items, so that a verbatim writer takes another line."""
 
-    def decide(draft: Draft) -> tuple[Check, ...]:
+    def judge_with_repetition(draft: Draft) -> tuple[Check, ...]:
         checks = judge(draft)
-        nearest = memory.nearest(draft.body)
+        nearest = history.find_nearest(draft.body)
         if nearest is None or nearest.likeness < limits.LANE_LIKENESS:
             return checks
         return (*checks, Check(REPETITION, "failed", _repetition_message(nearest)))
 
-    return decide
+    return judge_with_repetition
 
 
 def _persona_history(generation: Generation) -> PersonaHistory:
@@ -144,19 +141,19 @@ def _persona_history(generation: Generation) -> PersonaHistory:
 
 
 def _discard_repetitions(generation: Generation) -> None:
-    """Drop drafts that are too similar to what was said; if none is left, the run turns to another topic.
+    """Drop drafts that are too similar to earlier items; if none is left, restart with another topic.
 
-    Every draft keeps its index, by which its item finds it: a dropped one leaves a gap. A run for a further
+    Every draft keeps its index, by which its item finds it, so a dropped one leaves a gap. A run for a further
     variant also holds the drafts before it; those aren't compared. Raises `Refused` after the last topic that
-    it may take, with every discard recorded.
+    the run may take, with every discard recorded.
     """
-    memory = _persona_history(generation)
+    history = _persona_history(generation)
     drafts = generation.answers["drafts"]
     items = GeneratedItem.everywhere.filter(generation=generation, deleted_at=None)
     own_indexes = [
         index for index in set(items.values_list("variant_index", flat=True)) if index < len(drafts)
     ]
-    nearest_by_index = {index: memory.nearest(draft_from(drafts[index]).body) for index in own_indexes}
+    nearest_by_index = {index: history.find_nearest(draft_from(drafts[index]).body) for index in own_indexes}
     too_near = {
         index: nearest
         for index, nearest in nearest_by_index.items()
@@ -182,8 +179,8 @@ def _repetition_message(nearest: NearestText) -> str:
     )
 
 
-def _take_another_topic(generation: Generation, words: str, nearest: NearestText) -> bool:
-    """Record the discard and take the next topic, in one transaction; return False if there is none to take."""
+def _take_another_topic(generation: Generation, text: str, nearest: NearestText) -> bool:
+    """Record the discard and restart with another topic, in one transaction; return False if there is none."""
     pick = pick_of(generation)
     if pick is None:
         return False
@@ -202,7 +199,7 @@ def _take_another_topic(generation: Generation, words: str, nearest: NearestText
                 "likeness": nearest.likeness,
                 "near": nearest.public_id,
             },
-            words=words,
+            words=text,
             decided_at=now,
         )
         choice = _next_choice(generation, source, pick)
@@ -213,7 +210,7 @@ def _take_another_topic(generation: Generation, words: str, nearest: NearestText
 
 
 def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> select.TopicChoice | None:
-    """Return another topic for a run whose last one was too near to earlier posts; None if there is none."""
+    """Return another topic that the run may take and its engine can use, or `None` if there is none."""
     tried = list(
         BrandPick.everywhere.filter(generation=generation, decision=TOO_NEAR).values_list(
             "topic_id", flat=True
@@ -234,16 +231,11 @@ def _next_choice(generation: Generation, source: Source, pick: BrandPick) -> sel
 
 
 def _restart_with(generation: Generation, pick: BrandPick, choice: select.TopicChoice) -> None:
-    """Start the run again with another topic, keeping what its calls cost so far."""
-    BrandPick.everywhere.create(
-        workspace_id=generation.workspace_id,
-        slot_id=pick.slot_id,
-        generation=generation,
-        topic=choice.topic,
-        title=choice.topic.title,
-        angle=choice.angle,
-        used_on=pick.used_on,
-    )
+    """Start the run again with another topic, and keep the usage of its calls so far.
+
+    Raises `LostLease` if the run is no longer this task's.
+    """
+    _repeat_pick(pick, generation, choice.topic, choice.angle)
     GeneratedItem.everywhere.filter(generation=generation, deleted_at=None).update(
         topic=choice.topic, version=F("version") + 1
     )
@@ -258,7 +250,7 @@ def _restart_with(generation: Generation, pick: BrandPick, choice: select.TopicC
 
 
 def _usage_so_far(generation: Generation) -> dict[str, Any]:
-    """Return the cost of the discarded words, which is the item's cost as well."""
+    """Return the usage for the discarded drafts, which the item's cost includes."""
     brief_usage, draft_usage = (Usage(**generation.answers[name]) for name in ("brief_usage", "draft_usage"))
     return {
         **asdict(draft_usage),
@@ -272,7 +264,7 @@ def _usage_so_far(generation: Generation) -> dict[str, Any]:
 
 
 def pick_of(generation: Generation) -> BrandPick | None:
-    """Return the topic pick that the run works on; None for a run of a raw item, or one that is over."""
+    """Return the run's open topic pick, or `None` for a run of a raw item or one that is over."""
     pick: BrandPick | None = (
         BrandPick.everywhere.filter(generation=generation, decision=BrandPickDecision.TAKEN)
         .select_related("topic", "slot")
@@ -289,8 +281,9 @@ def conclude_pick(
     *,
     reason: Mapping[str, Any] | None = None,
 ) -> None:
-    """Close the run's topic pick in the caller's transaction: its topic was used, or nothing came of it for
-    that reason.
+    """Conclude the run's open topic pick, in the caller's transaction: as used, or as failed without items.
+
+    `reason` is the error of a failed run; without one it is that no draft kept to the rules.
     """
     pick = pick_of(generation)
     if pick is None:
@@ -312,19 +305,24 @@ def conclude_pick(
 def copy_pick(old: Generation, new: Generation, now: datetime) -> bool:
     """Give the new run the topic and angle of an earlier run of the same item.
 
-    Return False if its pick isn't kept.
+    Return False, with nothing written, if the earlier run has no pick or its topic was deleted.
     """
     last = BrandPick.everywhere.filter(generation=old).select_related("topic").order_by("-id").first()
     if last is None or last.topic is None:
         return False
-    BrandPick.everywhere.create(
-        workspace_id=last.workspace_id,
-        slot_id=last.slot_id,
-        generation=new,
-        topic=last.topic,
-        title=last.topic.title,
-        angle=last.angle,
-        used_on=last.used_on,
-        created_at=now,
-    )
+    _repeat_pick(last, new, last.topic, last.angle, created_at=now)
     return True
+
+
+def _repeat_pick(pick: BrandPick, generation: Generation, topic: Topic, angle: str, **columns: Any) -> None:
+    """Create a pick for the run at the slot and on the day of an earlier pick."""
+    BrandPick.everywhere.create(
+        workspace_id=pick.workspace_id,
+        slot_id=pick.slot_id,
+        generation=generation,
+        topic=topic,
+        title=topic.title,
+        angle=angle,
+        used_on=pick.used_on,
+        **columns,
+    )

@@ -32,7 +32,7 @@ from pipeline.platforms.x import errors, media, post_counts
 from pipeline.platforms.x.timeline_search import search_timeline
 from pipeline.plugins import Evidence, OutcomeUnknown, PluginError, Problem, Refused
 from pipeline.text.links import find_links
-from pipeline.text.weighted_length import LIMIT, weighted_length
+from pipeline.text.weighted_length import MAX_LENGTH, weighted_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ VIDEO_RULE: Final = MediaRule(
 def _bucket_rule(**changes: Any) -> BucketRule:
     """Return the rule of a bucket with X's limits and these changes."""
     return BucketRule(
-        LIMIT,
+        MAX_LENGTH,
         count=weighted_length,
         unit="weighted characters",
         images=IMAGES_RULE,

@@ -1,1 +1,1 @@
-"""Analyses sentences: where they end, what they refer to, and which of them say nothing by themselves."""
+"""Splits texts into sentences, and finds those that can't be understood or asserted alone."""

@@ -1,6 +1,4 @@
-"""Finds what a text holds beside its subject: a site's words about itself, notes, quoted mails, and
-datelines.
-"""
+"""Finds parts of a text that aren't about its subject: a site's own words, notes, quoted mails, datelines."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ _BOILERPLATE: Final = re.compile(
     r"(?:the post|der beitrag|l['\u2019]article|la entrada|l['\u2019]articolo|het bericht|o post|artyku\u0142)\s.+?\s(?:(?:first )?appeared (?:first )?on"
     r"|erschien (?:zuerst )?(?:auf|bei)|est apparu en premier sur|(?:se public\u00f3|aparece|apareci\u00f3) primero en|proviene da"
     r"|sembra essere il primo su|verscheen eerst op|apareceu primeiro em|pochodzi z serwisu)\s.+"
-    # Who pays for it.
+    # Disclosures of commissions.
     r"|(?:(?:if|when) you (?:buy|click|shop)\b.{0,80}, )?(?:we|i) (?:may |might |can )?(?:earn|receive|get)s? (?:a|an|some) (?:\w+ ){0,2}commission\b.*"
     r"|(?:this|our|the|some)\b[^.]{0,40}\bcontains? affiliate links\b.*"
     r"|(?:wir|ich) (?:erhalten|erhalte|bekommen|bekomme)\b.{0,60}\bprovision\b.*|nous (?:pouvons (?:toucher|percevoir)|touchons|percevons) une commission\b.*"
@@ -35,12 +33,13 @@ _BOILERPLATE: Final = re.compile(
     r")",
     re.IGNORECASE,
 )
-# Words that seldom occur in a sentence about anything else.
+# Words that seldom occur in sentences about another subject.
 _SITE_WORDS: Final = re.compile(
     r"\b(?:subscribe|newsletter|sign up|cookies?|click here|read more|all rights reserved|privacy policy|"
     r"follow us|share this|advertisement|comments? below|terms of (?:use|service))\b",
     re.IGNORECASE,
 )
+# "On Tue, 3 Nov 2026, Ann Bell wrote:", with the quoted lines.
 _MAIL: Final = re.compile(
     r"^(?:On|Am|Le|El|Il|Op|Em|W dniu|Den)\s[^\n]{4,120}(?:\n[^\n]{1,80})?\s(?:wrote|schrieb|a \u00e9crit|escribi\u00f3|ha scritto|schreef|escreveu|napisa\u0142|skrev)"
     r"[^\n:]{0,60}:[^\S\n]*\n\s*(?:^>[^\n]*(?:\n|$))+",
@@ -58,15 +57,17 @@ _DATELINE: Final = re.compile(
 
 
 def is_boilerplate(sentence: str) -> bool:
-    """Return whether the sentence is only about the site, its readers or the broadcast: "We may earn a
-    commission.".
+    """Return whether the sentence is only about the site, its readers or the broadcast.
+
+    An example is "We may earn a commission.".
     """
     return _BOILERPLATE.fullmatch(" ".join(sentence.split())) is not None
 
 
 def sounds_like_boilerplate(sentence: str) -> bool:
-    """Return whether the sentence has a word typical of sites: it may still be about its subject, but is
-    chosen last.
+    """Return whether the sentence has a word typical of sites.
+
+    It may be about the text's subject all the same, but is chosen last.
     """
     return _SITE_WORDS.search(sentence) is not None
 
@@ -77,7 +78,7 @@ def find_notes(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def skip_dateline(text: str, start: int, end: int) -> int:
-    """Return where the sentence begins after a dateline that opens its paragraph; `start` if there is none."""
+    """Return the offset after a dateline that opens the sentence's paragraph, or `start` if there is none."""
     if text[:start].rstrip(" \t")[-1:] not in {"", "\n"}:
         return start
     match = _DATELINE.match(text, start, end)

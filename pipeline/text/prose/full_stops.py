@@ -6,9 +6,9 @@ import re
 
 from pipeline.text.prose.verbatim_edits import word_set
 
-# The first of two days or hours.
+# The first of two days or hours, with the dash: "Tue.-", "11 a.m.-5".
 _RANGE = re.compile(r"^.*(?:[.][-\u2013]|\d(?=[ap]\.m$))")
-# Abbreviated words that stand before a name, in many languages.
+# Abbreviated titles before a name, in many languages.
 _HONORIFICS = word_set(
     "mr mrs ms mx messrs dr dres prof profa st sr sra sres sras srta mme mmes mlle mlles gen col sgt cpl capt lt cmdr maj sen "
     "rep gov pres rev revd hon fr cllr coun supt dra doç dña excmo excma ilmo ilma mons gral cnel arq dott sig avv geom "
@@ -17,7 +17,7 @@ _HONORIFICS = word_set(
     "eng enga engª drª srª profª mª adv abg lic licda ssa dyr wicedyr prez wiceprez mec śp kpr podkom nadkom przew sekr "
     "kand cand uzm ordf joht d-na d-nul гн डॉ डा प्रो पं ডা"
 )
-# In lower case, or in a text of capitals, these are other words.
+# Titles only in this spelling; in lower case, or in capitals, these are other words.
 _CAPITAL_HONORIFICS = word_set(
     "Det Insp Const Adm Brig Ald Pte Pvt Bro Atty MM Pr Lic Arch On Eng Exmo Exma Dir Ir Ds Bc Doc Av Sn Bp Red Mag Mw Rag"
 )
@@ -36,7 +36,7 @@ _NEVER_FINAL = _HONORIFICS | word_set(
     "m.in bl.a t.ex f.eks p.ej p.ex d.w.z o.a т.е "
     "woj nám tř mah bul av pça"
 )
-# Before a number these don't end a sentence either: divisions of laws and books, and months.
+# Before a number a full stop after these doesn't end a sentence either: divisions of laws and books, months.
 _BEFORE_NUMBERS = word_set(
     "ok cca kb yak tk max min appr abt ref est apt rm ext bldg rte hwy ste godz hod str cad sok bl para paras cl ch chap pt sch reg subs secs arts app ann tab abs abschn anl anh bd kap lit rn rdnr rz ziff abb unterabs "
     "buchst lfd jg al alin paragr par n num apdo apart cap inc párr co cpv lett artt comm hfst blz nrs lid rozdz ust poz ст п ч гл рис "
@@ -44,7 +44,7 @@ _BEFORE_NUMBERS = word_set(
 )
 _ORDINAL_AFTER = word_set("im vom zum zur beim der die das dem den des ins jeder jede jedes")
 _VOWEL = re.compile(r"[aeiouyà-æè-ïò-öø-ýąęőűůěıăœāēīōū\u1ea0-\u1ef9аеёиоуыэюяієїα-ωά-ώ\d]")
-# Amounts are abbreviated before what they count: "9,8 Mio. Euro".
+# Abbreviated amounts, before a noun: "9,8 Mio. Euro".
 AMOUNTS = word_set("mio mrd mill mil milj mld mlrd tsd tis tys mln тыс млн млрд хил")
 # Whole words that may end a sentence before a number: "Nobody saw it. 212 people work there."
 _WHOLE_WORDS = word_set(
@@ -56,7 +56,7 @@ _WHOLE_WORDS = word_set(
     "anno anni jaar ano anos dias lat dni år"
 )
 _MAX_ABBREVIATION = 5
-"""Most letters of an abbreviation."""
+"""The most letters of an unlisted abbreviation."""
 # "£2.1 m.", "US$40", "EUR 40", "(555)", "~3"; "12:30" can open a sentence as a word does.
 _AMOUNT = re.compile(
     r"\s*[\"'\u2018\u201c\u00ab(\[]*[~\u2248<>\u00b1+-]?\s?"
@@ -68,6 +68,7 @@ FOOTNOTES = r"(?:\[[^\[\]\n]{1,30}\])+"
 """A pattern of note marks right after a full stop: "[1]", "[2][3]", "[citation needed]"."""
 _FOOTNOTES = re.compile(f"(?:{FOOTNOTES})?")
 _MAX_BRACKET = 200
+"""The most characters between a mark and the bracket on each side of it."""
 # After these a full stop ends a sentence only if the next word usually opens one.
 _SHORT_FORMS = word_set(
     "inc corp ltd co llc plc bros jr etc esp est ave blvd rd mt ft a.m p.m u.s u.k u.n e.u d.c ph.d m.d "
@@ -120,9 +121,7 @@ _GERMAN_MONTHS = word_set(
 
 
 def ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
-    """Return whether the marks in `match` end a sentence at `end`, by the word before them and the word
-    after.
-    """
+    """Return whether the marks in `match` end a sentence at `end`, by the words before and after them."""
     marks = match.group()
     if (
         text[end - 1] in CLOSERS
@@ -142,9 +141,7 @@ def ends_sentence(text: str, match: re.Match[str], end: int) -> bool:
 
 
 def _is_in_brackets(text: str, match: re.Match[str]) -> bool:
-    """Return whether the marks stand in brackets opened within a sentence, or close them: "Rovers 3 (Lund 55
-    pen.) United 2".
-    """
+    """Return whether the marks stand in brackets within a sentence: "Rovers 3 (Lund 55 pen.) United 2"."""
     before = text[max(0, match.start() - _MAX_BRACKET) : match.start()]
     opened = max(before.rfind("("), before.rfind("["))
     if opened == -1 or opened < max(before.rfind(")"), before.rfind("]"), before.rfind("\n\n")):
@@ -156,7 +153,7 @@ def _is_in_brackets(text: str, match: re.Match[str]) -> bool:
 
 
 def _full_stop_ends_sentence(text: str, match: re.Match[str], next_start: int, word: str) -> bool:
-    """Return whether a single full stop ends a sentence, rather than an abbreviation before `word`."""
+    """Return whether a single full stop ends a sentence, not just a number or abbreviation before `word`."""
     before = _WORD_BEFORE.search(text, max(0, match.start() - 20), match.start())
     # An elided article belongs to the abbreviation's word: "l’art. 12".
     last = before.group() if before else ""
@@ -199,7 +196,7 @@ def _full_stop_ends_sentence(text: str, match: re.Match[str], next_start: int, w
 
 
 def _is_title(text: str, match: re.Match[str], last: str, word: str) -> bool:
-    """Return whether it is a title before a name: "Dr.", "dott.ssa", "el dir."."""
+    """Return whether the last word is a title before a name: "Dr.", "dott.ssa", "el dir."."""
     name = last.lower()
     if last in _CAPITAL_HONORIFICS or not _HONORIFICS.isdisjoint({name, re.split(r"[.-]", name)[-1]}):
         return True
@@ -213,17 +210,16 @@ def _is_title(text: str, match: re.Match[str], last: str, word: str) -> bool:
 
 
 def _is_indic_abbreviation(text: str, match: re.Match[str], last: str) -> bool:
-    """Return whether the word is of an Indic script in a text that ends sentences with a danda, and so an
-    abbreviation.
+    """Return whether the word must be an abbreviation in an Indic script.
+
+    It must if the text around ends sentences with a danda, not with full stops.
     """
     around = text[max(0, match.start() - 400) : match.start() + 400]
     return "\u0900" <= last[-1:] <= "\u0dff" and "\u0964" in around
 
 
 def _is_vowelless(text: str, match: re.Match[str], last: str, word: str) -> bool:
-    """Return whether letters without a vowel stand before a capitalised word, as abbreviations do: "pplk. Jan
-    Lis".
-    """
+    """Return whether the last word has no vowel, as abbreviations before a name: "pplk. Jan Lis"."""
     is_cut = (
         last.isalpha() and last.islower() and 2 <= len(last) <= _MAX_ABBREVIATION and not _VOWEL.search(last)
     )
@@ -232,8 +228,9 @@ def _is_vowelless(text: str, match: re.Match[str], last: str, word: str) -> bool
 
 
 def _ends_with_time(text: str, position: int, word: str) -> bool:
-    """Return whether "p.m." at `position` ends the sentence before a capitalised word: "until 8 p.m. Dogs may
-    …".
+    """Return whether a time before `position` ends the sentence: "until 8 p.m. Dogs may …".
+
+    `position` is that of "p.m.", and `word` the next one.
     """
     if not word[:1].isupper() or word.isupper() or word.lower() in _TIME_WORDS:
         return False
@@ -244,9 +241,7 @@ def _ends_with_time(text: str, position: int, word: str) -> bool:
 
 
 def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> bool:
-    """Return whether a full stop after a number ends a sentence, and isn't that of a day or an ordinal: "im
-    3. Quartal".
-    """
+    """Return whether a full stop after a number ends a sentence, not just a day or an ordinal: "im 3. Quartal"."""
     if word.lower() in _GERMAN_MONTHS:
         return False
     if len(last) <= 2 and word.isdigit() and len(word) <= 2:
@@ -257,16 +252,15 @@ def _ends_with_number(text: str, match: re.Match[str], last: str, word: str) -> 
 
 
 def _abbreviates_counted(text: str, match: re.Match[str], last: str) -> bool:
-    """Return whether the word before an amount abbreviates what is counted: "para. 3", "Bd. 2", "est. £2",
-    "ok. 6".
+    """Return whether the last word before an amount is an abbreviation: "para. 3", "Bd. 2", "est. £2", "ok. 6".
 
-    A short lower-case word that could be either counts as one if what follows is too short to be a sentence.
+    A short lower-case word that could be either counts as one if the text after it is too short for a sentence.
     """
     name = last.lower()
     if name in _BEFORE_NUMBERS or name.endswith("str"):
         return True
     before = text[max(0, match.start() - len(name) - 4) : match.start() - len(name)].rstrip()
-    # "10 km. 40 people": a unit doesn't abbreviate what follows.
+    # "10 km. 40 people": a unit belongs to the number before it.
     if not name.isalpha() or not 2 <= len(name) <= _MAX_ABBREVIATION or before[-1:].isdigit():
         return False
     if not _VOWEL.search(name):

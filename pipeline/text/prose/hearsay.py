@@ -1,6 +1,4 @@
-"""Finds sentences of a text that aren't asserted: hearsay, earlier versions, and what the next sentence
-denies.
-"""
+"""Finds sentences of a text that aren't asserted: hearsay, earlier versions, and those that the next one denies."""
 
 from __future__ import annotations
 
@@ -16,7 +14,8 @@ _OPENING: Final = r"^[\s\"'‘“„«»(]*(?:(?:but|and|yet|however|aber|doch|m
 _FEW_WORDS: Final = r"(?:[\s,]+[^\s,.;:!?]+){0,4}?[\s,]+"
 _END: Final = r"(?=\s*(?:[.!?,;:…–—)\"”»]|$|(?:and|but|as|because|und|denn|aber|et|mais|car|y|e|pero|porque|perché|en|want)\b))"
 
-# How a language points at the sentence before, and what it then says about it.
+# By language, how a sentence points at the one before it, and the words with which it denies or confirms that:
+# "That claim is", "false".
 _DENIALS: Final = (
     (
         (
@@ -66,6 +65,7 @@ _DENIALS: Final = (
         r"(?:feil|falskt?|usant|fel|forkert|osant|sant|sandt|riktig(?:t)?|rigtigt)",
     ),
 )
+# The words of `_DENIALS` that deny only with a negation: "not true".
 _CONFIRMS: Final = re.compile(
     r"(?:true|correct|the case|wahr|richtig|korrekt|der fall|vraie?|exact|le cas|ciert[oa]|verdad|as[ií]|ver[oa]|verdade|waar|juist"
     r"|sant|sandt|riktigt?|rigtigt)",
@@ -79,6 +79,7 @@ _DENIAL_PATTERNS: Final = tuple(
     re.compile(rf"{_OPENING}{points}{_FEW_WORDS}(?P<word>{word}){_END}", re.IGNORECASE)
     for points, word in _DENIALS
 )
+# "Nothing of the sort", "Das stimmt nicht".
 _DENYING_PHRASE: Final = re.compile(
     _OPENING + r"(?:nothing of the (?:sort|kind)\b|(?:none|nothing) of (?:this|that|it) (?:ever )?happened"
     r"|(?:that|this|it|they) (?:never|did not|didn['’]t) (?:ever )?happen|(?:that|this) is not what happened"
@@ -95,6 +96,7 @@ _DENYING_PHRASE: Final = re.compile(
     r"|(?:wrong|false|untrue|not true|not so|nonsense|falsch|unsinn|stimmt nicht|von wegen|faux|falso|mentira)[.!]?$)",
     re.IGNORECASE,
 )
+# "The mayor denied the claim."
 _REJECTED: Final = re.compile(
     r"\b(?:den(?:y|ies|ied)|refut(?:es|ed)) (?:it|this|that|them|both|these|the (?:claim|allegation|report|rumou?r|accusation|charge|stor)(?:s|y|ies)?)\b"
     r"|\b(?:reject(?:s|ed)?|dismiss(?:es|ed)?) (?:the|this|that|these) (?:claim|allegation|rumou?r|accusation)s?\b"
@@ -106,6 +108,7 @@ _REJECTED: Final = re.compile(
     r"|\b(?:ha smentito|smentisce|desmentiu|nega isso)\b",
     re.IGNORECASE,
 )
+# "Inspectors found no trace."
 _FOUND_NOTHING: Final = re.compile(
     r"\b(?:found|saw|finds?) (?:no|none|nothing|neither)\b|\bthere (?:is|was) no (?:evidence|proof|trace|sign)\b|\bcould not (?:find|confirm)\b"
     r"|\b(?:fand(?:en)?|findet|entdeckte[n]?) (?:\S+ ){0,2}?(?:kein(?:e|en|er|erlei)?|nichts)\b|\bdafür (?:gibt|gab) es kein"
@@ -114,14 +117,14 @@ _FOUND_NOTHING: Final = re.compile(
     r"|\bnão encontr\S+ (?:nenhum|nada)|\b(?:vond|vonden) (?:geen|niets)\b|\bне (?:нашл|обнаруж)\w+",
     re.IGNORECASE,
 )
-# A statement told as somebody's claim can be refuted by what was then found; a plain statement can't.
+# Only a statement that is told as somebody's claim is refuted if nothing was found: "They claim that …".
 _CLAIMED: Final = re.compile(
     r"\b(?:claim(?:s|ed)?|alleg(?:es?|ed)|accus(?:es?|ed)|behaupte(?:t|te|n|ten)|prétend\w*|affirm(?:e|ait|ent|é|a)|accus(?:ait|é)"
     r"|afirm(?:a|ó|aba|an|aron)|asegur(?:a|ó)|acus(?:a|ó)|sost[ei]\w+|afferm(?:a|ava)|beweer(?:t|de|den)|утвержда\w+)\b",
     re.IGNORECASE,
 )
 
-# Rumours and doubtful statements; then earlier versions of the same text.
+# Rumours and doubtful statements ("allegedly"), then earlier versions of the text ("An earlier version said …").
 _HEARSAY: Final = re.compile(
     r"\brumou?rs?\b.{0,40}\b(?:says?|said|claim(?:s|ed)?|ha(?:s|ve|d) it|that|about|spread|suggest(?:s|ed)?|circulat\w+|goes|went)\b"
     r"|\b(?:is|are|was|were) rumou?red\b|^rumou?r:|\b(?:allegedly|supposedly)\b"
@@ -143,7 +146,7 @@ _HEARSAY: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _HEARSAY_CJK: Final = re.compile(r"据传|有传言|传言|谣传|噂によ|소문에")
-# Labels of claims that are corrected right after, and speakers who aren't named.
+# Labels of claims that are corrected next ("Myth:"), and unnamed speakers ("Some people say …").
 _UNNAMED_SOURCE: Final = re.compile(
     r"^(?:myth|mythos|mythe|mito|irrtum|claim|behauptung|idée reçue|bulo)\s*(?:no\.? ?|nr\.? ?|n° ?)?\d*\s*:"
     r"|^(?:yesterday |recently |last \w+,? )?(?:a|an|one|some|several|two|three|many) (?:(?-i:[a-z])\S* ){1,4}?"
@@ -171,19 +174,22 @@ _ANSWER_STEMS: Final = word_set(
     "deni deny debu refu reje dism deme zurü wide best déme nie réfu desm negó nieg smen nega foun saw find evid proo trac sign coul fand "
     "entd dafü trou cons rele enco hall trov vond нашл обна"
 )
-"""First letters of words without which a sentence isn't searched: a book has fifty thousand sentences."""
+"""The first letters of words without which a sentence isn't searched, because a book has fifty thousand."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
+# "The rumour that … is false."
 _CORRECTS: Final = re.compile(
     r"\b(?:false|wrong|untrue|not true|isn['’]t true|unfounded|baseless|den(?:y|ies|ied)|debunked|no truth|falsch|unwahr|nicht wahr|stimmt nicht"
     r"|stimmen nicht|unbegründet|dementier\w+|zurückgewiesen|widerleg\w+|fauss?e?s?|infondée?s?|démenti\w*|démentent|fals[oa]s?|desmint\w+"
     r"|desmient\w+|infundad\w+|smenti\w+|infondat\w+|desment\w+|onjuist|onwaar|неправда|ложь|опроверг\w+)\b",
     re.IGNORECASE,
 )
+# "Both are false."
 _DENIES_SEVERAL: Final = re.compile(
     _OPENING
     + r"(?:both|neither|none|all|beides|alles|nichts|tout|rien|les deux|ninguna?|nada|todo|niente|tutto|nada|tudo)\b",
     re.IGNORECASE,
 )
+# A sentence that continues the one before it ("He also …"), or a question.
 _ELABORATES: Final = re.compile(
     r"^(?:(?:he|she|it|they|this|that|these|those|also|er|sie|es|das|dies|auch|il|elle|ils|elles|cela|también|ella|ello|eso)\b|.*\?\W*$)",
     re.IGNORECASE,
@@ -191,23 +197,23 @@ _ELABORATES: Final = re.compile(
 
 
 def denies(sentence: str) -> bool:
-    """Return whether the sentence says that the one before it isn't so."""
+    """Return whether the sentence says that the one before it isn't true."""
     if _DENYING_PHRASE.match(sentence):
         return True
     for pattern in _DENIAL_PATTERNS:
         match = pattern.match(sentence)
-        # "That is true" denies nothing; "that is not wrong" doesn't either.
+        # "That is true" denies nothing, and neither does "that is not wrong".
         if match and bool(_CONFIRMS.fullmatch(match["word"])) == bool(_NOT.search(match.group())):
             return True
     return False
 
 
 def find_unasserted(sentences: Sequence[str]) -> frozenset[int]:
-    """Return the indexes of sentences that can't stand as a fact by themselves.
+    """Return the indexes of sentences that can't stand as a fact alone.
 
-    That is hearsay of an unnamed source and what an earlier version said, unless the same sentence corrects
-    it; what one of the next two sentences denies, with the denial, which says nothing alone; and what the
-    next sentence reports as cancelled or sold out, unless it follows right after in the same line.
+    They are hearsay by an unnamed source and reports of an earlier version, unless the same sentence corrects it; a
+    denial or a cancellation, with the one or two sentences before it that it concerns; and sentences that one of the
+    next two rejects, or claims of which it says that nothing was found.
     """
     unasserted: set[int] = set()
     for index, sentence in enumerate(sentences):
@@ -239,8 +245,9 @@ def _is_hearsay(sentence: str, stems: set[str]) -> bool:
 
 
 def _denied_before(sentences: Sequence[str], index: int) -> tuple[int, ...]:
-    """Return the sentence before, and also the one before that if the denial covers several, or the one
-    between elaborates.
+    """Return the index of the sentence before, and of the one before that if it is denied too.
+
+    It is if the denial covers several, or if the sentence between only elaborates.
     """
     if index == 0:
         return ()

@@ -1,4 +1,4 @@
-"""Finds who asks and who answers in an interview, and which sentences of the answers can stand by themselves."""
+"""Finds the questions and answers of an interview, and the sentences of the answers that can stand alone."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ SPEAKER: Final = re.compile(
     r"|[^\W\d_a-z][^\s:.!?]*(?:\s(?:[^\W\d_a-z][^\s:.!?]*|van|von|de|der|den|del|di|da|la|le|al|bin)){0,3})[*_]{0,3}\s?(?::[*_]{0,3}\s+|\uff1a[*_]{0,3}\s*)(?=\S)"
 )
 _MIN_LABELLED_LINES: Final = 2
-"""A label that occurs once isn't a speaker: "Place: Brackwater"."""
+"""The least lines with a label that names a speaker, unlike "Place: Brackwater"."""
 _MIN_QUESTIONS: Final = 2
 _MIN_QUESTION_SHARE: Final = 0.2
-"""Of the paragraphs from the first question on; fewer questions are asked of the reader."""
+"""The least share of questions among the paragraphs from the first one on; fewer are asked of the reader."""
 _MAX_QUESTION_CHARACTERS: Final = 300
 _MIN_ANSWER_WORDS: Final = 5
 """A shorter sentence of an answer is understood only with the question."""
-# A question to somebody: "Frau Halm, warum …?"
+# The title in a question to a person: "Frau Halm, warum …?"
 _ADDRESSES: Final = re.compile(
     r"(?<![^\W_])(?:Frau|Herrn?|Mr|Mrs|Ms|Dr|Mme|Madame|Monsieur|Señora?|Doña|Don|Signora?|Dottor(?:essa)?|Pani|Panie|Mevrouw|Meneer|Senhora?)\b"
 )
+# "Yes, …", "Because …": understood only after a question.
 _LEANING_OPENINGS: Final = re.compile(
     r"(?:yes|no|yeah|nope|sure|right|exactly|absolutely|definitely|certainly|of course|never|not|well|oh|look|because|between|good question|it|that|then|both|neither|maybe|perhaps"
     r"|ja|nein|doch|klar|natürlich|selbstverständlich|genau|stimmt|sicher|gewiss|nie|niemals|nicht|weil|zwischen|gute frage|das|es|dann|vielleicht|früher"
@@ -53,7 +54,7 @@ _FIRST_PERSON_SINGULAR: Final = {
     "pt": r"[Ee]u|[Mm]e|[Mm]eus?|[Mm]inhas?|[Ss]ou|[Tt]enho|[Ee]stou",
     "nl": r"[Ii]k|[Mm]ij|[Mm]ijn|[Mm]e",
 }
-"""How somebody speaks of themselves, by language."""
+"""The words by which a person speaks of themselves, by language."""
 _FIRST_PERSON_PLURAL: Final = {
     "en": r"[Ww]e|[Uu]s|[Oo]urs?|[Oo]urselves",
     "de": r"[Ww]ir|[Uu]ns|[Uu]nser(?:e[mnrs]?)?",
@@ -64,7 +65,7 @@ _FIRST_PERSON_PLURAL: Final = {
     "pt": r"[Nn]ós|[Nn]oss[oa]s?|\w{2,}[aei]mos",
     "nl": r"[Ww]ij|[Ww]e|[Oo]ns|[Oo]nze",
 }
-# An opening verb that says "I" by its ending: "Costruisco violini".
+# A first verb with the ending of the first person: "Costruisco violini".
 _BEGINS_WITH_I: Final = {
     "it": re.compile(
         r"(?!Quando|Quanto|Tanto|Dopo|Secondo|Solo|Contro|Verso|Dentro|Sotto|Presto)[^\W\d_]{3,}o\s"
@@ -84,9 +85,9 @@ _ANNOUNCES: Final = re.compile(
 
 
 _MAX_SHORT_ANSWER_WORDS: Final = 4
-"""Words up to a comma or the end; a shorter answer has no verb of its own, or one that needs the question."""
+"""The most words, up to a comma or the end, of an answer that has no verb or needs the question for it."""
 _CLAUSE_EDGE: Final = re.compile(r"\s?[,;:\u060c](?=\s)|\s[\u2013\u2014-]\s|\s\(")
-# Words that qualify what the question says.
+# Words that qualify the statement of the question: "Mostly …", "Because of …".
 _QUALIFYING_OPENINGS: Final = re.compile(
     r"(?:mostly|mainly|partly|largely|hardly|barely|almost|nearly|roughly|up to|at least|at most|only|probably|possibly|until|because of|thanks to|by \w+ing|with|without|from|to"
     r"|vor allem|größtenteils|teilweise|kaum|fast|etwa|rund|höchstens|mindestens|nur|wahrscheinlich|bis|wegen|mit|ohne|durch|von|surtout|presque|environ|seulement|probablement|grâce à"
@@ -95,8 +96,7 @@ _QUALIFYING_OPENINGS: Final = re.compile(
     re.IGNORECASE,
 )
 
-
-# The closing of a letter, before the writer's name.
+# The closing of a letter, before the writer's name: "Yours sincerely,".
 _CLOSES_LETTER: Final = re.compile(
     r"^[^\S\n]*(?:yours(?: (?:faithfully|sincerely|truly))?|sincerely(?: yours)?|(?:kind|best|warm) regards|regards|mit freundlichen grüßen|hochachtungsvoll|viele grüße"
     r"|cordialement|bien à vous|salutations distinguées|atentamente|un (?:cordial )?saludo|cordiali saluti|distinti saluti|z poważaniem|met vriendelijke groet(?:en)?|hoogachtend"
@@ -119,43 +119,40 @@ _NOUN_ALONE: Final = re.compile(
 
 @dataclass(frozen=True)
 class _Turn:
-    """Holds what one speaker says until another speaks; the words begin at `said`, after the label.
-
-    If it has a `name`, the source says whose words these are.
-    """
+    """The words of one speaker until another speaks."""
 
     start: int
     end: int
-    said: int
+    words_start: int
+    """The offset at which the words begin, after the label."""
     asks: bool
     name: str = ""
+    """The speaker's name in the label, or "" if the source names none."""
 
 
 @dataclass(frozen=True)
 class Interview:
-    """The turns of an interview and how its language speaks in the first person; without turns it is none."""
+    """The turns of an interview, and the first person in its language; a text without turns is none."""
 
     turns: tuple[_Turn, ...] = ()
     unowned: re.Pattern[str] | None = None
-    """Words by which somebody speaks of themselves.
-
-    Without a speaker's name they would seem to be the publisher's.
-    """
+    """The first person; without a speaker's name it would seem to be the publisher's."""
     begins_with_i: re.Pattern[str] | None = None
+    """The first person as a sentence's first verb."""
     language: str = ""
 
     def statement(self, text: str, start: int, end: int) -> Span | None:
-        """Return the span of the sentence that may be quoted: without a label, but with a named speaker's in
-        a first sentence.
+        """Return the span of the sentence that may be quoted, or `None` if none may.
 
-        Outside an interview it is the whole sentence. None for a question, for what needs the question, and
-        for what an unnamed speaker says of themselves.
+        Outside an interview it is the whole sentence, unless it announces the interview. A usual label ("A:") is
+        left out; a name stays, so of a named speaker only the first sentence may be quoted. Questions, sentences
+        that need one, and those of an unnamed speaker in the first person may not.
         """
         turn = next((candidate for candidate in self.turns if candidate.start <= start < candidate.end), None)
         if turn is None:
             is_preface = bool(self.turns) and end <= self.turns[0].start
             return None if is_preface and _ANNOUNCES.match(text, start, end) else (start, end)
-        words_start = max(start, turn.said) if start < turn.said < end else start
+        words_start = max(start, turn.words_start) if start < turn.words_start < end else start
         words = text[words_start:end]
         if (
             turn.asks
@@ -179,13 +176,13 @@ def _needs_question(words: str, language: str) -> bool:
     return leans_back(words, language) or _LEANING_OPENINGS.match(words.lstrip('"“„«‘¿¡ ')) is not None
 
 
-def is_bare_answer(words: str, language: str, *, is_beside: bool) -> bool:
-    """Return whether the words need the question before them: "Mostly the county, which has set aside
-    £8.4m.".
+def is_bare_answer(words: str, language: str, *, is_same_block: bool) -> bool:
+    """Return whether the words need the question before them: "Mostly the county, which has set aside £8.4m.".
 
-    A new paragraph (not `is_beside`) may begin with a name or a time before its first comma.
+    In the question's own paragraph (`is_same_block`) the words up to the first comma count. A new paragraph may
+    begin with a name or a time before its first comma, so all its words count.
     """
-    opening = _CLAUSE_EDGE.split(words, maxsplit=1)[0] if is_beside else words
+    opening = _CLAUSE_EDGE.split(words, maxsplit=1)[0] if is_same_block else words
     return (
         count_words(opening) <= _MAX_SHORT_ANSWER_WORDS
         or _needs_question(words, language)
@@ -194,10 +191,10 @@ def is_bare_answer(words: str, language: str, *, is_beside: bool) -> bool:
     )
 
 
-def interview_in(text: str, blocks: Iterable[Span]) -> Interview:
-    """Return the interview that a text is or holds.
+def find_interview(text: str, blocks: Iterable[Span]) -> Interview:
+    """Return the interview in a text, or one without turns if there is none; `blocks` are its paragraphs.
 
-    One without turns if it is none. `blocks` are its paragraphs.
+    A letter counts as one too, as the answer of its writer up to the closing.
     """
     letter = _CLOSES_LETTER.search(text)
     if letter is None and not any(mark in text for mark in "?:\uff1a\uff1f\u061f\u037e"):
@@ -211,7 +208,7 @@ def interview_in(text: str, blocks: Iterable[Span]) -> Interview:
     if not turns:
         return Interview()
     language = guess_language(text)
-    answers = " ".join(text[turn.said : turn.end] for turn in turns if not turn.asks)
+    answers = " ".join(text[turn.words_start : turn.end] for turn in turns if not turn.asks)
     singular = _whole_word_pattern(_FIRST_PERSON_SINGULAR.get(language, ""))
     # If nobody says "I", then "we" is the author of the answers: a shop, an office.
     is_person = (
@@ -237,9 +234,7 @@ def _whole_word_pattern(pattern: str) -> re.Pattern[str] | None:
 
 
 def _labelled_turns(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
-    """Return the turns of a conversation that names its speakers before their words, from its first line to
-    its last.
-    """
+    """Return the turns of a conversation with the speakers' labels, or () if fewer than two speakers are found."""
     labelled: list[tuple[str, re.Match[str], Span]] = []
     for start, end in blocks:
         match = SPEAKER.match(text, start, end)
@@ -265,7 +260,7 @@ def _labelled_turns(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
 
 
 def _question_turns(text: str, blocks: Sequence[Span]) -> tuple[_Turn, ...]:
-    """Return turns of question paragraphs and of the paragraphs after them, to the end."""
+    """Return a turn for each paragraph from the first question on, or () if there are too few questions."""
     is_question_block = [
         end - start <= _MAX_QUESTION_CHARACTERS and is_question(text[start:end].rstrip("*_ \n"))
         for start, end in blocks

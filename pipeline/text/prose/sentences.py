@@ -1,4 +1,4 @@
-"""Finds where sentences begin and end; never joins, never rewords."""
+"""Splits texts into sentences, and finds those that state something; the text is never changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.text.language_detection import guess_language
 from pipeline.text.prose import hearsay
 from pipeline.text.prose.full_stops import AMOUNTS, CLOSERS, FOOTNOTES, HONORIFIC, TITLE, ends_sentence
-from pipeline.text.prose.interviews import SPEAKER, interview_in, is_bare_answer
+from pipeline.text.prose.interviews import SPEAKER, find_interview, is_bare_answer
 from pipeline.text.prose.verbatim_edits import GOING_ON, is_question, takes_back, without_gershayim, word_set
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _CUT_SHORT = re.compile(
     rf"(?<!\w)(?:{HONORIFIC}|(?:approx|ca|est|max|fig|ref|incl|excl|inkl|vs|vgl|aprox)\.|\d\s(?:{'|'.join(sorted(AMOUNTS))})\.)$",
     re.IGNORECASE,
 )
+# Words before which long text without marks is cut.
 _CUES = word_set("so and but because then now okay well also which while when if or however anyway")
 
 _ENDER = re.compile(
@@ -50,7 +51,7 @@ _QUOTED, _QUOTED_AT_LENGTH = (
         rf"|\"[^\"]{{1,{most}}}\"|(?<![^\s(\[\u2014\u2013])\u2018[^\u2018]{{0,{most - 2}}}?\S\u2019(?![^\W_])"
         rf"|\u201d[^\u201c\u201d]{{1,{most}}}\u201d|\u05f4[^\u05f4]{{1,{most}}}\u05f4"
     )
-    # Within the longest sentence, and what somebody says at length.
+    # Speech within the longest sentence, and longer speech.
     for most in (600, 5_000)
 )
 # Lines that `read_body` marks: rows of tables, code and captions.
@@ -80,7 +81,7 @@ _HOURS_WITHIN = re.compile(
     rf"(?<![^\W\d_]){_WEEKDAY}(?![^\W\d_])[^.!?\n]{{0,20}}?{_OPEN_HOURS}", re.IGNORECASE
 )
 _DIGIT = re.compile(r"\d")
-# Speech that contradicts what was said before it.
+# Speech that contradicts the sentence before it: "“But …".
 _CONTRADICTION = re.compile(
     r"[\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u2018]\s?(?:but|however|yet|aber|doch|jedoch|allerdings|mais|pourtant|cependant|toutefois|pero|sin embargo|ma|però|tuttavia|mas|porém"
     r"|maar|men|ale|jednak|но|однако|але|mutta|ama|fakat|de|azonban|dar|όμως|αλλά|但|しかし|でも|하지만|그러나|لكن|אבל)(?![^\W_])",
@@ -88,7 +89,7 @@ _CONTRADICTION = re.compile(
 )
 _NAME = re.compile(r"(?<!^)(?<![.!?]\s)[^\W\d_a-z][\w'\u2019-]+")
 _MAX_HOURS = 2
-"""More opening hours in one sentence are a list."""
+"""The most opening hours in a sentence that is no list."""
 _ENDED = re.compile(rf"[.!?\u2026\u061f\u0964\u06d4\u3002\uff01\uff1f\uff61][{CLOSERS}]*$")
 _MAX_SIGNATURE = 90
 # "— Ida Berg, waste office", after a sentence's end.
@@ -104,15 +105,13 @@ _NEXT_SIGN = re.compile(r"[^\S\r\n]*(?P<line>(?:\r\n?|\n)?)[^\S\r\n]*(?P<sign>\S
 _CLAUSE_MARK = ",;:\u3001\uff0c\uff1b\u060c"
 
 _LAST_SPACED = "\u2fff"
-"""From here on scripts are written without spaces (except Korean)."""
+"""The last character before the scripts without spaces (and Korean)."""
 _HEADING_LENGTH = 50
 """A shorter line that doesn't end a sentence is a heading, a longer one is wrapped."""
 _MAX_HEADING = 120
 # A line that breaks after one of these was only wrapped.
-_WRAPPED = re.compile(
-    rf"[,;:\u2013\u2014-]$|\s{GOING_ON}$",
-    re.IGNORECASE,
-)
+_WRAPPED = re.compile(rf"[,;:\u2013\u2014-]$|\s{GOING_ON}$", re.IGNORECASE)
+# In characters, the length of sentences with and without marks, and of the parts that longer ones are cut into.
 _MAX_SENTENCE = 600
 _MAX_UNPUNCTUATED = 240
 _MAX_SEGMENT = 150
@@ -120,7 +119,7 @@ _MIN_SEGMENT = 70
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Yield stretches between separating line ends; a line that was only wrapped doesn't end one."""
+    """Yield the spans between line ends that separate; the end of a line that was only wrapped doesn't."""
     start = 0
     line_start = 0
     is_first = True
@@ -135,7 +134,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _is_heading(line: str, text: str, position: int) -> bool:
-    """Return whether a paragraph's first line broke although the next word had room: a heading."""
+    """Return whether a paragraph's first line is a heading: it broke although the next word had room."""
     if not _HEADING_LENGTH <= len(line) <= _MAX_HEADING or _WRAPPED.search(line.rstrip()):
         return False
     paragraph_end = _BLANK_LINE.search(text, position)
@@ -147,6 +146,7 @@ def _is_heading(line: str, text: str, position: int) -> bool:
 
 
 def _separates(line: str, text: str, position: int) -> bool:
+    """Return whether the line end before `position` separates sentences, or the line was only wrapped."""
     following = text[position : position + 40]
     if _MARKED.match(line) or _MARKED.match(text, position):
         return True
@@ -165,7 +165,7 @@ def _separates(line: str, text: str, position: int) -> bool:
 
 
 def _word_parts(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield a word as it may be cut: whole, or between two letters of a script without spaces."""
+    """Yield the parts of a word: the whole, or long pieces of a script without spaces."""
     piece_start = start
     if not text[start:end].isascii():
         for position in range(start + 1, end):
@@ -179,7 +179,7 @@ def _word_parts(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _segments(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield parts of a long text without marks, cut at line ends, clauses or cue words, else by length."""
+    """Yield parts of a long text, cut at line ends, clauses or cue words, else by length."""
     segment_start = start
     previous_end = start
     best: int | None = None
@@ -201,7 +201,7 @@ def _segments(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _trim(text: str, start: int, end: int) -> Span | None:
-    """Return the span without white space, bullets and time stamps around it; None if nothing is left."""
+    """Return the span without white space, bullets and time stamps around it, or `None` if nothing is left."""
     lead = _LEAD.match(text, start, end)
     # Within a line a number or a time of day is a word of the sentence.
     if lead and (start == 0 or _LINE_END.match(text, start - 1) or "\n" in lead.group()):
@@ -214,7 +214,7 @@ def _trim(text: str, start: int, end: int) -> Span | None:
 
 
 def _quotations(text: str, start: int, end: int, pattern: re.Pattern[str] = _QUOTED) -> list[Span]:
-    """Return where speech begins and ends, in order; undirected marks of an odd number are ignored."""
+    """Return the spans of speech, in order; undirected marks are ignored if their number is odd."""
     block = without_gershayim(text[start:end])
     odd_marks = {mark for mark in '"\u05f4' if block.count(mark) % 2}
     spans = (match.span() for match in pattern.finditer(block))
@@ -232,7 +232,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
         if quotations and quotations[-1][0] < match.start() and sentence_end < quotations[-1][1]:
             closing = quotations[-1][1]
             if text[sentence_end : closing - 1].strip():
-                # What somebody says in several sentences stays together.
+                # Several sentences of one speech stay together.
                 continue
             sentence_end = closing
         if ends_sentence(text, match, sentence_end):
@@ -258,15 +258,15 @@ def split_sentences(text: str) -> tuple[Span, ...]:
 
 
 def statements_in(text: str) -> tuple[Span, ...]:
-    """Return the sentences that say something by themselves, as `split_sentences` finds them.
+    """Return the spans of the sentences that state something and can stand alone.
 
-    Left out: rows of tables, code, captions, lists of opening hours, and items of a list that don't end as
-    sentences; hearsay and what the next sentence denies; speech without the marks that show it. Of an
-    interview questions and what needs them are left out: see `Interview.statement`.
+    Rows of tables, code, captions, opening hours and list items without an end mark are left out, and so are hearsay
+    and denied sentences, questions with their bare answers, and speech without its marks. Of an interview's sentences
+    `Interview.statement` decides which part may be quoted.
     """
     spans = tuple(_spans(text))
     speeches = _speeches(text)
-    interview = interview_in(text, _blocks(text))
+    interview = find_interview(text, _blocks(text))
     texts = [text[start:end] for _, (start, end) in spans]
     unasserted = hearsay.find_unasserted(texts) | _dependent(text, spans)
     statements = (
@@ -282,12 +282,12 @@ def statements_in(text: str) -> tuple[Span, ...]:
 
 
 def _dependent(text: str, spans: Sequence[tuple[int, Span]]) -> frozenset[int]:
-    """Return the indexes of questions whose answers need them, and of speech taken back by its speaker."""
+    """Return the indexes of questions with answers that need them, and of speech that its speaker takes back."""
     language = guess_language(text)
     dependent: set[int] = set()
     for index, ((block, (start, end)), (next_block, (next_start, next_end))) in enumerate(pairwise(spans)):
         sentence, following = text[start:end], text[next_start:next_end]
-        if is_question(sentence) and is_bare_answer(following, language, is_beside=block == next_block):
+        if is_question(sentence) and is_bare_answer(following, language, is_same_block=block == next_block):
             dependent.update((index, index + 1))
         if _contradicts(sentence, following):
             dependent.add(index)
@@ -295,11 +295,11 @@ def _dependent(text: str, spans: Sequence[tuple[int, Span]]) -> frozenset[int]:
 
 
 def _contradicts(sentence: str, following: str) -> bool:
-    """Return whether both are speech of one speaker, who takes back in the second what the first says."""
+    """Return whether both sentences are speech of one speaker, who takes back the first by the second."""
     match = _CONTRADICTION.match(following)
     if match is None or not _QUOTED.search(sentence):
         return False
-    # Whoever is named only in the second part is somebody else.
+    # A name that only the second sentence has is another speaker's.
     return not any(name not in sentence for name in _NAME.findall(_QUOTED.sub("", following)))
 
 
@@ -312,7 +312,7 @@ def _lists_hours(text: str, start: int, end: int) -> bool:
 
 
 def _spans(text: str) -> Iterator[tuple[int, Span]]:
-    """Yield each sentence with its block's start, joined with an "ABGESAGT!" that takes it back."""
+    """Yield each sentence with its block's start; one that takes it back ("ABGESAGT!") is joined to it."""
     waiting: tuple[int, Span] | None = None
     for block_start, (start, end) in _split(text):
         if waiting is not None:
@@ -327,7 +327,7 @@ def _spans(text: str) -> Iterator[tuple[int, Span]]:
 
 
 def _split(text: str) -> Iterator[tuple[int, Span]]:
-    """Yield each sentence by itself; signed words stay together with the name below them."""
+    """Yield each sentence with its block's start; signed words stay together with the name below them."""
     for block_start, block_end in _join_signed(text):
         is_signed = find_signature(text, block_start, block_end) is not None
         pieces = _limit(text, block_start, block_end, is_punctuated=True)
@@ -338,7 +338,7 @@ def _split(text: str) -> Iterator[tuple[int, Span]]:
 
 
 def _speeches(text: str) -> dict[int, list[Span]]:
-    """Return the speech in blocks longer than a sentence, by their start; elsewhere it isn't split."""
+    """Return the spans of speech by block, for blocks that are longer than a sentence; only there it is split."""
     return {
         start: _quotations(text, start, end, _QUOTED_AT_LENGTH)
         for start, end in _join_signed(text)
@@ -347,20 +347,20 @@ def _speeches(text: str) -> dict[int, list[Span]]:
 
 
 def is_title(word: str) -> bool:
-    """Return whether the word only stands before a name, with or without its full stop: "Dr.", "Cllr", "J."."""
+    """Return whether the word is a title or an initial, with or without its full stop: "Dr.", "Cllr", "J."."""
     stem = word.rstrip(".")
     return len(stem) == 1 or stem == "Me" or re.fullmatch(TITLE, f"{stem}.") is not None
 
 
 def find_signature(text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
-    """Match the name below a quotation, after a dash and at the end; group `by` is the name."""
+    """Return the match of a name after a dash at the end, below a quotation, or `None`; its group is `by`."""
     end = len(text) if end is None else end
     dash = max(text.rfind(mark, max(start, end - _MAX_SIGNATURE), end) for mark in "\u2014\u2013\u2015")
     return None if dash == -1 else _SIGNATURE.search(text, max(start, dash - 8), end)
 
 
 def _join_signed(text: str) -> Iterator[Span]:
-    """Yield the blocks; one that is only a name after a dash belongs to the block before it."""
+    """Yield the blocks that aren't empty; one that is only a name after a dash is joined to the one before."""
     waiting: Span | None = None
     for start, end in _blocks(text):
         if not text[start:end].strip():
@@ -384,7 +384,7 @@ def sentence_continues(text: str, end: int) -> bool:
 
 
 def sentence_ends(text: str) -> tuple[int, ...]:
-    """Return where sentences and paragraphs end; long ones aren't cut, entry numbers aren't sentences."""
+    """Return the end offsets of sentences and paragraphs; long ones aren't cut, and entry numbers don't count."""
     ends: list[int] = []
     for block_start, block_end in _blocks(text):
         position = block_start

@@ -1,4 +1,4 @@
-"""Edits that a verbatim sentence may undergo, and checks whether it can stand alone."""
+"""Makes the edits that a verbatim sentence may undergo, and checks whether it can stand alone."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _CONNECTIVE = word_set(
     "but and so yet or nor also however then thus hence therefore still meanwhile moreover furthermore "
     "otherwise instead nevertheless nonetheless besides additionally similarly likewise consequently"
 )
-# Cut only where a whole sentence is left: not "But for", "So far", "However hard", nor words that other
+# Cut only if a whole sentence is left: not "But for", "So far", "However hard", nor words that other
 # languages have too ("Or blanc", "So kostet"). Never after a quotation mark: those words are somebody's.
 _LEADING_CONJUNCTION = re.compile(
     r"(?:(?:But|And|Yet),?\s+(?!(?i:for|not|only|just|so|that|which|who|whom|whose|than|how|why|what|where|nor|or|yet|of|to|de|du|des|med|pour|contre)\b)"
@@ -70,7 +70,7 @@ _NO_CONNECTIVE = re.compile(
     r"|but for\b(?=[^.!?]*\b(?:would|could|might|have|['\u2019]d)\b)|besides (?!\w+,)[^,]+,|instead of\b)"
 )
 _LEAD_WORDS = 3
-"""First words by which a sentence is recognised."""
+"""The number of first words by which a sentence is recognised."""
 _ASIDE = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\]|\uff08[^\uff08\uff09]*\uff09)")
 # Without its aside "at 7:30 p.m. (doors at 7)." would end in two full stops.
 _SECOND_STOP = re.compile(r"(?<=\w\.) \.(?=\s|$)")
@@ -88,6 +88,7 @@ _OPENS_SPEECH: Final = re.compile(r"\s*[\"\u201c\u201e\u00ab\u300c\u300e\u2018\u
 _SPEECH = re.compile(
     r"[\"\u201c\u201e\u00ab\u00bb](?:[^\s\"\u201c\u201d\u201e\u00ab\u00bb]+\s){2,}[^\"\u201c\u201d\u201e\u00ab\u00bb]*[\"\u201c\u201d\u00ab\u00bb](?=[^\"\u201c\u201e\u00ab]*$)"
 )
+# The first two letters of a capitalised word.
 _CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z\u00df-\u00ff]\w")
 # Before one of these a cut would change the statement.
 _QUALIFIERS = word_set(
@@ -99,7 +100,7 @@ GOING_ON = (
     r"|aber|dass|mit|von|im|am|zu|für|auf|bei|nach|ist|sind|le|la|les|un|une|de|du|des|et|ou|à|au|aux|en|dans|sur|pour|que|qui|est|el|los|las|una|del|y|o|con|por|para"
     r"|il|lo|gli|di|del|della|e|che|per|os?|as?|do|da|dos|das|em|um|uma|het|een|van|i|w|z|na|do|och|att|av|og|at|af|и|в|на|с|что|по)"
 )
-"""A pattern of words after which nothing ends: articles, prepositions, conjunctions."""
+"""A pattern of words that end no phrase: articles, prepositions, conjunctions."""
 _LEFT_OPEN = re.compile(
     # "has been asked for" without its "for" would say another thing.
     rf"(?:\s+(?:(?:ask|call|look|wait|search)(?:s|ed|ing)?\sfor|{GOING_ON}|(?-i:has|have|had|be|been|will|would|can|could|may|must)"
@@ -108,6 +109,7 @@ _LEFT_OPEN = re.compile(
     r"|pro|při|nebo|på|för|till|med|och|eller|til|fra|ved|для|от|из|и|или))+$",
     re.IGNORECASE,
 )
+# A number with at most one word after it at the end, or marks alone: "for $12.4 million", " –".
 _ENDS_COUNTING = re.compile(r"\s+\S*[\d\u00bc-\u00be\u2150-\u215f]\S*(?:\s+\S+)?$|\s+[^\w\s]+$")
 # Control characters, overrides of the writing direction, halves of characters, lost ones, invisible tags.
 _UNSAFE = re.compile(
@@ -159,6 +161,7 @@ _SPACELESS: Final = (
     (re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), 2),
     (re.compile(r"[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"), 4),
 )
+# A wide full stop with its closing mark, before a space.
 _WIDE_END: Final = re.compile("([\u3002\uff01\uff1f][\u300d\u300f\u201d\uff09]?) ")
 
 
@@ -181,10 +184,10 @@ def counted(count: int, singular: str, plural: str = "") -> str:
 
 
 def display_width(text: str) -> int:
-    """Return the width in average characters: one of Chinese, Japanese or Korean counts as two."""
-    return len(text) + (
-        0 if text.isascii() else sum(east_asian_width(character) in "WF" for character in text)
-    )
+    """Return the width in average characters; a Chinese, Japanese or Korean character counts as two."""
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(east_asian_width(character) in "WF" for character in text)
 
 
 def is_wide(text: str) -> bool:
@@ -193,7 +196,7 @@ def is_wide(text: str) -> bool:
 
 
 def width_fault(called: str, text: str, most: int) -> str | None:
-    """Return a message if the text is wider than `most` average characters; None if it fits."""
+    """Return a message if the text is wider than `most` average characters, or `None` if it fits."""
     if display_width(text) <= most:
         return None
     return f"{called} has {len(text)} characters; the maximum is {most // 2 if is_wide(text) else most}."
@@ -205,7 +208,7 @@ def collapse(text: str) -> str:
 
 
 def paragraph_of(sentences: Iterable[str]) -> str:
-    """Join sentences with a space; after a wide full stop of Chinese or Japanese there is none."""
+    """Return the sentences joined with spaces, without one after a wide full stop of Chinese or Japanese."""
     return _WIDE_END.sub(r"\1", " ".join(sentences))
 
 
@@ -215,9 +218,9 @@ def is_clean(text: str) -> bool:
 
 
 def opens_dangling(sentence: str, language: str = "") -> bool:
-    """Return whether the first word refers to something said before; an opening quotation mark is ignored.
+    """Return whether the first word refers to an earlier sentence; an opening quotation mark is ignored.
 
-    The text's own language counts, if it is known: "Il museo" begins with no pronoun.
+    If the text's language is known, only its pronouns count: "Il museo" begins with none.
     """
     unquoted = sentence.lstrip(_OPENING)
     first = _FIRST_WORD.match(unquoted)
@@ -233,19 +236,17 @@ def opens_dangling(sentence: str, language: str = "") -> bool:
 
 
 def takes_back(sentence: str) -> bool:
-    """Return whether it is short and says that what stands before it is off: cancelled, postponed, sold out."""
+    """Return whether the sentence is short and says that the subject before it is cancelled, sold out or the like."""
     return len(sentence) <= _MAX_TAKING_BACK and _TAKES_BACK.fullmatch(sentence) is not None
 
 
 def is_question(text: str) -> bool:
-    """Return whether the text ends as a question does, in any script; closing marks after it are ignored."""
+    """Return whether the text ends with a question mark of any script; closing marks after it are ignored."""
     return _QUESTION_END.search(text) is not None
 
 
 def without_gershayim(text: str) -> str:
-    """Return the text with the marks inside Hebrew abbreviations, which look like quotation marks, as
-    apostrophes.
-    """
+    """Return the text with apostrophes for the marks inside Hebrew abbreviations, which look like quotation marks."""
     return text if text.isascii() else _GERSHAYIM.sub("'", text)
 
 
@@ -266,14 +267,12 @@ def is_balanced(sentence: str) -> bool:
 
 
 def is_wholly_quoted(sentence: str) -> bool:
-    """Return whether it is speech from end to end, without words that say whose."""
+    """Return whether the sentence is a quotation from end to end, without its speaker."""
     return _WHOLLY_QUOTED.match(without_gershayim(sentence)) is not None
 
 
 def is_self_contained(sentence: str, language: str = "") -> bool:
-    """Return whether the sentence means the same without its neighbours, and whether it is clear whose words
-    it holds.
-    """
+    """Return whether the sentence is understood without its neighbours, with a speaker for each quotation."""
     return is_balanced(sentence) and not leans_back(sentence, language) and not is_wholly_quoted(sentence)
 
 
@@ -288,9 +287,7 @@ def leans_back(sentence: str, language: str = "") -> bool:
 
 
 def trim_conjunction(sentence: str) -> str:
-    """Return the sentence without a leading "And", "But" or the like if a whole sentence is left, and
-    capitalised.
-    """
+    """Return the sentence, capitalised, without a leading "And", "But" or the like if a whole sentence is left."""
     match = _LEADING_CONJUNCTION.match(sentence)
     if match is None:
         first = sentence.split(" ", 1)[0]
@@ -300,14 +297,14 @@ def trim_conjunction(sentence: str) -> str:
 
 
 def begins_whole(words: str, quote: str) -> bool:
-    """Return whether the words begin where the quote does, or after a connective that may be cut."""
+    """Return whether the words begin like the quote, perhaps without a connective or aside that may be cut."""
     sentence, lead = collapse(quote), _lead_words(words)
     trimmed = trim_conjunction(sentence)
     return any(_lead_words(form)[: len(lead)] == lead for form in (sentence, trimmed, drop_asides(trimmed)))
 
 
 def is_beheaded(words: str, quote: str) -> bool:
-    """Return whether the words are the quote's own without a connective that belongs to them."""
+    """Return whether the words begin like the quote, but without a connective that may not be cut."""
     first, *rest = _lead_words(quote, _LEAD_WORDS + 1) or [""]
     is_cut = first in _CONNECTIVE and len(rest) == _LEAD_WORDS and rest == _lead_words(words)
     return is_cut and not begins_whole(words, quote)
@@ -318,15 +315,12 @@ def _lead_words(text: str, most: int = _LEAD_WORDS) -> list[str]:
 
 
 def drop_asides(sentence: str) -> str:
-    """Return the sentence without what stands in brackets."""
-    return _LOOSE_MARK.sub("", _SECOND_STOP.sub("", collapse(_ASIDE.sub(_instead_of_aside, sentence))))
+    """Return the sentence without brackets and the text in them."""
+    return _LOOSE_MARK.sub("", _SECOND_STOP.sub("", collapse(_ASIDE.sub(_replace_aside, sentence))))
 
 
-def _instead_of_aside(aside: re.Match[str]) -> str:
-    """Return what replaces an aside: a space, but nothing beside a character of a script without spaces.
-
-    Between two numbers it is a space all the same.
-    """
+def _replace_aside(aside: re.Match[str]) -> str:
+    """Return the replacement for an aside: "" next to Chinese or Japanese characters, else a space."""
     neighbours = (aside.string[: aside.start()][-1:], aside.string[aside.end() :][:1])
     # Numbers on both sides must not grow together.
     is_one_word = any(map(_SPACELESS[0][0].match, neighbours)) and not all(map(str.isnumeric, neighbours))
@@ -334,10 +328,10 @@ def _instead_of_aside(aside: re.Match[str]) -> str:
 
 
 def clause_cuts(sentence: str) -> tuple[str, ...]:
-    """Return the sentence cut at each clause edge, with an ellipsis, longest first.
+    """Return the sentence cut at each clause edge, with an ellipsis, the longest first.
 
-    An edge is skipped if a quotation or bracket would stay open, before speech, or if what follows qualifies
-    what remains.
+    An edge is skipped if a quotation or bracket would stay open, if speech or a qualification follows, if speech
+    would lose its speaker, or if the head alone says little. A sentence whose end takes it back has no cuts.
     """
     cuts: list[str] = []
     for match in _CLAUSE_EDGE.finditer(sentence):
@@ -358,7 +352,7 @@ def clause_cuts(sentence: str) -> tuple[str, ...]:
 
 
 def _leaves_out_speaker(head: str, tail: str) -> bool:
-    """Return whether speech stands before the cut, and the name of its speaker after it."""
+    """Return whether speech stands before the cut, and the name of its speaker may stand after it."""
     speech = _SPEECH.search(head)
     if speech is None or not _CAPITAL.search(tail):
         return False
@@ -366,9 +360,7 @@ def _leaves_out_speaker(head: str, tail: str) -> bool:
 
 
 def _ends_taken_back(sentence: str) -> bool:
-    """Return whether the sentence's last words take back what stands before them, so that no part may stand
-    alone.
-    """
+    """Return whether the text's last sentence takes back those before it, so that no part may stand alone."""
     last = sentence.rstrip(" .!").rpartition(". ")[2]
     return last != sentence.rstrip(" .!") and takes_back(last)
 
@@ -376,8 +368,8 @@ def _ends_taken_back(sentence: str) -> bool:
 def first_words(text: str, limit: int) -> str:
     """Return as many whole words as fit into `limit` characters, with an ellipsis if some are left out.
 
-    No cut is made beside a number: "$12.4…" of "$12.4 million" would be another amount. Nor after an article
-    or the like.
+    No cut is made next to a number, because "$12.4…" of "$12.4 million" would be another amount, nor after an
+    article or the like.
     """
     collapsed = collapse(text)
     if len(collapsed) <= limit:

@@ -1,4 +1,4 @@
-"""Writes with Claude: one call lists the source's facts, which are verified, a second one writes from them."""
+"""Writes with Claude: one call lists the source's facts, which are verified, and a second writes from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from pipeline.writers.claude import prompts
 from pipeline.writers.claude.answers import AnswerUnreadable, parse_answer
 from pipeline.writers.claude.conversation import Conversation, require_client
 from pipeline.writers.claude.quotes_in_source import ELLIPSIS, Haystack, expand_claims
-from pipeline.writers.claude.source_text import MAX_RANKED_CHARACTERS, has_text_beyond_title, readable
+from pipeline.writers.claude.source_text import (
+    MAX_RANKED_CHARACTERS,
+    has_text_beyond_title,
+    select_readable_text,
+)
 from pipeline.writers.extractive import PLUGIN as WITHOUT_AI
 
 if TYPE_CHECKING:
@@ -34,23 +38,24 @@ if TYPE_CHECKING:
 
 _MIN_QUOTE_CHARACTERS: Final = 12
 _MIN_QUOTE_END_CHARACTERS: Final = 5
-"""Length of each of the two parts that name the beginning and the end of a quote."""
+"""The least length of each of the two parts that name the beginning and the end of a quote."""
 _MAX_WORDS_COMPARED_SINGLY: Final = 80
+"""Longer texts are compared by runs of three words."""
 _NO_FACTS_FOR_HINT: Final = "The model found no facts in the source that it could write from, so it can't follow a hint. Leave the hint out."
 
 _WORD = re.compile(r"\w+")
+# "pt-BR".
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 
 Answer = TypeVar("Answer")
 
 
 class Claude(Writer):
-    """Works in two steps: `brief` reads the source and quotes it, `draft` writes from the quotes without the
-    source.
+    """Writes in two steps: `brief` quotes the source, and `draft` writes from the quotes without the source.
 
-    The writer repairs, its caller decides: `draft` calls `judge`, has what fails written again once, and
-    returns what it has, failing or not. The caller runs the engine's checks again and fails an item with
-    their list. A repair that itself fails keeps the drafts that are paid for.
+    The writer repairs, and its caller decides: `draft` calls `judge`, has the drafts that fail written again once,
+    and returns all of them, failing or not. The caller runs the engine's checks again and fails an item with
+    their list. After a repair that fails itself, the drafts that are paid for are kept.
     """
 
     kind = "claude"
@@ -59,13 +64,13 @@ class Claude(Writer):
     prompt_version = prompts.PROMPT_VERSION
 
     def find(self, source: SourceText, *, client: Any = None) -> BriefAnswer:
-        """Find the facts with one call.
+        """Find the facts with one call, which may be remedied as `Conversation` says.
 
-        A source that says nothing beyond its title has no facts, and costs nothing. Facts keep the order of
-        the model: best first. If none of them stands in the source, they are those that the writer without a
-        model finds, and `without_model` says why.
+        A source that says nothing beyond its title has no facts, and costs nothing. Facts keep the order of the
+        model, the best first. If none of them stands in the source, the brief is that of the writer without a
+        model, and `without_model` gives the reason.
         """
-        text = readable(source)
+        text = select_readable_text(source)
         if not has_text_beyond_title(source):
             return BriefAnswer(_brief(source, (), is_suspect=False), _no_usage())
         model = require_client(client)
@@ -73,13 +78,13 @@ class Claude(Writer):
             model,
             step="brief",
             model=model.choice.brief,
-            system=prompts.brief_system(),
+            system=prompts.system(prompts.BRIEF_RULES),
             schema=prompts.BRIEF_SCHEMA,
-            max_tokens=prompts.BRIEF_TOKENS,
+            max_tokens=prompts.MAX_BRIEF_TOKENS,
         )
         answer = conversation.answer(
             prompts.brief_request(source, text),
-            lambda words: _without_hidden_characters(parse_answer(words, prompts.BRIEF_SCHEMA)),
+            lambda reply: _without_hidden_characters(parse_answer(reply, prompts.BRIEF_SCHEMA)),
         )
         listed_facts = answer["facts"]
         facts = _verify_facts(listed_facts, source.text)
@@ -109,10 +114,10 @@ class Claude(Writer):
         hint: str = "",
         former: Draft | None = None,
     ) -> DraftAnswer:
-        """Write drafts with one call and at most one repair.
+        """Write drafts with one call and at most one repair; drafts that are like a better one are dropped.
 
-        If the brief has no facts of the model's, or the engine uses no model, the drafts are the offline
-        writer's, with its label.
+        If the brief has no facts of the model's, or the engine uses no model, the drafts are the offline writer's,
+        with its label. A hint can't be followed without the model's facts and is refused.
         """
         variant = engine.draft_schema()
         if variant is None or brief.without_model or not brief.facts:
@@ -133,9 +138,9 @@ class Claude(Writer):
             max_tokens=engine.draft_tokens,
         )
 
-        def parse_drafts(words: str) -> list[Draft]:
+        def parse_drafts(text: str) -> list[Draft]:
             return _parse_drafts(
-                _without_hidden_characters(parse_answer(words, schema))["variants"], engine, brief, persona
+                _without_hidden_characters(parse_answer(text, schema))["variants"], engine, brief, persona
             )
 
         request = prompts.draft_request(
@@ -166,7 +171,7 @@ def _without_hidden_characters(value: Any) -> Any:
 
 
 def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, language: str = "") -> Brief:
-    """Return the brief. Its summary is the first fact, verbatim: a summary by the model would be unchecked."""
+    """Return the brief; its summary is the first fact, because a summary by the model would be unchecked."""
     return Brief(
         title=source.title,
         language=source.language or language,
@@ -178,20 +183,17 @@ def _brief(source: SourceText, facts: tuple[Fact, ...], *, is_suspect: bool, lan
 
 
 def _brief_without_model(source: SourceText, *, is_suspect: bool, language: str, listed_count: int) -> Brief:
-    """Return the brief of the writer without a model: that a model found nothing doesn't mean there is
-    nothing.
-    """
+    """Return the brief of the writer without a model, which may find facts even if a model listed none."""
     brief = WITHOUT_AI.brief(source).brief
-    reason = (
-        (
+    if listed_count > 1:
+        reason = (
             f"None of the {listed_count} facts that the model listed can be used: they aren't in the "
             "source, or give orders."
         )
-        if listed_count > 1
-        else "The one fact that the model listed can't be used: it isn't in the source, or gives orders."
-        if listed_count
-        else "The model found no facts in the source."
-    )
+    elif listed_count:
+        reason = "The one fact that the model listed can't be used: it isn't in the source, or gives orders."
+    else:
+        reason = "The model found no facts in the source."
     return replace(
         brief,
         language=brief.language or language,
@@ -201,7 +203,10 @@ def _brief_without_model(source: SourceText, *, is_suspect: bool, language: str,
 
 
 def _verify_facts(listed_facts: Sequence[Mapping[str, Any]], text: str) -> tuple[Fact, ...]:
-    """Return the facts whose quote stands in the source, spelled as there; overlapping quotes count once."""
+    """Return the facts whose quote stands in the source, in its spelling; of overlapping quotes the first.
+
+    Quotes that are too short, too long or unclean are dropped.
+    """
     # Nothing beyond this was shown to the model, so it can't be quoted.
     haystack = Haystack(text[:MAX_RANKED_CHARACTERS])
     used_spans: list[tuple[int, int]] = []
@@ -209,7 +214,7 @@ def _verify_facts(listed_facts: Sequence[Mapping[str, Any]], text: str) -> tuple
     for listed in listed_facts:
         if len(facts) == prompts.MAX_FACTS:
             break
-        if not _MIN_QUOTE_CHARACTERS <= len(listed["quote"].strip()) <= prompts.QUOTE_CHARACTERS:
+        if not _MIN_QUOTE_CHARACTERS <= len(listed["quote"].strip()) <= prompts.MAX_QUOTE_CHARACTERS:
             continue
         span = haystack.find(listed["quote"]) or _find_by_ends(listed["quote"], haystack)
         if span is None or any(span[0] < end and start < span[1] for start, end in used_spans):
@@ -232,7 +237,7 @@ def _verify_facts(listed_facts: Sequence[Mapping[str, Any]], text: str) -> tuple
 
 
 def _find_by_ends(quote: str, haystack: Haystack) -> tuple[int, int] | None:
-    """Return the place of a quote that is given by its first and its last words; None if there is none."""
+    """Return the span of a quote that is given by its first and its last words, or `None` if there is none."""
     first_words, separator, last_words = quote.strip().partition(ELLIPSIS)
     if (
         not separator
@@ -240,7 +245,7 @@ def _find_by_ends(quote: str, haystack: Haystack) -> tuple[int, int] | None:
         or min(len(first_words.strip()), len(last_words.strip())) < _MIN_QUOTE_END_CHARACTERS
     ):
         return None
-    span = haystack.find_between(first_words, last_words, most=prompts.QUOTE_CHARACTERS)
+    span = haystack.find_between(first_words, last_words, max_characters=prompts.MAX_QUOTE_CHARACTERS)
     return span if span is not None and span[1] - span[0] >= _MIN_QUOTE_CHARACTERS else None
 
 
@@ -254,13 +259,14 @@ def _parse_drafts(
 ) -> list[Draft]:
     """Return the drafts of the variants.
 
-    Raises `AnswerUnreadable` if one is unusable, or repeats the prompt's rules.
+    Raises `AnswerUnreadable` if there are none, or if one is refused by the engine, repeats the prompt's rules, or
+    claims words that don't stand in it.
     """
     if not variants:
         raise AnswerUnreadable(["The list of variants is empty."])
     drafts: list[Draft] = []
     for number, variant in enumerate(variants, start=1):
-        if any(prompts.repeats_rules(words) for words in _strings_in(variant)):
+        if any(prompts.repeats_rules(text) for text in _strings_in(variant)):
             raise AnswerUnreadable([f"Variant {number} repeats the rules instead of the facts."])
         try:
             expanded = expand_claims(variant, number)
@@ -274,11 +280,11 @@ def _strings_in(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [words for member in members for words in _strings_in(member)]
+    return [text for member in members for text in _strings_in(member)]
 
 
 def _failed_checks(drafts: Sequence[Draft], judge: Judge | None) -> dict[int, list[Check]]:
-    """Return the failed checks by the draft's index; none without a judge."""
+    """Return the failed checks by the draft's index, or `{}` without a judge."""
     if judge is None:
         return {}
     failed = {
@@ -295,11 +301,11 @@ def _repair_drafts(
     parse_drafts: Callable[[str], list[Draft]],
     judge: Judge | None,
 ) -> dict[int, list[Check]]:
-    """Have the failed drafts written again and replace those that get no worse.
+    """Have the failed drafts written again, replace those that get no worse, and return the failed checks by index.
 
-    Return what still fails, by index.
+    If the repair fails, the drafts stay as they are.
     """
-    conversation.repair(failed_by_index)
+    conversation.use_repair(failed_by_index)
     try:
         repaired = conversation.answer(
             prompts.repair_failed(conversation.messages, conversation.text, failed_by_index), parse_drafts
@@ -322,9 +328,9 @@ def _repair_drafts(
 def _without_similar(
     engine: Engine, drafts: Sequence[Draft], failed_by_index: Mapping[int, Sequence[Check]]
 ) -> tuple[Draft, ...]:
-    """Return the drafts in their order, without those similar to a better one.
+    """Return the drafts in their order, without those that are like a better one.
 
-    One that passes is better than one that fails.
+    A draft that passes is better than one that fails, and an earlier one than a later one.
     """
     runs_by_index: dict[int, frozenset[tuple[str, ...]]] = {}
     for index in sorted(range(len(drafts)), key=lambda index: (index in failed_by_index, index)):
@@ -336,9 +342,9 @@ def _without_similar(
 
 
 def _word_runs(body: str) -> frozenset[tuple[str, ...]]:
-    """Return what two variants are compared by: single words, and runs of three words for longer texts.
+    """Return the words of a text, or the runs of three words of a longer one, by which variants are compared.
 
-    Two articles on the same facts share most of their words, and still say it in other sentences.
+    Two articles on the same facts share most of their words, and still have different sentences.
     """
     words = _WORD.findall(without_links(body).lower())
     run_length = 1 if len(words) <= _MAX_WORDS_COMPARED_SINGLY else 3

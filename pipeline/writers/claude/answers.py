@@ -1,6 +1,4 @@
-"""Parses a model's JSON and checks it against its schema: the grammar of structured output doesn't guarantee
-it.
-"""
+"""Parses a model's JSON and checks it against its schema, which structured output doesn't guarantee."""
 
 from __future__ import annotations
 
@@ -11,10 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_CHARACTERS = 200_000
-"""No real answer is longer; a longer one isn't parsed."""
+"""The longest answer that is parsed; no real one is longer."""
 _MAX_PROBLEMS = 5
+"""The most problems that the model is told of."""
 _OPTIONAL_FIELDS = frozenset({"derived"})
-"""Fields that most answers leave empty: without them an answer means the same."""
+"""Fields that most answers leave empty; an answer without them means the same."""
 _TYPES: Mapping[str, Any] = {
     "object": dict,
     "array": list,
@@ -26,7 +25,7 @@ _TYPES: Mapping[str, Any] = {
 
 
 class AnswerUnreadable(ValueError):
-    """The answer can't be used; `problems` are sentences for the model."""
+    """Raised when an answer can't be used; `problems` are sentences for the model."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__(" ".join(problems))
@@ -34,10 +33,10 @@ class AnswerUnreadable(ValueError):
 
 
 def parse_answer(text: str, schema: Mapping[str, Any]) -> Any:
-    """Return the answer as the schema describes it, values of an `enum` in the schema's spelling.
+    """Return the answer as the schema describes it, with the values of an `enum` in the schema's spelling.
 
-    Supports what our schemas use: `type`, `properties`, `required`, `additionalProperties: false`, `items`,
-    `enum`. Raises `AnswerUnreadable`.
+    Of JSON Schema it supports `type`, `properties`, `required`, `additionalProperties: false`, `items` and `enum`.
+    Raises `AnswerUnreadable` if the answer is too long, no JSON, or doesn't match the schema.
     """
     if len(text) > MAX_CHARACTERS:
         raise AnswerUnreadable([f"The answer has over {MAX_CHARACTERS} characters."])
@@ -53,7 +52,7 @@ def parse_answer(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _check_value(value: Any, schema: Mapping[str, Any], path: str, problems: list[str]) -> Any:
-    """Return the value as the schema describes it, adding what is wrong with it to `problems`."""
+    """Return the value as the schema describes it, and add sentences about its faults to `problems`."""
     expected_type: str = schema["type"]
     # A Python bool is an int, but a JSON boolean is no number.
     is_misplaced_boolean = isinstance(value, bool) and expected_type != "boolean"
@@ -75,7 +74,7 @@ def _check_value(value: Any, schema: Mapping[str, Any], path: str, problems: lis
 def _check_object(
     value: Mapping[str, Any], schema: Mapping[str, Any], path: str, problems: list[str]
 ) -> dict[str, Any]:
-    """Return the object's known fields, checked; problems are added to `problems`."""
+    """Return the object's known fields as the schema describes them, and add its faults to `problems`."""
     properties = schema["properties"]
     problems.extend(
         f"`{path}.{name}` is missing."
@@ -92,7 +91,10 @@ def _check_object(
 
 
 def _check_enum(value: str, names: list[str], path: str, problems: list[str]) -> str:
-    """Return the value in the schema's spelling; the grammar doesn't guarantee capitals."""
+    """Return the value in the schema's spelling, because the grammar doesn't guarantee capitals.
+
+    A value that the schema doesn't name is returned as it is, and added to `problems`.
+    """
     for name in names:
         if name.casefold() == value.strip().casefold():
             return name

@@ -1,4 +1,4 @@
-"""Holds one conversation with a model: its calls, its few remedies, and what it cost."""
+"""Holds one conversation with a model, with its calls, its few remedies and its cost."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from pipeline.writers.model_calls import ModelClient, ModelReply
 
 MAX_CALLS: Final = 3
-"""For one brief, and for all variants of one draft; no more are paid for, whatever goes wrong."""
+"""The most calls that are paid for one brief, or for all variants of one draft, whatever goes wrong."""
 MAX_TOKENS: Final = 16_000
-"""More would have to be streamed to arrive in time."""
+"""The most tokens of one answer; more would have to be streamed to arrive in time."""
 
 Answer = TypeVar("Answer")
 
 
 class Conversation:
-    """One conversation of at most `MAX_CALLS` calls, with each remedy used once.
+    """One conversation of at most `MAX_CALLS` calls, with each remedy used at most once.
 
-    The remedies: another model after a refusal, twice the tokens after a truncated answer, one repair of what
-    can't be parsed or fails its checks.
+    The remedies are another model after a refusal, twice the tokens after a truncated answer, and one repair of an
+    answer that can't be parsed or fails its checks.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Conversation:
         schema: Mapping[str, Any],
         max_tokens: int,
     ) -> None:
+        """Prepare a conversation whose calls have this system prompt and answer schema; nothing is asked yet."""
         self._client = client
         self._step = step
         self._model = model
@@ -51,19 +52,23 @@ class Conversation:
         self.text = ""
         """The last answer, unparsed."""
         self.variants: tuple[int, ...] = ()
-        """Which variants the last answer writes again: those of the first repair that was asked for."""
+        """The variants that the last answer writes again, which are those of the first repair."""
 
     def can_repair(self) -> bool:
         """Return whether the one repair is unused and a call is left for it."""
         return "repair" not in self._remedies and len(self.calls) < MAX_CALLS
 
-    def repair(self, variants: Iterable[int] = ()) -> None:
+    def use_repair(self, variants: Iterable[int] = ()) -> None:
         """Mark the one repair as used, for these variants; call `can_repair` first."""
         self._remedies.add("repair")
         self.variants = tuple(variants)
 
     def answer(self, messages: tuple[Mapping[str, Any], ...], reader: Callable[[str], Answer]) -> Answer:
-        """Return what `reader` makes of the answer. Raises the writers' failures, with every call so far."""
+        """Ask, use the remedies, and return the value that `reader` parses from the answer.
+
+        Raises `WriterRefused` if no remedy is left, and the `Accounted` errors of the client, with every call so
+        far in their `calls`. `Awaited` gets through.
+        """
         self.messages = messages
         while True:
             reply = self._call()
@@ -83,11 +88,11 @@ class Conversation:
                             f"The model's answer can't be used: {error} Retry it, or choose another model."
                         )
                         raise self._refusal(message, "invalid_output") from error
-                    self.repair()
+                    self.use_repair()
                     self.messages = prompts.repair_unreadable(self.messages, reply.text, error.problems)
 
     def usage(self) -> Usage:
-        """Return the usage of all calls together; the model is the last that answered."""
+        """Return the usage of all calls together; its model is the last one that answered."""
         answered = [call for call in self.calls if call.model]
         return Usage(
             provider="anthropic",
@@ -106,7 +111,7 @@ class Conversation:
         )
 
     def _call(self) -> ModelReply:
-        """Ask the model with the conversation so far, and record the call."""
+        """Ask the model with the conversation so far, and record the call, a failed one too."""
         ask = ModelRequest(
             step=self._step,
             model=self._model,
@@ -130,9 +135,9 @@ class Conversation:
         return reply
 
     def _use_other_model(self, reply: ModelReply) -> None:
-        """Use the fallback model, since the same one would refuse again.
+        """Use the fallback model, because the same one would refuse again.
 
-        Raises `WriterRefused` if there is none.
+        Raises `WriterRefused` if there is none, if it was used already, or if no call is left.
         """
         other_model = self._client.choice.other
         if "other" in self._remedies or other_model in {"", self._model} or len(self.calls) >= MAX_CALLS:
@@ -145,11 +150,11 @@ class Conversation:
         self._model = other_model
 
     def _raise_token_limit(self) -> None:
-        """Allow twice the tokens. Raises `WriterRefused` if that was tried already."""
-        if "room" in self._remedies or len(self.calls) >= MAX_CALLS:
+        """Allow twice the tokens. Raises `WriterRefused` if that was tried already or no call is left."""
+        if "tokens" in self._remedies or len(self.calls) >= MAX_CALLS:
             message = "The model's answer was cut off for its length, with twice the room too. Retry it."
             raise self._refusal(message, "truncated")
-        self._remedies.add("room")
+        self._remedies.add("tokens")
         self._max_tokens = min(2 * self._max_tokens, MAX_TOKENS)
 
     def _refusal(self, message: str, code: str) -> WriterRefused:
@@ -159,7 +164,7 @@ class Conversation:
 
 
 def require_client(client: Any) -> ModelClient:
-    """Return the client. Raises `WriterNeedsReconnect` if it is None."""
+    """Return the client. Raises `WriterNeedsReconnect` if it is `None`."""
     if client is None:
         message = "There is no key for the model. Enter one, or let the workspace write without AI."
         raise WriterNeedsReconnect(message, code="model_key_missing")

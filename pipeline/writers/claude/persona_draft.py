@@ -1,4 +1,4 @@
-"""Drafts a persona's sections with one call of Claude; its reference posts have to stand in the material."""
+"""Drafts a persona's sections with Claude; its reference posts have to stand in the material."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from pipeline.writers.claude.answers import parse_answer
 from pipeline.writers.claude.conversation import Conversation, require_client
 from pipeline.writers.claude.quotes_in_source import Haystack
 from pipeline.writers.extractive.telling_sentences import MAX_CHARACTERS
-from pipeline.writers.persona_drafts import POSTS_SHOWN, DraftedPersona
+from pipeline.writers.persona_drafts import MAX_REFERENCE_POSTS, DraftedPersona
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.writers.persona_drafts import PersonaMaterial
 
-DRAFT_TOKENS: Final = 4_000
+MAX_DRAFT_TOKENS: Final = 4_000
 _MAX_RULE_COUNT: Final = 1000
+"""The highest number in a structure such as `max_words`."""
 
 RULES: Final = """\
 You draft a persona for an editor, from a site or from posts that somebody has published. The editor changes the draft \
@@ -83,9 +84,10 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 
 def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
-    """Draft the persona.
+    """Return a draft of the persona by a model; its name is the site's own.
 
-    Its name is the site's own. Raises the writers' failures, with every call that led to them.
+    Raises `WriterNeedsReconnect` without a client, `WriterRefused` if the model gives no usable answer, and the
+    `Accounted` errors of the client, with every call that led to them.
     """
     model = require_client(client)
     conversation = Conversation(
@@ -94,12 +96,12 @@ def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
         model=model.choice.draft,
         system=prompts.system(RULES),
         schema=SCHEMA,
-        max_tokens=DRAFT_TOKENS,
+        max_tokens=MAX_DRAFT_TOKENS,
     )
     excerpt = _excerpt_for_model(material)
     answer = conversation.answer(
         prompts.material_request(json.dumps(excerpt, ensure_ascii=False)),
-        lambda words: parse_answer(words, SCHEMA),
+        lambda text: parse_answer(text, SCHEMA),
     )
     return DraftedPersona(
         name=material.site[: core_limits.NAME_CHARACTERS],
@@ -115,21 +117,24 @@ def draft_with_model(material: PersonaMaterial, client: Any) -> DraftedPersona:
 
 
 def _excerpt_for_model(material: PersonaMaterial) -> dict[str, Any]:
-    """Return as much of the material as a model gets of any source; posts first, which show most of a voice."""
-    room = MAX_CHARACTERS
+    """Return the material, cut to `MAX_CHARACTERS`, the posts first, because they show most of a voice.
+
+    Site and description are added whole.
+    """
+    remaining = MAX_CHARACTERS
     selected: dict[str, list[str]] = {"posts": [], "texts": []}
     for name, pieces in (("posts", material.posts), ("texts", material.texts)):
         for piece in pieces:
-            text = strip_invisible(piece)[:room]
+            text = strip_invisible(piece)[:remaining]
             if text:
                 selected[name].append(text)
-            room -= len(text)
+            remaining -= len(text)
     site_info = {"site": collapse(material.site), "description": collapse(material.description)}
     return {**site_info, **selected}
 
 
 def _clean_text(answered: str) -> str:
-    """Return the text, "" if it repeats the prompt's rules or gives orders.
+    """Return the text, cut to its column, or "" if it repeats the prompt's rules or gives orders.
 
     A persona stands in the system prompt of every draft, so it must not carry orders.
     """
@@ -145,9 +150,7 @@ def _clean_phrases(answered: Sequence[str]) -> Iterator[str]:
 
 
 def _valid_structures(structures: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the valid structures, only the first of each kind but `other`, as the editor has one field for
-    each.
-    """
+    """Yield the valid structures; of each kind but `other` only the first, as the editor has one field for it."""
     seen_kinds: set[str] = set()
     for structure in structures:
         kind, parameter = structure["kind"], KINDS[structure["kind"]].takes
@@ -164,8 +167,9 @@ def _valid_structures(structures: Sequence[Mapping[str, Any]]) -> Iterator[dict[
 
 
 def _verbatim_posts(answered: Sequence[str], material: PersonaMaterial) -> Iterator[str]:
-    """Yield the posts that stand in the material, spelled as there, each once, without those that give
-    orders.
+    """Yield the quoted posts that stand in the material, in its spelling, each once.
+
+    Posts that are too long or give orders are left out; at most `MAX_REFERENCE_POSTS` are yielded.
     """
     haystacks = [(text, Haystack(text)) for text in (*material.posts, *material.texts)]
     used: set[str] = set()
@@ -183,5 +187,5 @@ def _verbatim_posts(answered: Sequence[str], material: PersonaMaterial) -> Itera
                 used.add(post)
                 yield post
             break
-        if len(used) == POSTS_SHOWN:
+        if len(used) == MAX_REFERENCE_POSTS:
             return

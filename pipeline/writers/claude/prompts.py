@@ -1,4 +1,4 @@
-"""Builds prompts: fixed rules first, the persona second, and what others wrote only in the user's turn.
+"""Builds prompts: fixed rules first, the persona second, and texts by others only in the user's turn.
 
 The order serves the cache: `system[0]` is the same for every call of its kind, `system[1]` for every call of
 a persona. Nothing that a source, a feed or an author wrote stands in `system`.
@@ -24,21 +24,23 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Check, Draft, Engine, Fact, PersonaCard, SourceText, TopicBrief
 
 PROMPT_VERSION = "claude-6"
-"""Raise it with every change of a text or schema here: it is stored with every item and every call's record.
+"""Stored with every item and every call's record; raise it with every change of a text or schema here.
 
 If an engine changes its own `rules()`, its `version` rises instead.
 """
-BRIEF_TOKENS = 6_000
+MAX_BRIEF_TOKENS = 6_000
 MAX_FACTS = 24
-QUOTE_CHARACTERS = 600
-_TITLE_CHARACTERS = 500
+MAX_QUOTE_CHARACTERS = 600
+_MAX_LINE_CHARACTERS = 500
+"""The most characters of a title, a hint or another line."""
 _MAX_TOKENS_OF_SHORT = 2_000
-"""Engines with at most so many tokens write variants of one idea each."""
+"""Engines with at most this many tokens write variants of one idea each."""
 _FACTS_OF_SHORT = 12
+"""The facts that such an engine gets, quotations aside."""
 _VARIANTS_OF_SHORT = 3
-"""More variants need more facts to choose from, and so does a hint."""
+"""For more variants than this the engine gets all facts to choose from, and so it does for a hint."""
 _RUN_WORDS = 8
-"""A text that repeats so many words of the rules in a row counts as repeating them."""
+"""A text that repeats this many words of the rules in a row counts as repeating them."""
 
 _WORD = re.compile(r"\w+")
 _CACHED = {"type": "ephemeral"}
@@ -50,7 +52,7 @@ You read one document and list what it states, for an editor who will write from
 What to list
 - At most {MAX_FACTS} facts, the most telling first: what happened, who did or said it, figures with what they measure, \
 dates, causes, consequences, limits and doubts.
-- Each fact is a quote: one sentence or clause of the document, at most {QUOTE_CHARACTERS} characters. One of up to ten \
+- Each fact is a quote: one sentence or clause of the document, at most {MAX_QUOTE_CHARACTERS} characters. One of up to ten \
 words is copied whole, character for character. A longer one is given by its first five words, ` … ` and its last four, \
 copied as they stand; a program puts in what lies between. Where another sentence begins with the same five words, copy \
 more of them. Never correct, join or translate. A quote that doesn't stand in the document is thrown away.
@@ -127,7 +129,7 @@ BRIEF_SCHEMA: Mapping[str, Any] = {
 
 
 def variants_schema(variant: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a whole answer: a list of variants by the engine's own schema."""
+    """Return the schema of a whole answer, which is a list of variants by the engine's own schema."""
     return {
         "type": "object",
         "properties": {"variants": {"type": "array", "items": variant}},
@@ -137,25 +139,20 @@ def variants_schema(variant: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def system(rules: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the system prompt of rules that are the same for every call of their kind."""
+    """Return the system prompt of rules that are the same for every call of their kind, marked for the cache."""
     return (_cached(rules),)
-
-
-def brief_system() -> tuple[Mapping[str, Any], ...]:
-    """Return the system prompt for finding facts, marked for the vendor's cache."""
-    return (_cached(BRIEF_RULES),)
 
 
 def draft_system(
     engine: Engine, persona: PersonaCard, *, has_source: bool = True
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the rules with those of the engine, then the persona, which the workspace's own people wrote."""
+    """Return the rules with those of the engine, then the persona, which the workspace's people wrote."""
     rules = DRAFT_RULES if has_source else f"{DRAFT_RULES}\n{LANE_RULES}"
     return (_cached(f"{rules}\n{engine.rules()}"), _cached(_persona_block(persona)))
 
 
 def brief_request(source: SourceText, text: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the request for a source's facts. `text` is the part of it that is read.
+    """Return the request for a source's facts; `text` is the part of the source that is read.
 
     Title and author come from the document too, and are as untrusted as its text.
     """
@@ -169,9 +166,7 @@ def brief_request(source: SourceText, text: str) -> tuple[Mapping[str, Any], ...
 
 
 def material_request(data: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the request to draft a persona from a site's texts and past posts, which are as untrusted as any
-    source.
-    """
+    """Return the request to draft a persona; `data` is a site's texts and posts, as untrusted as any source."""
     marker = _marker("persona", data)
     task = (
         f"The material stands as JSON between the two marks {marker}. Draft the persona from it by your rules. "
@@ -190,11 +185,11 @@ def draft_request(
     hint: str = "",
     former: Draft | None = None,
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the verified quotes by id, and the task.
+    """Return the request for drafts: the verified quotes with their ids, and the task.
 
-    Neither the source's text nor its title or address is in it. A `hint` is the workspace's own wish, added
-    after the task. The `former` words, to be written again, stand between marks of their own, because a
-    source may have left its traces in them.
+    The source's text, title and address aren't in it. A `hint` is the workspace's own wish, added after the task.
+    The `former` draft, to be written again, stands between its own marks, because a source may have left its
+    traces in it.
     """
     selected_facts = brief.facts if hint or variants > _VARIANTS_OF_SHORT else _select_facts(engine, brief)
     facts = [_fact_json(fact, brief) for fact in selected_facts]
@@ -216,9 +211,9 @@ def draft_request(
 
 
 def _former_blocks(former: Draft, seed: str) -> list[Mapping[str, Any]]:
-    """Return the draft as it is, and the task to write it again rather than a new one."""
+    """Return the draft as it is, and the task to write it again."""
     data = json.dumps(
-        [strip_invisible(words) for words in (former.title, *words_of(former)) if words], ensure_ascii=False
+        [strip_invisible(text) for text in (former.title, *words_of(former)) if text], ensure_ascii=False
     )
     marker = _marker("former", seed, data)
     task = (
@@ -237,7 +232,7 @@ def _angles(seed: str, former: Draft | None) -> tuple[str, ...]:
 
 
 def _hint_text(hint: str) -> str:
-    """Return the sentences that pass the hint on, which stand below the rules; "" without one."""
+    """Return the sentences that pass the hint on, which stand below the rules, or "" without a hint."""
     hint_line = _one_line(hint)
     if not hint_line:
         return ""
@@ -248,7 +243,7 @@ def _hint_text(hint: str) -> str:
 
 
 def _select_facts(engine: Engine, brief: Brief) -> Sequence[Fact]:
-    """Return all facts; for an engine of one idea only the most telling ones, and every quotation."""
+    """Return all facts, or for an engine of one idea the most telling ones and every quotation."""
     if brief.lane is not None or brief.stories or engine.draft_tokens > _MAX_TOKENS_OF_SHORT:
         return brief.facts
     return [
@@ -267,10 +262,7 @@ def _fact_json(fact: Fact, brief: Brief) -> dict[str, str]:
 
 
 def _topic_json(lane: TopicBrief, facts: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Return the topic with its facts.
-
-    What people wrote into the pool is data as well, so it stands between the marks.
-    """
+    """Return the topic with its facts, which stand between the marks, because people's texts in the pool are data."""
     topic_fields = {
         "topic": _one_line(lane.topic),
         "angle": _one_line(lane.angle),
@@ -282,7 +274,7 @@ def _topic_json(lane: TopicBrief, facts: Sequence[Mapping[str, str]]) -> dict[st
 def repair_unreadable(
     messages: Sequence[Mapping[str, Any]], answer: str, problems: Iterable[str]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the conversation continued with what is wrong with the answer."""
+    """Return the conversation continued with the answer and its problems."""
     problem_list = "\n".join(f"- {problem}" for problem in problems)
     request = (
         f"That answer can't be used:\n{problem_list}\nAnswer the task again, completely and by the schema."
@@ -293,7 +285,10 @@ def repair_unreadable(
 def repair_failed(
     messages: Sequence[Mapping[str, Any]], answer: str, failed: Mapping[int, Sequence[Check]]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the conversation continued with the checks that each variant, counted from 0, has failed."""
+    """Return the conversation continued with the answer and the checks that each variant has failed.
+
+    `failed` has the variants by index, from 0.
+    """
     failure_list = "\n".join(
         f"- Variant {index + 1}: {' '.join(check.message for check in checks)}"
         for index, checks in failed.items()
@@ -307,7 +302,7 @@ def repair_failed(
 
 
 def repeats_rules(text: str, further_rules: str = "") -> bool:
-    """Return whether the text shares a run of words with our rules, or with the rules in `further_rules`."""
+    """Return whether the text shares a run of `_RUN_WORDS` words with our rules or with `further_rules`."""
     text_runs = _runs(text)
     rules = _runs(BRIEF_RULES) | _runs(DRAFT_RULES) | _runs(LANE_RULES) | _runs(further_rules)
     return bool(text_runs) and not text_runs.isdisjoint(rules)
@@ -333,7 +328,7 @@ def _cached(text: str) -> dict[str, Any]:
 
 
 def _persona_block(persona: PersonaCard) -> str:
-    """Return the persona with sorted keys, without dates and ids.
+    """Return the persona as JSON with sorted keys, without dates and ids.
 
     So its bytes stay the same, and cached, for as long as the persona does.
     """
@@ -362,9 +357,9 @@ def _structure(structure: Mapping[str, Any]) -> str:
 
 
 def _document(marker: str, data: str, **properties: str) -> Mapping[str, Any]:
-    """Return a text block: a line that says what it is, then title, author and data between marks.
+    """Return a text block with a warning, then title, author and data between marks.
 
-    It is no block of the type `document`: gateways that speak to another vendor's model drop those silently.
+    A block of the type `document` isn't used, because gateways to another vendor's model drop it silently.
     """
     filled_properties = {name: value for name, value in properties.items() if value}
     head = f"{json.dumps(filled_properties, ensure_ascii=False)}\n\n" if filled_properties else ""
@@ -372,21 +367,19 @@ def _document(marker: str, data: str, **properties: str) -> Mapping[str, Any]:
 
 
 def _marker(*parts: str) -> str:
-    """Return a mark that differs for every content, so that nobody can write it into the content that it is
-    made from.
-    """
+    """Return a mark that is computed from the content, so that nobody can write it into the content."""
     digest = hashlib.sha256("\x00".join((PROMPT_VERSION, *parts)).encode("utf-8", errors="replace"))
     return f"[[{digest.hexdigest()[:20]}]]"
 
 
 def _rotate(angles: Sequence[str], seed: str) -> tuple[str, ...]:
-    """Return the angles rotated so that each item gets another one first: models favour what they read first."""
+    """Return the angles rotated by the seed, so that items differ, because models favour the first one."""
     first = hashlib.sha256(seed.encode()).digest()[0] % len(angles)
     return (*angles[first:], *angles[:first])
 
 
 def _one_line(text: str) -> str:
-    return collapse(strip_invisible(text))[:_TITLE_CHARACTERS]
+    return collapse(strip_invisible(text))[:_MAX_LINE_CHARACTERS]
 
 
 def _count_variants(variants: int) -> str:

@@ -22,34 +22,33 @@ _MARKS = str.maketrans(
 # Longer runs of marks are no real text, and normalising them takes quadratic time.
 _MAX_CLUSTER_CHARACTERS = 30
 _MAX_BEGINNINGS_TRIED = 200
-"""Words that occur more often than this identify no place, and searching further would cost time."""
+"""Words that occur more often than this identify no passage, and searching further would cost time."""
 _NUMBER_SEPARATORS = frozenset(".,'")
 """Characters that may stand between the digits of one number."""
 _JAMO = ("\u1160", "\u11ff")
-# Scripts that are written without spaces, where a quote may begin or end between any two characters.
+"""The first and the last of the vowels and finals of Korean syllables."""
+# Scripts without spaces, in which a quote may begin or end between any two characters.
 _SPACELESS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 )
 ELLIPSIS: Final = "\u2026"
-"""Ends the first words of a statement; a claim without it is the statement in full."""
+"""The mark at the end of a statement's first words; a claim without it is the statement in full."""
 _DOTS: Final = "..."
 
 
 class Haystack:
-    """A source in which quotes are searched for.
-
-    It is folded only for the first quote that isn't in it literally.
-    """
+    """A source in which quotes are searched; it is folded for the first one that isn't in it literally."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._folded: FoldedText | None = None
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Return where the text says this, as (start, end); None if it doesn't say exactly this.
+        """Return the start and end of the quote's first occurrence, or `None` if the text doesn't contain it.
 
-        Compatibility forms, kinds of quotation marks and of white space count as equal; nothing else does.
-        Only whole words and whole numbers match: "rose 4" isn't in "rose 48", nor in "rose 4.8".
+        Compatibility forms and the kinds of quotation marks and of white space count as equal, and invisible
+        characters don't count; nothing else is folded. Only whole words and whole numbers match: "rose 4" isn't
+        in "rose 48", nor in "rose 4.8".
         """
         wanted = quote.strip()
         span = _find_whole(self._text, wanted)
@@ -59,28 +58,28 @@ class Haystack:
             self._folded = FoldedText(self._text)
         return self._folded.find(wanted)
 
-    def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
-        """Return the span that begins with `first` and ends with the next `last`, within `most` characters.
+    def find_between(self, first: str, last: str, *, max_characters: int) -> tuple[int, int] | None:
+        """Return the span that begins with `first` and ends with the next `last`, within `max_characters`.
 
-        None if there is no such place or more than one: a guess would be no quote.
+        Return `None` if there is no such span or more than one, because a guess would be no quote, or if `first`
+        occurs more than `_MAX_BEGINNINGS_TRIED` times.
         """
         if self._folded is None:
             self._folded = FoldedText(self._text)
-        return self._folded.find_between(first.strip(), last.strip(), most=most)
+        return self._folded.find_between(first.strip(), last.strip(), max_characters=max_characters)
 
 
 class FoldedText:
-    """A text with compatibility forms, quotation marks and white space made equal, and each character's
-    original place.
-    """
+    """A text with compatibility forms, quotation marks and white space made equal, and the original offsets."""
 
     def __init__(self, text: str) -> None:
+        """Fold the text cluster by cluster, with the original offsets of each character."""
         self.text = text
         folded: list[str] = []
         # Two arrays of numbers: tuples would take a hundred bytes per character.
         starts, ends = array("L"), array("L")
         for start, end in _clusters(text):
-            # Each cluster is normalised by itself, so that the origin of every folded character is known.
+            # Each cluster is normalised alone, so that the origin of every folded character is known.
             for character in unicodedata.normalize("NFKC", text[start:end]).translate(_MARKS):
                 if character.isspace():
                     if folded and folded[-1] == " ":
@@ -88,7 +87,7 @@ class FoldedText:
                         continue
                     character = " "  # noqa: PLW2901 - every kind of space is one
                 elif unicodedata.category(character) == "Cf":
-                    # Invisible to the reader, and removed from what the model got.
+                    # It is invisible to the reader, and was removed from the model's text.
                     continue
                 folded.append(character)
                 starts.append(start)
@@ -101,7 +100,7 @@ class FoldedText:
         span = _find_whole(self.folded, FoldedText(quote).folded.strip())
         return None if span is None else (self._starts[span[0]], self._ends[span[1] - 1])
 
-    def find_between(self, first: str, last: str, *, most: int) -> tuple[int, int] | None:
+    def find_between(self, first: str, last: str, *, max_characters: int) -> tuple[int, int] | None:
         """Find as `Haystack.find_between` does, in the folded text; the span is in the original text."""
         folded_first, folded_last = FoldedText(first).folded.strip(), FoldedText(last).folded.strip()
         span: tuple[int, int] | None = None
@@ -109,14 +108,14 @@ class FoldedText:
         for _ in range(_MAX_BEGINNINGS_TRIED):
             if start == -1:
                 break
-            last_at = self.folded.find(folded_last, start + len(folded_first), start + most)
+            last_at = self.folded.find(folded_last, start + len(folded_first), start + max_characters)
             end = last_at + len(folded_last)
             if last_at != -1 and _is_whole(self.folded, start, end):
                 if span is not None:
                     return None
                 span = (start, end)
             start = self.folded.find(folded_first, start + 1)
-        # Not every place was tried, so the one that was found may not be the only one.
+        # Not every beginning was tried, so the span that was found may not be the only one.
         if start != -1:
             return None
         return None if span is None else (self._starts[span[0]], self._ends[span[1] - 1])
@@ -132,18 +131,14 @@ def _find_whole(text: str, wanted: str) -> tuple[int, int] | None:
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the text's clusters: characters with what combines with them."""
+    """Return the spans of the text's clusters, each a character with those that combine with it."""
     clusters: list[tuple[int, int]] = []
     start = 0
-    for position in range(1, len(text) + 1):
-        if (
-            position < len(text)
-            and position - start <= _MAX_CLUSTER_CHARACTERS
-            and _is_combining(text[position])
-        ):
+    for end in range(1, len(text) + 1):
+        if end < len(text) and end - start <= _MAX_CLUSTER_CHARACTERS and _is_combining(text[end]):
             continue
-        clusters.append((start, position))
-        start = position
+        clusters.append((start, end))
+        start = end
     return clusters if text else []
 
 
@@ -175,10 +170,10 @@ def _is_one_word(first: str, second: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _SentencePlace:
-    """The sentence in which a statement begins: the index of the draft's text, and the span in it."""
+class _Statement:
+    """The beginning of a statement, and the end of its sentence, in one of the draft's texts."""
 
-    text: int
+    text_index: int
     start: int
     end: int
 
@@ -186,27 +181,26 @@ class _SentencePlace:
 def expand_claims(variant: Mapping[str, Any], variant_number: int) -> dict[str, Any]:
     """Return the variant with each claim's statement in full.
 
-    A statement goes from its first words to the end of their sentence, or to where another claim begins in
-    it. Raises `AnswerUnreadable` if the words don't stand in the draft; `variant_number` is the variant's number in
-    its message.
+    A statement goes from its first words to the end of their sentence, or to the beginning of another claim in it.
+    Raises `AnswerUnreadable`, with the `variant_number`, if the words don't stand in the draft.
     """
     claims = variant["claims"]
     texts = list(
         _texts_in({name: value for name, value in variant.items() if name not in {"claims", "angle"}})
     )
-    places = [
-        _find_beginning(claim["text"], texts) if _is_abbreviated(claim["text"]) else None for claim in claims
+    statements = [
+        _find_statement(claim["text"], texts) if _is_abbreviated(claim["text"]) else None for claim in claims
     ]
     faults = [
         f"Variant {variant_number}: `{claim['text']}` of a claim has to stand in the draft."
-        for claim, begun in zip(claims, places, strict=True)
-        if begun is None and _is_abbreviated(claim["text"])
+        for claim, statement in zip(claims, statements, strict=True)
+        if statement is None and _is_abbreviated(claim["text"])
     ]
     if faults:
         raise AnswerUnreadable(faults)
     full_claims = [
-        claim if begun is None else {**claim, "text": _full_statement(begun, places, texts)}
-        for claim, begun in zip(claims, places, strict=True)
+        claim if statement is None else {**claim, "text": _full_text(statement, statements, texts)}
+        for claim, statement in zip(claims, statements, strict=True)
     ]
     return {**variant, "claims": full_claims}
 
@@ -215,35 +209,37 @@ def _is_abbreviated(text: str) -> bool:
     return text.rstrip().endswith((ELLIPSIS, _DOTS))
 
 
-def _find_beginning(abbreviated: str, texts: Sequence[str]) -> _SentencePlace | None:
-    """Return where the statement begins.
+def _find_statement(abbreviated: str, texts: Sequence[str]) -> _Statement | None:
+    """Return the statement that begins with these words, or `None` if the texts don't contain them.
 
-    Of several places the longest sentence, so that all that is said gets checked.
+    Of several the longest is taken, so that as much as possible is checked.
     """
     first_words = abbreviated.rstrip().removesuffix(ELLIPSIS).removesuffix(_DOTS).strip()
     if not first_words:
         return None
     matches = [
-        _SentencePlace(index, match.start(), _sentence_end(text, match.start()))
+        _Statement(index, match.start(), _sentence_end(text, match.start()))
         for index, text in enumerate(texts)
         for match in re.finditer(rf"(?<!\w){re.escape(first_words)}(?!\w)", text)
     ]
-    return max(matches, key=lambda place: place.end - place.start, default=None)
+    return max(matches, key=lambda statement: statement.end - statement.start, default=None)
 
 
 def _sentence_end(text: str, start: int) -> int:
     return next((last for first, last in _sentences(text) if first <= start < last), len(text))
 
 
-def _full_statement(
-    begun: _SentencePlace, places: Sequence[_SentencePlace | None], texts: Sequence[str]
-) -> str:
-    others = [
+def _full_text(statement: _Statement, statements: Sequence[_Statement | None], texts: Sequence[str]) -> str:
+    """Return the statement's text, up to the next statement in its sentence."""
+    next_starts = [
         other.start
-        for other in places
-        if other is not None and other.text == begun.text and begun.start < other.start < begun.end
+        for other in statements
+        if other is not None
+        and other.text_index == statement.text_index
+        and statement.start < other.start < statement.end
     ]
-    return texts[begun.text][begun.start : min(others, default=begun.end)].strip().rstrip(",;")
+    end = min(next_starts, default=statement.end)
+    return texts[statement.text_index][statement.start : end].strip().rstrip(",;")
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

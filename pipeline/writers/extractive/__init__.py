@@ -1,4 +1,4 @@
-"""Writes without a model: repeats a source's most telling sentences verbatim."""
+"""Writes without a model, by repeating a source's most telling sentences verbatim."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from pipeline.engines.base import EVIDENCE, OF_TOPIC, Brief
 from pipeline.engines.checks.persona_rules import check_persona, missing_in
 from pipeline.plugins import Refused
 from pipeline.text.prose.verbatim_edits import is_question
-from pipeline.writers.approved_line_drafts import REPETITION, approved_drafts
+from pipeline.writers.approved_line_drafts import REPETITION, draft_approved_lines
 from pipeline.writers.base import NO_HINTS, BriefAnswer, DraftAnswer, Usage, Writer, answer_screened
-from pipeline.writers.extractive.telling_sentences import find_facts, find_heading_facts, whole_text
+from pipeline.writers.extractive.telling_sentences import find_facts, find_heading_facts, find_whole_text
 
 if TYPE_CHECKING:
     from pipeline.engines.base import Draft, Engine, Fact, PersonaCard, SourceText
     from pipeline.writers.base import Judge
 
 FROM_SOURCE = "extractive-1"
+"""The model name of drafts that are sentences of the source."""
 APPROVED_LINES = "approved-lines-1"
 """The model name of drafts that are approved lines of the persona, word for word."""
 _MAX_DRAFTS_TRIED = 24
-"""Drafts of one topic that are tried to find one that wasn't said recently."""
+"""The most drafts of one topic that are tried to find one that repeats no recent item."""
 
 
 def _build_brief(source: SourceText) -> Brief:
@@ -35,12 +36,12 @@ def _build_brief(source: SourceText) -> Brief:
         summary=facts[0].text if facts else "",
         headings=find_heading_facts(source),
         characters=len(source.text),
-        whole=whole_text(source.text, source.title),
+        whole=find_whole_text(source.text, source.title),
     )
 
 
 def brief_of(source: SourceText) -> Brief:
-    """Return what this writer finds in a source; it is the same each time."""
+    """Return this writer's brief of a source, which is the same each time."""
 
     def find(screened: SourceText) -> BriefAnswer:
         return BriefAnswer(_build_brief(screened), Usage("offline", "", offline=True, prompt_version=""))
@@ -80,7 +81,9 @@ class Extractive(Writer):
         if hint:
             raise Refused(NO_HINTS, code="needs_ai", field="hint")
         if brief.lane is not None:
-            drafts, are_lines = lane_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+            drafts, are_lines = draft_for_lane(
+                engine, brief, persona, variants=variants, seed=seed, judge=judge
+            )
             usage = self._usage()
             return DraftAnswer(drafts, replace(usage, model=APPROVED_LINES) if are_lines else usage)
         drafts = draft_without_model(engine, brief, persona, variants=variants, seed=seed)
@@ -90,11 +93,11 @@ class Extractive(Writer):
 def draft_without_model(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
 ) -> tuple[Draft, ...]:
-    """Return the engine's drafts without a model.
+    """Return the engine's drafts without a model, at most `variants`.
 
-    A question makes readers expect its answer, so questions are used only if the persona wants one, or if
-    there are fewer drafts without. Raises `Refused` as the engine does; if only the persona's rules stand in
-    the way, the message names them.
+    A question makes readers expect its answer, so questions are used only if the persona wants one, the engine
+    takes whole stretches, or there are fewer drafts without. Raises `Refused` if the engine can make no draft; if
+    only the persona's rules prevent it, the message names them.
     """
     preferred_brief = brief if _wants_questions(engine, persona) else _without_questions(brief)
     preferred_drafts: tuple[Draft, ...] = ()
@@ -129,7 +132,7 @@ def _without_questions(brief: Brief) -> Brief:
 def blocking_rule(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str
 ) -> str | None:
-    """Return which of the persona's rules leaves fewer than `variants` drafts; None if it is none of them."""
+    """Return the persona's rules that leave fewer than `variants` drafts, or `None` if they don't."""
     if not persona.banned_words and not persona.required_structures:
         return None
     unrestricted = replace(persona, banned_words=(), required_structures=())
@@ -149,18 +152,18 @@ def blocking_rule(
 # --- Of a topic ------------------------------------------------------------------------------------------------------
 
 
-def lane_drafts(
+def draft_for_lane(
     engine: Engine, brief: Brief, persona: PersonaCard, *, variants: int, seed: str, judge: Judge | None
 ) -> tuple[tuple[Draft, ...], bool]:
-    """Return what a brand lane can say without a model, and whether it consists of approved lines only.
+    """Return a brand lane's drafts without a model, and whether all of them are approved lines.
 
     Approved lines come first, because a person chose their words; then sentences of the topic's notes and
-    evidence. Raises `Refused` if nothing may be said.
+    evidence. Raises `Refused` if neither gives a draft.
     """
     own_sentences = _topic_sentences(brief) if engine.least_lines else ()
     lines: tuple[Draft, ...] = ()
     try:
-        lines = approved_drafts(engine, brief, persona, variants=variants, seed=seed, judge=judge)
+        lines = draft_approved_lines(engine, brief, persona, variants=variants, seed=seed, judge=judge)
     except Refused:
         if not own_sentences:
             raise
@@ -183,9 +186,7 @@ def lane_drafts(
 
 
 def _topic_sentences(brief: Brief) -> tuple[Fact, ...]:
-    """Return what the topic's notes and evidence say, in their order, without sentences that only repeat its
-    title.
-    """
+    """Return the sentences of the topic's notes and evidence, in their order, without its title."""
     title = brief.lane.topic.strip() if brief.lane is not None else ""
     return tuple(fact for fact in brief.facts if fact.kind in {OF_TOPIC, EVIDENCE} and fact.quote != title)
 
@@ -201,9 +202,9 @@ def _topic_drafts(
 ) -> tuple[Draft, ...]:
     """Return at most `variants` drafts whose every claim is a sentence of the topic's notes or evidence.
 
-    Drafts that `judge` fails are skipped; if all that are left only repeat earlier items, one of them is
+    Drafts that `judge` fails are skipped. If only drafts that repeat earlier items are left, one of them is
     returned, so that the caller can change the topic. Raises `Refused` if the topic says too little for the
-    engine.
+    engine, or if `judge` fails every draft for another reason.
     """
     facts = _ranked_sentences(brief)
     length = sum(len(fact.quote) for fact in facts)
@@ -234,7 +235,7 @@ def _topic_drafts(
 
 
 def _ranked_sentences(brief: Brief) -> tuple[Fact, ...]:
-    """Return the topic's most telling sentences, best first."""
+    """Return the topic's most telling sentences, the best first."""
     facts = _topic_sentences(brief)
     rank_by_quote: dict[str, int] = {}
     for ranked in find_facts("\n\n".join(fact.quote for fact in facts), title=brief.title):

@@ -22,7 +22,7 @@ from pipeline.text.prose.verbatim_edits import (
     leans_back,
     word_set,
 )
-from pipeline.text.weighted_length import LIMIT, weighted_length
+from pipeline.text.weighted_length import MAX_LENGTH, weighted_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,40 +30,45 @@ if TYPE_CHECKING:
     from pipeline.engines.base import SourceText
 
 MAX_CHARACTERS = 60_000
-"""How much of a source is read; the same limit holds for a model."""
+"""The most characters of a source that are read; the same limit holds for a model."""
 MAX_FACTS = 24
 MAX_HEADINGS = 40
 _DIVERSITY_POOL = 160
-"""Diversity is weighed among this many best sentences, since its cost rises with pool times facts."""
+"""Diversity is weighed among this many best sentences, because its cost rises with pool times facts."""
 _MIN_WORDS = 4
 _MIN_WHOLE_WORDS = 3
 _MIN_CHARACTERS_CJK = 8
-_MAX_SENTENCE = 1_000
-"""What is longer is no sentence but a table, a key or an address."""
+_MAX_SENTENCE_CHARACTERS = 1_000
+"""A longer text is no sentence but a table, a key or an address."""
 _FULL_LENGTH_WORDS = 12
-"""Sentences of fewer words say less than the weight of their words suggests."""
+"""Sentences of fewer words get a lower score, because they say less than the weight of their words suggests."""
 _RELEVANCE = 0.6
+"""The weight of a sentence's score in the choice; the rest weighs against its similarity to the chosen ones."""
 _MIN_PLAIN_WORDS = 2
-""""4.2.0 – 2027-02-03" says nothing."""
+"""The least words without digits, because "4.2.0 – 2027-02-03" says nothing."""
 _COLUMNS = " | "
-"""Separates what stands side by side on a page, or below a letter."""
+"""Separates texts that stand side by side on a page, or below a letter."""
 _MAX_ADDED_WORDS = 4
-"""What a site adds to its titles, such as "| Brackwater Gazette"."""
+"""The most words that a site adds to its titles, such as "| Brackwater Gazette"."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _FIGURE = re.compile(r"\d")
 # A label with hardly a word after it, as in minutes: "Carried".
 _LABEL_ALONE = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s?:\s(?:\S+\s?){1,3}$")
-# How a press release labels itself.
+# The label of a press release, such as "FOR IMMEDIATE RELEASE".
 _RELEASE = re.compile(rf"\W*{RELEASE}(?![^\W_])", re.IGNORECASE)
-# Where a line or a paragraph breaks off after an abbreviation.
+# A line or a paragraph that breaks off after an abbreviation: "costs est." or "at approx.".
 _CUT_SHORT = re.compile(
     r"\s(?:c|ca|approx|(?:of|for|at|to|about|costs?) est|max|incl|excl|inkl|zzgl|vgl|cf|vs|e\.g|i\.e|z\.\s?B|np|dyr|eng|[Dd]r|Mrs?|Ms|[Pp]rof|डॉ)\.$"
 )
+# "It reads as follows:".
 _COLON_END = re.compile(r"[:\uff1a][\"'\u2019\u201d\u00bb)]*$")
+# A line without an end mark, such as "About the authors" or "apples,".
 _OPEN_END = re.compile(r"[^\W_][\"'\u2019\u201d\u201c\u00bb)\]]*$|[,;\u2013\u3001\uff0c\uff1b\u060c-]$")
+# "Read on […]".
 _BROKEN_OFF = re.compile(r"(?:\u2026|\.\.\.)[\])]?$")
+# The beginning of an answer in an interview: "Ann Bell: ".
 _SPEAKER = re.compile(r"^[^\W\d_][^\n:.!?]{0,40}:\s", re.MULTILINE)
 _MARKS = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d "
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb\u300c]")
@@ -80,9 +85,10 @@ _STOP_WORDS = word_set(
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sentence of the source with its place, its unit vector of term weights and its score."""
+    """A sentence of the source with its offsets, its unit vector of term weights and its score."""
 
     order: int
+    """Its index among the source's sentences."""
     start: int
     end: int
     quote: str
@@ -91,12 +97,12 @@ class _Candidate:
 
 
 def _terms(quote: str) -> list[str]:
-    """Return the words without frequent ones; for scripts without spaces, pairs of characters."""
+    """Return the words without frequent ones; a word of a script without spaces gives its pairs of characters."""
     words = [word for word in _WORD.findall(quote.lower()) if word not in _STOP_WORDS]
     terms: list[str] = []
     for word in words:
         if len(word) > 1 and _CJK.search(word):
-            terms.extend(word[position : position + 2] for position in range(len(word) - 1))
+            terms.extend(word[start : start + 2] for start in range(len(word) - 1))
         else:
             terms.append(word)
     return terms
@@ -104,7 +110,7 @@ def _terms(quote: str) -> list[str]:
 
 def _says_something(quote: str) -> bool:
     """Return whether the sentence has enough words, and is no label, table row or cut-off text."""
-    if len(quote) > _MAX_SENTENCE or not is_clean(quote) or _CUT_SHORT.search(quote):
+    if len(quote) > _MAX_SENTENCE_CHARACTERS or not is_clean(quote) or _CUT_SHORT.search(quote):
         return False
     if _CJK.search(quote):
         return len(quote) >= _MIN_CHARACTERS_CJK
@@ -128,7 +134,7 @@ def _cosine(first: Mapping[str, float], second: Mapping[str, float]) -> float:
 
 
 def _score(quote: str, order: int, count: int, similarity: float, words: int, *, language: str) -> float:
-    """Return how telling a sentence is: its similarity to the whole text, adjusted by its form."""
+    """Return how telling a sentence is, by its similarity to the whole text, its position and its form."""
     score = similarity * min(1.0, words / _FULL_LENGTH_WORDS)
     # The lead of a report says most; the bonus fades over the first fifth.
     score += 0.25 * max(0.0, 1.0 - order / max(3.0, count / 5))
@@ -147,35 +153,38 @@ def _score(quote: str, order: int, count: int, similarity: float, words: int, *,
 def _drop_fragments(candidates: Sequence[_Candidate], title: str) -> list[_Candidate]:
     """Return the candidates without the title, announcements ("as follows:") and open lines.
 
-    An open line has no end mark where most sentences have one: a heading, a byline, a menu. Transcripts of
-    speech and Thai have no such marks, so all lines stay there.
+    An open line, such as a heading, a byline or a menu, has no end mark. Open lines stay if they are the majority,
+    as in transcripts of speech and in Thai, which have no such marks.
     """
-    known = _words(title)
+    title_words = _bare_words(title)
     lines = [
-        each for each in candidates if _COLON_END.search(each.quote) is None and _words(each.quote) != known
+        each
+        for each in candidates
+        if _COLON_END.search(each.quote) is None and _bare_words(each.quote) != title_words
     ]
     ended = [each for each in lines if _OPEN_END.search(each.quote) is None or find_signature(each.quote)]
     return ended if 2 * len(ended) >= len(lines) else lines
 
 
-def _words(sentence: str) -> str:
-    """Return the sentence's words in lower case, without marks."""
+def _bare_words(sentence: str) -> str:
+    """Return the sentence in lower case, without marks."""
     return " ".join(_WORD.findall(sentence.casefold())) or collapse(sentence)
 
 
 def _after_title(text: str, title: str) -> int:
-    """Return where the text goes on after a first line that repeats its title; 0 without such a line."""
+    """Return the offset at which a first line that repeats the title ends, or 0 without such a line."""
     indent = len(text) - len(text.lstrip())
     line = text[indent:].partition("\n")[0]
-    known, line_words = _WORD.findall(title.casefold()), _WORD.findall(bare_title(line).casefold())
-    is_title = (
-        bool(known) and line_words[: len(known)] == known and len(line_words) <= len(known) + _MAX_ADDED_WORDS
-    )
-    return indent + len(line) if is_title and (line_words == known or _OPEN_END.search(line.rstrip())) else 0
+    title_words, line_words = _WORD.findall(title.casefold()), _WORD.findall(bare_title(line).casefold())
+    begins_with_title = bool(title_words) and line_words[: len(title_words)] == title_words
+    if not begins_with_title or len(line_words) > len(title_words) + _MAX_ADDED_WORDS:
+        return 0
+    is_title = line_words == title_words or _OPEN_END.search(line.rstrip())
+    return indent + len(line) if is_title else 0
 
 
 def _find_candidates(text: str, title: str) -> list[_Candidate]:
-    """Return the sentences that may be facts, with how near each is to what the text is about."""
+    """Return the sentences that may be facts, each with its score."""
     spans: dict[str, tuple[int, int]] = {}
     text_start = _after_title(text, title)
     set_apart_spans = find_notes(text)
@@ -185,7 +194,7 @@ def _find_candidates(text: str, title: str) -> list[_Candidate]:
             continue
         quote = text[start:end]
         key = collapse(quote).casefold()
-        # What is said twice, as teasers and captions are, counts at its first place.
+        # A sentence that stands twice, as teasers and captions do, counts where it stands first.
         if key not in spans and _says_something(quote) and not is_boilerplate(quote):
             spans[key] = (start, end)
     counts = [Counter(_terms(key)) for key in spans]
@@ -205,7 +214,7 @@ def _find_candidates(text: str, title: str) -> list[_Candidate]:
     for vector in vectors:
         for term, weight in vector.items():
             sums[term] = sums.get(term, 0.0) + weight
-    # What the title names is what the source is about.
+    # The source is about the things that its title names.
     centroid = _unit({term: weight * (1.5 if term in title_terms else 1.0) for term, weight in sums.items()})
     language = guess_language(text)
     candidates: list[_Candidate] = []
@@ -213,12 +222,15 @@ def _find_candidates(text: str, title: str) -> list[_Candidate]:
         quote = text[start:end]
         score = _score(quote, order, total, _cosine(vector, centroid), terms.total(), language=language)
         candidates.append(_Candidate(order, start, end, quote, vector, score))
-    # Fragments are dropped only now: they still tell what the text is about.
+    # Fragments are dropped only now, because their terms still tell what the text is about.
     return _drop_fragments(candidates, title)
 
 
 def _select_diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candidate]:
-    """Return the best sentences, each weighed against those chosen (maximal marginal relevance)."""
+    """Return the best sentences, each weighed against those chosen (maximal marginal relevance).
+
+    A sentence that a longer chosen one contains is left out.
+    """
     pool = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.order))[:_DIVERSITY_POOL]
     nearest = [0.0] * len(pool)
     chosen: list[_Candidate] = []
@@ -236,12 +248,12 @@ def _select_diverse(candidates: Sequence[_Candidate], limit: int) -> list[_Candi
 
 
 def _contains(longer: str, quote: str) -> bool:
-    """Return whether the longer text holds the other, as "“A. B.”" and "B." by itself, a pull quote."""
+    """Return whether the longer text contains the other, as "“A. B.”" contains the pull quote "B."."""
     return len(longer) > len(quote) and collapse(quote).strip(_MARKS) in collapse(longer)
 
 
 def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[Fact, ...]:
-    """Return the most telling sentences, best first, no two alike; `quote` is exactly `text[start:end]`."""
+    """Return the most telling sentences, the best first, no two alike; `quote` is exactly `text[start:end]`."""
     chosen = _select_diverse(_find_candidates(text[:MAX_CHARACTERS], title), limit)
     return tuple(
         Fact(
@@ -257,7 +269,7 @@ def find_facts(text: str, *, title: str = "", limit: int = MAX_FACTS) -> tuple[F
 
 
 def find_heading_facts(source: SourceText) -> tuple[Fact, ...]:
-    """Return the source's headings as facts, in its order."""
+    """Return the source's headings as facts, in its order, without the labels of press releases."""
     text = source.text[:MAX_CHARACTERS]
     headings = find_headings(text, title=source.title)
     spans = [(start, end) for start, end in headings if not _RELEASE.match(text, start, end)][:MAX_HEADINGS]
@@ -267,18 +279,20 @@ def find_heading_facts(source: SourceText) -> tuple[Fact, ...]:
     )
 
 
-def whole_text(text: str, title: str) -> Fact | None:
-    """Return a text that is short enough for a post, without its title; None if it isn't fit for one."""
+def find_whole_text(text: str, title: str) -> Fact | None:
+    """Return a text that is short enough for a post, without its title, or `None` if it isn't fit for one."""
     start = _after_title(text, title)
     quote = text[start:].strip()
-    if not quote or weighted_length(quote) > LIMIT or not is_clean(collapse(quote)):
+    if not quote or weighted_length(quote) > MAX_LENGTH or not is_clean(collapse(quote)):
         return None
     statements = [quote[first:last] for first, last in statements_in(quote)]
     words = [word for word in _WORD.findall(quote) if not _FIGURE.search(word)]
     is_short = len(words) < _MIN_WHOLE_WORDS and len(_CJK.findall(quote)) < _MIN_CHARACTERS_CJK
-    if is_short or find_notes(quote) or any(map(_is_noise, statements)) or _words(quote) == _words(title):
+    if is_short or find_notes(quote) or any(map(_is_noise, statements)):
         return None
-    # Refused: a byline or a heading beside sentences, a text that its source breaks off, an interview.
+    if _bare_words(quote) == _bare_words(title):
+        return None
+    # A byline or a heading next to sentences, a text that breaks off and an interview are no posts.
     ended = [_OPEN_END.search(paragraph) is None for paragraph in map(str.rstrip, quote.split("\n\n"))]
     if (any(ended) and not all(ended)) or _BROKEN_OFF.search(quote) or len(_SPEAKER.findall(quote)) > 1:
         return None

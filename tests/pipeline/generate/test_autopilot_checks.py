@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.engines.base import Claim, Draft, PersonaCard
-from pipeline.generate.autopilot import are_gates_open, gates_of
+from pipeline.generate.autopilot import are_gates_open, check_gates
 
 PERSONA = PersonaCard("Ann")
 DRAFT = Draft("", "It opened.", "text", {}, (Claim("It opened.", "It opened.", 0, 10),), "en")
@@ -16,7 +16,7 @@ def check(code, outcome="warning"):
 
 
 def closed(*checks, draft=DRAFT, persona=PERSONA, is_suspect=False):
-    found = gates_of(draft, persona, checks, is_suspect=is_suspect)
+    found = check_gates(draft, persona, checks, is_suspect=is_suspect)
     assert [one.code for one in found] == ["gate_persona", "gate_platform", "gate_facts", "gate_safety"]
     return {one.code: one.message for one in found if one.outcome != "passed"}
 
@@ -51,7 +51,8 @@ def test_no_persona_no_anchor_and_a_suspect_source_close_one_each():
 
 def test_gates_are_open_only_where_all_four_were_looked_at():
     passed = [
-        {"code": one.code, "outcome": one.outcome} for one in gates_of(DRAFT, PERSONA, (), is_suspect=False)
+        {"code": one.code, "outcome": one.outcome}
+        for one in check_gates(DRAFT, PERSONA, (), is_suspect=False)
     ]
     assert are_gates_open(passed)
     assert not are_gates_open(passed[:3])

@@ -42,7 +42,7 @@ def draft_of(body, quote=""):
 
 
 def checked(run, body, *, is_verbatim=False, source=""):
-    checks = OwnWords.beside_run(run, is_verbatim=is_verbatim).check(draft_of(body), SourceText("", source))
+    checks = OwnWords.for_run(run, is_verbatim=is_verbatim).check(draft_of(body), SourceText("", source))
     return {check.code: (check.outcome, check.message) for check in checks}
 
 
@@ -81,7 +81,7 @@ def test_same_opening_fails_among_the_newest_only(workspace):
 def test_label_of_an_engine_is_no_opening(workspace):
     label = "An excerpt: these sentences are taken word for word from"
     say(workspace, f"*{label} the town's report.*\n\n{SAID}")
-    own_words = OwnWords.beside_run(run_in(workspace), is_verbatim=True)
+    own_words = OwnWords.for_run(run_in(workspace), is_verbatim=True)
     labelled = draft_of(f"*{label} the harbour's log.*\n\n{OTHER}")
     assert own_words.check(replace(labelled, added=(label,)), SourceText("", ""))[0].outcome == "passed"
     assert own_words.check(labelled, SourceText("", ""))[0].outcome == "warning"
@@ -132,7 +132,7 @@ def test_copy_of_the_source_is_shown_and_a_short_telling_is_not(workspace):
 
 def test_memory_is_one_query_for_all_drafts(workspace):
     say(workspace, SAID)
-    own_words = OwnWords.beside_run(run_in(workspace), is_verbatim=False)
+    own_words = OwnWords.for_run(run_in(workspace), is_verbatim=False)
     with CaptureQueriesContext(connection) as caught:
         for body in (SAID, COPY, OTHER):
             own_words.check(draft_of(body), SourceText("", ""))

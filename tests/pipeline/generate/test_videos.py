@@ -150,7 +150,7 @@ def test_every_variant_has_its_own_film(workspace, filmed):
 
 def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
     seen = []
-    monkeypatch.setattr(rendering, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(rendering, "PROGRESS_INTERVAL_SECONDS", 0.0)
     made = film_process.render
 
     def render(job, folder, *, on_progress, **given):
@@ -176,7 +176,7 @@ def test_progress_is_written_every_two_seconds_and_holds_the_lease(
     generation = claimed(Generation.everywhere.get(raw_item=raw))
     seconds = [100.0]
     monkeypatch.setattr(rendering, "monotonic", lambda: seconds[0])
-    tell = rendering.Teller(generation, items_of(raw)[0], 1, 4)
+    tell = rendering.ProgressReporter(generation, items_of(raw)[0], 1, 4)
     before = reread(generation).wake_at
 
     assert tell(0.5)
@@ -247,7 +247,9 @@ def test_a_film_that_may_go_well_next_time_keeps_its_words(workspace, monkeypatc
         run_generations(raw)
         generation = Generation.everywhere.get(raw_item=raw)
         assert (generation.status, generation.error["code"]) == ("running", code)
-        assert generation.wake_at - timezone.now() > times * rendering.RENDER_AGAIN - timedelta(seconds=20)
+        assert generation.wake_at - timezone.now() > times * rendering.RENDER_RETRY_WAIT - timedelta(
+            seconds=20
+        )
     run_generations(other)
     run_generations(raw)
     item = items_of(raw)[0]
@@ -347,7 +349,9 @@ def test_the_workspace_that_had_the_fewest_films_lately_comes_first(
     assert [pk for _, pk, _ in begun()] == [his.pk]
     # What runs counts as what was made: each has one now, and hers has waited for longer.
     assert [pk for _, pk, _ in begun(2)] == [hers.pk]
-    Generation.everywhere.filter(status="done").update(finished_at=timezone.now() - 2 * rendering.LATELY)
+    Generation.everywhere.filter(status="done").update(
+        finished_at=timezone.now() - 2 * rendering.FAIRNESS_WINDOW
+    )
     had = rendering.turns_of_films([workspace.pk, charlies.pk])
     assert {key: count for key, (count, _) in had.items()} == {workspace.pk: 0, charlies.pk: 0}
 
@@ -433,10 +437,10 @@ def test_what_is_deleted_while_it_is_filmed_is_filmed_no_longer(workspace, filme
 def test_a_busy_database_stops_no_film_while_the_lease_holds(workspace, filmed, monkeypatch):
     raw = push_raw(workspace, **GIVEN).raw_item
     generation = claimed(Generation.everywhere.get(raw_item=raw))
-    monkeypatch.setattr(rendering, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(rendering, "PROGRESS_INTERVAL_SECONDS", 0.0)
     clock = [100.0]
     monkeypatch.setattr(rendering, "monotonic", lambda: clock[0])
-    tell = rendering.Teller(generation, items_of(raw)[0], 0, 1)
+    tell = rendering.ProgressReporter(generation, items_of(raw)[0], 0, 1)
 
     def busy(*_, **__):
         raise OperationalError("database is locked")

@@ -166,7 +166,7 @@ def test_memory_is_of_one_persona_for_ninety_days(workspace, lane, clock):
             "now": NOON,
             **changes,
         }
-        return PersonaHistory(**options).nearest(text)
+        return PersonaHistory(**options).find_nearest(text)
 
     same = nearest(item.body)
     assert (same.likeness, same.item_id) == (1.0, item.pk)

@@ -1,6 +1,4 @@
-"""Gathers calls to a model that nobody waits for, sends them as one batch at half the price, and hands out
-the replies.
-"""
+"""Gathers calls to a model that nobody waits for, sends them as one half-price batch, and reads the replies."""
 
 from pipeline.generate.model.batches.patient_client import (
     AWAITED,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 AWAITED: Final = "model_batch_awaited"
 """The code in `error` of a run that sleeps until its batch is answered."""
-SETTING: Final = "batch_hours"
+BATCH_HOURS: Final = "batch_hours"
 """The key of a source's `config` that says how many hours its runs may wait for the cheaper answer."""
 _CHARACTERS_PER_TOKEN: Final = 2
 """Below the average of every supported language, so that the estimate of a call's cost is an upper bound."""
@@ -41,8 +41,11 @@ _ACCOUNTING_FIELDS: Final = ("step", "model", "prompt_version", "variants")
 
 
 def waits_until(config: Mapping[str, Any], now: datetime) -> datetime | None:
-    """Return until when the runs of a source with this `config` may wait for a batch; None if they may not."""
-    hours = config.get(SETTING)
+    """Return the end of the time in which a run may wait for a batch, or `None` if it may not.
+
+    `config` is that of the run's source.
+    """
+    hours = config.get(BATCH_HOURS)
     return now + timedelta(hours=hours) if hours else None
 
 
@@ -53,13 +56,11 @@ def is_patient(run: Generation, now: datetime) -> bool:
 
 @dataclass
 class PatientClient:
-    """Answers from the run's batches.
-
-    `live` is asked directly once the run's time is up or its batch gave no answer.
-    """
+    """Answers a run's requests from its batches."""
 
     run: Generation
     live: ModelClient
+    """The client that is asked directly once the run's time is up or its batch gave no answer."""
     is_own_key: bool
 
     @property
@@ -69,8 +70,9 @@ class PatientClient:
     def ask(self, ask: ModelRequest) -> ModelReply:
         """Return the reply from a batch, or from `live`. Raises `Awaited` while a batch has the call.
 
-        The same request finds the same call. A repair counts as the same whatever it says, because the checks
-        that it quotes may read differently by the time of the answer.
+        A call that no batch has is added to the one that is being gathered. The same request finds the same call.
+        A repair counts as the same request whatever it quotes, because the checks may read differently by the
+        time of the answer. Raises `Overtaken` if another task has the run, and the errors of `live`.
         """
         key = _key(ask)
         call = BatchedCall.everywhere.filter(generation=self.run, key=key).first()
@@ -112,9 +114,10 @@ def is_decided(run: Generation) -> bool:
 
 
 def forget_calls(runs: Any) -> None:
-    """Forget the requests and replies of these runs (a queryset): they are over, or their source was erased.
+    """Erase the requests and replies of runs that are over or whose source was erased.
 
-    A call on its way stays as a row without text, because it is paid for when its answer comes.
+    `runs` is a queryset or a list of ids. The rows stay without text, because a call on its way is paid for when
+    its answer comes.
     """
     calls = BatchedCall.everywhere.filter(generation__in=runs)
     calls.update(reply=None, is_late=True)
@@ -124,7 +127,7 @@ def forget_calls(runs: Any) -> None:
 
 
 def wake_runs(runs: QuerySet[Generation], codes: Collection[str] = (AWAITED,)) -> None:
-    """Wake those of the runs that sleep for one of these error codes."""
+    """Wake those of the runs that sleep with one of these error codes."""
     now = utc_now()
     if runs.filter(
         status=GenerationStatus.RUNNING, attempts=0, wake_at__gt=now, error__code__in=codes
@@ -138,7 +141,7 @@ def accounting_facts(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ask_of(asked: Mapping[str, Any]) -> ModelRequest:
-    """Return the stored call as a request; its text is empty if it was forgotten."""
+    """Return the stored call as a request; its text is empty if it was erased."""
     return ModelRequest(
         step=asked["step"],
         model=asked["model"],
@@ -162,9 +165,9 @@ def _reply(stored: Mapping[str, Any]) -> ModelReply:
 
 
 def _key(ask: ModelRequest) -> str:
-    """Return a hash of the whole request.
+    """Return a hash of the request without its variants; a repair's is without its last message too.
 
-    A repair is hashed without its last message and its variants, because only one ever follows an answer.
+    Only one repair ever follows an answer, so the conversation before it tells it from every other request.
     """
     opening, *following = ask.messages
     asked = asdict(replace(ask, messages=(opening, *following[:-1])))
@@ -181,7 +184,7 @@ def _max_cost_micro_usd(ask: ModelRequest) -> int:
 
 
 def _add_to_batch(run: Generation, ask: ModelRequest, key: str, *, is_own_key: bool, now: datetime) -> None:
-    """Add the call to the batch that is being gathered, under its lock, so that it isn't sent meanwhile."""
+    """Add the call to the batch that is being gathered, under its lock, so that the batch isn't sent meanwhile."""
     with transaction.atomic():
         batch = lock_gathering_batch(run.workspace_id, is_own_key=is_own_key, now=now)
         call = BatchedCall(
@@ -197,7 +200,7 @@ def _add_to_batch(run: Generation, ask: ModelRequest, key: str, *, is_own_key: b
 
 
 def lock_gathering_batch(workspace_id: UUID, *, is_own_key: bool, now: datetime) -> ModelBatch:
-    """Return the batch that is being gathered, created if needed, locked for the caller's transaction."""
+    """Lock and return the batch that is being gathered; create it if there is none."""
     lookup = {"workspace_id": workspace_id, "is_own_key": is_own_key, "status": "waiting"}
     rows = ModelBatch.everywhere.select_for_update(of=("self",))
     batch: ModelBatch | None = rows.filter(**lookup).first()

@@ -1,4 +1,4 @@
-"""Selects which calls of a batch are sent, and stores each call's reply and cost once."""
+"""Selects the calls of a batch that are sent, and stores each call's reply and cost once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.generate.model.batches.patient_client import (
 from pipeline.generate.model.call_ledger import record_call
 from pipeline.generate.model.client import request_of
 from pipeline.generate.model.metered_client import LostLease
-from pipeline.generate.model.spending_caps import room_of
+from pipeline.generate.model.spending_caps import remaining_micro_usd
 from pipeline.models import BatchedCall, BatchedCallOutcome, GenerationStatus, ModelBatch
 from pipeline.writers.base import Accounted
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 PATH: Final = "/v1/messages/batches"
 _MIN_CALLS_PER_CACHED_PREFIX: Final = 3
-"""A one-hour cache entry costs twice the input price to write and a tenth to read: from three calls on it is
-cheaper.
+"""From this many calls on a one-hour cache entry is cheaper.
+
+Writing it costs twice the input price, reading it a tenth.
 """
 _OUTCOMES: Final[Mapping[str, str]] = {"errored": "failed", "canceled": "cancelled", "expired": "expired"}
 
 
 def arm_requests(batch: ModelBatch) -> list[dict[str, Any]]:
-    """Move the batch from `waiting` to `sending`, committed before anything is sent, and return the requests
-    to send.
+    """Move the batch from `waiting` to `sending`, and return the requests to send after the commit.
 
-    The list is empty if nobody wants any of them. Calls that the caps leave no room for, or that exceed a
-    batch's size, move to the next batch.
+    If no run waits for any of its calls, return an empty list and leave the batch as it is. Calls that exceed
+    the caps or a batch's size move to the next batch.
     """
     now = utc_now()
     with transaction.atomic():
@@ -64,11 +64,11 @@ def arm_requests(batch: ModelBatch) -> list[dict[str, Any]]:
 
 
 def arm_unlisted_requests(batch: ModelBatch) -> list[dict[str, Any]]:
-    """Return the requests to send again, after the service's list didn't show the batch: the calls still
-    wanted.
+    """Store the size of the next sending, and return the requests that runs still wait for.
 
-    They have their room in the caps already. The sizes that it was sent with before are kept, because the
-    earlier batch may appear in the list later.
+    Call it after the service's list didn't show the batch. The calls count towards the caps already. The sizes of
+    earlier sendings are kept, because the earlier batch may appear in the list later. Raises `LostLease` if
+    another task has the batch.
     """
     with transaction.atomic():
         wanted = _wanted_calls(batch)
@@ -94,9 +94,9 @@ def _build_requests(calls: Sequence[BatchedCall]) -> list[dict[str, Any]]:
 
 
 def _wanted_calls(batch: ModelBatch) -> list[BatchedCall]:
-    """Return the first calls that a run still waits for, of those read together.
+    """Return the batch's first open calls that a run still waits for, up to `BATCH_CALLS_READ`.
 
-    Unwanted calls before them end as unsent.
+    Calls that no run waits for, among and before them, end as unsent.
     """
     while True:
         calls = list(
@@ -121,30 +121,30 @@ def _is_wanted(call: BatchedCall) -> bool:
 
 
 def _calls_within_caps(batch: ModelBatch, calls: Sequence[BatchedCall]) -> Sequence[BatchedCall]:
-    """Return the calls that the caps have room for, from the first on.
+    """Return the first calls that the caps allow, at most `BATCH_CALLS`.
 
     The first one may exceed a cap, as a live one may.
     """
-    room = room_of(batch)
+    remaining = remaining_micro_usd(batch)
     count = 0
     for call in calls[: limits.BATCH_CALLS]:
-        if count and room is not None and call.most_micro_usd > room:
+        if count and remaining is not None and call.most_micro_usd > remaining:
             break
-        room = None if room is None else room - call.most_micro_usd
+        remaining = None if remaining is None else remaining - call.most_micro_usd
         count += 1
     return calls[:count]
 
 
 def _prefix(ask: ModelRequest) -> str:
-    """Return a hash of what the service caches by: the model, the form of the answer, and the system prompt."""
+    """Return a hash of the model, the form of the answer and the system prompt, by which the service caches."""
     prefix_json = json.dumps([ask.model, ask.schema, ask.system], sort_keys=True)
     return hashlib.sha256(prefix_json.encode()).hexdigest()
 
 
-def results_in(words: str) -> dict[str, Mapping[str, Any]]:
-    """Return the results by `custom_id`; unreadable lines are left out."""
+def parse_results(body: str) -> dict[str, Mapping[str, Any]]:
+    """Return the results by `custom_id`, one from each line of the body; unreadable lines are left out."""
     results: dict[str, Mapping[str, Any]] = {}
-    for line in words.splitlines():
+    for line in body.splitlines():
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
@@ -162,7 +162,7 @@ def are_our_results(batch: ModelBatch, results: Mapping[str, Any]) -> bool:
 def store_results(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -> None:
     """Store replies and costs in the caller's transaction.
 
-    A call that has an outcome already is left as it is. A call that was left out of a later sending was still
+    A call with an outcome is left as it is, except an unsent one: a call that was left out of a later sending is
     paid for if these are the results of an earlier one.
     """
     started = batch.sending_since or batch.created_at
@@ -180,7 +180,7 @@ def store_results(batch: ModelBatch, results: Mapping[str, Mapping[str, Any]]) -
 def _store_result(
     batch: ModelBatch, call: BatchedCall, result: Mapping[str, Any], *, latency_ms: int
 ) -> None:
-    """Store one call's outcome, its cost, and the reply if a run still needs it."""
+    """Store one call's outcome and cost, and its reply if a run still needs it; erase its text."""
     ask = ask_of(call.asked)
     kind = result.get("type")
     reply = None

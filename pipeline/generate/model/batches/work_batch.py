@@ -1,6 +1,4 @@
-"""Advances a batch of model calls: sends it, finds it again after a lost answer, polls it, and reads its
-results.
-"""
+"""Advances a batch of calls: sends it, finds it again after a lost answer, polls it, and reads its results."""
 
 from __future__ import annotations
 
@@ -25,6 +23,7 @@ from pipeline.plugins import NeedsReconnect, Refused, TryLater
 from pipeline.states import OPEN_RUNS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -37,12 +36,16 @@ PATH: Final = requests_and_results.PATH
 _CLOCK_SKEW: Final = timedelta(minutes=10)
 """The most by which the service's clock and ours may differ."""
 _MAX_PAGES: Final = 10
-# Batches deleted in one go.
-AT_ONCE: Final = 200
+"""The most pages of the service's list that are read for one lost batch, with 100 batches each."""
+_MAX_DELETED_BATCHES: Final = 200
+"""The most batches that are deleted by one call."""
 
 
 def advance_batch(batch: ModelBatch) -> None:
-    """Work one claimed batch by one step; each step is committed before the next."""
+    """Take a claimed batch one step further; each step is committed before the next.
+
+    A failure ends the batch or lets it sleep until its next try. A batch that another task has is left to it.
+    """
     crash_point("batches.claimed")
     try:
         with open_batch_client(batch) as client:
@@ -59,7 +62,7 @@ def advance_batch(batch: ModelBatch) -> None:
 
 
 def give_up(batch: ModelBatch) -> None:
-    """End a batch whose task kept crashing; its runs ask directly then."""
+    """Fail a batch whose task kept crashing; its runs ask directly then."""
     try:
         _end(batch, "failed", {"code": "gave_up", "message": "The batch failed several times."})
     except states.Overtaken as error:
@@ -67,11 +70,14 @@ def give_up(batch: ModelBatch) -> None:
 
 
 def forget(now: datetime) -> int:
-    """Delete some batches that ended long ago and return how many; their calls' costs stay in the ledger."""
+    """Delete up to `_MAX_DELETED_BATCHES` batches that ended long ago, and return how many were deleted.
+
+    The costs of their calls stay in the ledger.
+    """
     old = ModelBatch.everywhere.filter(
         status=ModelBatchStatus.ENDED, ended_at__lt=now - limits.MODEL_BATCHES_KEPT
     )
-    batch_ids = list(old.order_by("ended_at").values_list("pk", flat=True)[:AT_ONCE])
+    batch_ids = list(old.order_by("ended_at").values_list("pk", flat=True)[:_MAX_DELETED_BATCHES])
     if batch_ids:
         ModelBatch.everywhere.filter(pk__in=batch_ids).delete()
     return len(batch_ids)
@@ -93,9 +99,10 @@ def _advance(batch: ModelBatch, client: AccountClient) -> None:
 
 
 def _send(batch: ModelBatch, client: AccountClient, requests: list[dict[str, Any]]) -> None:
-    """Send the batch in one paid call.
+    """Send the batch in one paid call, or end it if it has no requests.
 
-    The outcome is unknown until the batch's id is stored: a task that takes over looks it up first.
+    A refusal ends the batch too, because nothing is paid for. The outcome is unknown until the batch's id is
+    stored, so a task that takes over looks it up first.
     """
     if not requests:
         _end(batch, "unsent", None)
@@ -104,7 +111,6 @@ def _send(batch: ModelBatch, client: AccountClient, requests: list[dict[str, Any
     try:
         body = client.send_batch_call("POST", PATH, {"requests": requests})
     except (Refused, NeedsReconnect) as error:
-        # The service refused the batch, so nothing is paid for.
         _fail(batch, error)
         return
     answer = _parse_object(body)
@@ -113,9 +119,8 @@ def _send(batch: ModelBatch, client: AccountClient, requests: list[dict[str, Any
 
 
 def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
-    """Record that the service has the batch; without its id, a later try looks it up."""
+    """Record that the service has the batch; if the answer names no id, let a later try look the batch up."""
     if not vendor_id:
-        # It answered something else: the next try looks up whether the service has the batch.
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
     states.move(
@@ -131,11 +136,11 @@ def _record(batch: ModelBatch, vendor_id: str, *, is_found: bool) -> None:
 
 
 def _look_up(batch: ModelBatch, client: AccountClient) -> str | None:
-    """Return the service's id of a batch in its list that may be this one; None if there is none.
+    """Return the service's id of a listed batch that may be this one, or `None` if there is none.
 
     The list shows no ids of calls, so a batch with as many calls that belongs to no other row is taken; its
-    results prove it. Raises `TryLater` while the list shows one that may also be another of our batches:
-    nothing is sent again meanwhile.
+    results prove it. Raises `TryLater` if the only match may also be another of our batches, so that nothing is
+    sent again meanwhile.
     """
     since = (batch.sending_since or batch.created_at) - _CLOCK_SKEW
     sizes = {batch.size, *batch.sizes}
@@ -162,42 +167,43 @@ def _look_up(batch: ModelBatch, client: AccountClient) -> str | None:
         )
         .exists()
     )
-    last_id, vendor_id, is_doubtful = "", None, False
-    for _ in range(_MAX_PAGES):
-        page = _parse_object(
-            client.send_batch_call("GET", f"{PATH}?limit=100{f'&after_id={last_id}' if last_id else ''}")
-        )
-        rows = [row for row in page.get("data") or () if isinstance(row, dict)]
-        for row in rows:
-            if _parse_time(row.get("created_at")) < since:
-                return _found_or_in_doubt(vendor_id, is_doubtful=is_doubtful)
-            if row.get("id") in known or _call_count(row) not in sizes:
-                continue
-            if is_second or row["id"] in unproven:
-                is_doubtful = True
-            else:
-                # The list is newest first; the oldest match is taken, because of lost batches this one was
-                # sent first.
-                vendor_id = str(row["id"])
-        if not page.get("has_more") or not rows:
+    vendor_id, is_doubtful = None, False
+    for row in _listed_batches(client):
+        if _parse_time(row.get("created_at")) < since:
             break
-        last_id = str(rows[-1].get("id"))
-    return _found_or_in_doubt(vendor_id, is_doubtful=is_doubtful)
-
-
-def _found_or_in_doubt(vendor_id: str | None, *, is_doubtful: bool) -> str | None:
-    """Return the id that was found. Raises `TryLater` if there is none but a doubtful one."""
+        if row.get("id") in known or _call_count(row) not in sizes:
+            continue
+        if is_second or row["id"] in unproven:
+            is_doubtful = True
+        else:
+            # The list is newest first; the oldest match is taken, because of lost batches this one was
+            # sent first.
+            vendor_id = str(row["id"])
     if vendor_id is None and is_doubtful:
         message = "Another batch of this account may be this one; it is looked for again."
         raise TryLater(message, code="batch_in_doubt")
     return vendor_id
 
 
-def _poll(batch: ModelBatch, client: AccountClient) -> None:
-    """Ask the service how far the batch is: store the results of an ended one, else sleep until the next
-    poll.
+def _listed_batches(client: AccountClient) -> Iterator[dict[str, Any]]:
+    """Yield the service's list, newest first; a page is asked for when the one before it has been read."""
+    last_id = ""
+    for _ in range(_MAX_PAGES):
+        page = _parse_object(
+            client.send_batch_call("GET", f"{PATH}?limit=100{f'&after_id={last_id}' if last_id else ''}")
+        )
+        rows = [row for row in page.get("data") or () if isinstance(row, dict)]
+        yield from rows
+        if not page.get("has_more") or not rows:
+            return
+        last_id = str(rows[-1].get("id"))
 
-    A batch that no run waits for any more is cancelled.
+
+def _poll(batch: ModelBatch, client: AccountClient) -> None:
+    """Ask the service how far the batch is, and store the results of an ended one; else sleep and ask again.
+
+    A batch that no run waits for any more is cancelled. A batch that was taken from the list is searched again
+    if it turns out to be another one.
     """
     path = f"{PATH}/{batch.vendor_id}"
     if batch.is_found and _others(batch).filter(vendor_id=batch.vendor_id, is_found=False).exists():
@@ -207,12 +213,12 @@ def _poll(batch: ModelBatch, client: AccountClient) -> None:
     if remote_batch.get("processing_status") != "ended":
         if not batch.is_cancelled and not batch.is_found and not _is_awaited(batch):
             # No run waits any more: calls that haven't begun need not be paid for. A batch that was only
-            # found in the list may belong to somebody else, and isn't cancelled.
+            # found in the list may be another one, and isn't cancelled.
             client.send_batch_call("POST", f"{path}/cancel")
             batch.under_lease().update(is_cancelled=True)
         batch.sleep_until(utc_now() + limits.BATCH_POLL, attempts=0)
         return
-    results = requests_and_results.results_in(client.send_batch_call("GET", f"{path}/results"))
+    results = requests_and_results.parse_results(client.send_batch_call("GET", f"{path}/results"))
     crash_point("batches.read")
     if results and batch.is_found and not requests_and_results.are_our_results(batch, results):
         _search_again(batch)
@@ -225,7 +231,7 @@ def _poll(batch: ModelBatch, client: AccountClient) -> None:
 
 
 def _search_again(batch: ModelBatch) -> None:
-    """Go back to searching: the batch that was found belongs to somebody else."""
+    """Move the batch back to `sending`, because the batch that was taken from the list is another one."""
     states.move(
         batch,
         "sending",
@@ -248,9 +254,10 @@ def _is_awaited(batch: ModelBatch) -> bool:
 
 
 def _decline(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
-    """End a batch that was refused before it was sent; its runs get the reason when they ask directly.
+    """Fail a batch whose call was refused; its runs get the reason when they ask directly.
 
-    A batch that was sent, or may have been, is polled for two days (`BATCH_PATIENCE`).
+    A batch that was sent, or may have been, first sleeps until its next try for two days (`BATCH_PATIENCE`),
+    unless the service says that it doesn't exist.
     """
     now = utc_now()
     is_awaited = now - (batch.sending_since or batch.created_at) < limits.BATCH_PATIENCE
@@ -269,7 +276,10 @@ def _fail(batch: ModelBatch, error: Refused | NeedsReconnect) -> None:
 
 
 def _end(batch: ModelBatch, outcome: str, error: dict[str, str] | None, **changes: Any) -> None:
-    """End it; calls without an outcome get this one, and every run that waits is woken."""
+    """End the batch, with this outcome for its open calls, and wake every run that waits for one of them.
+
+    Raises `Overtaken` if another task has the batch.
+    """
     now = utc_now()
     with transaction.atomic():
         states.move(
@@ -295,14 +305,14 @@ def _parse_object(body: str) -> dict[str, Any]:
 
 
 def _call_count(row: dict[str, Any]) -> int:
-    """Return how many calls the listed batch has; -1 if it doesn't say."""
+    """Return how many calls the listed batch has, or -1 if the row doesn't say."""
     counts = row.get("request_counts")
-    return (
-        sum(count for count in counts.values() if isinstance(count, int)) if isinstance(counts, dict) else -1
-    )
+    if not isinstance(counts, dict):
+        return -1
+    return sum(count for count in counts.values() if isinstance(count, int))
 
 
 def _parse_time(value: object) -> datetime:
-    """Return the time, or now if it can't be read: such a row is still looked at."""
+    """Return the time, or now if it can't be read, so that the row is still compared."""
     parsed = parse_datetime(value) if isinstance(value, str) else None
     return parsed if parsed is not None and parsed.tzinfo is not None else utc_now()
