@@ -153,7 +153,7 @@ def test_the_outlet_that_is_chosen_narrows_it(editor, newsroom, feed, monkeypatc
     ]
     assert pks(shown(editor, newsroom, outlet=names[feed.pk])) == [fourth.pk, third.pk, first.pk]
     # No more are looked at than so many; the next page begins behind them.
-    monkeypatch.setattr(tray, "READ_MOST", 2)
+    monkeypatch.setattr(tray, "MAX_ITEMS_SEARCHED", 2)
     narrowed = shown(editor, newsroom, outlet=names[feed.pk])
     assert pks(narrowed) == [fourth.pk, third.pk]
     following = shown(editor, newsroom, outlet=names[feed.pk], before=narrowed.older)

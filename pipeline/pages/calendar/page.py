@@ -1,6 +1,4 @@
-"""Page of the calendar: a day, a week or a month in
-the workspace's time zone, with a lane for each outlet.
-"""
+"""Shows the calendar: a day, a week or a month in the workspace's time zone, with a lane for each outlet."""
 
 from __future__ import annotations
 
@@ -28,12 +26,12 @@ if TYPE_CHECKING:
 
 @workspace_page("look", methods=("GET",))
 def calendar(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show the calendar; an address that isn't understood shows this week, or all outlets."""
+    """Show the calendar; invalid parameters fall back to a week, to today, and to all outlets."""
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     today = now.astimezone(zone).date()
     span = date_range_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
     only = decode("out", request.GET.get("outlet", ""))
-    board = boards.read(place.workspace, span, only=only, now=now)
+    board = boards.read_grid(place.workspace, span, only=only, now=now)
     outlets = list(
         Outlet.objects.of(place.workspace)
         .filter(deleted_at=None)
@@ -50,7 +48,7 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
         "heading": _format_heading(span),
         "has_digests": any(cell.planned for cell in board.days),
         "hold": workspace_hold.read_hold(place.workspace),
-        "why": boards.reasons(board, now),
+        "why": boards.explain_unpublished(board, now),
         "lasts": _describe_hold_effects(board),
         "tray": tray.read_tray(place, outlets, only=only, before=before, now=now),
         "outlets": [(encode("out", outlet.pk), outlet.name) for outlet in outlets if not outlet.is_simulated],
@@ -77,7 +75,7 @@ def _format_heading(span: DateRange) -> str:
 
 
 def _navigation_links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]:
-    """Return the links of the toolbar; `back` and `forth` are empty at the calendar's first and last date."""
+    """Return the links of the toolbar; `back` or `forth` is empty if the range there isn't in `YEARS`."""
 
     def link_to(view: str, on: date) -> str:
         parameters = {"view": view, "on": on.isoformat()}

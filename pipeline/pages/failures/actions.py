@@ -155,7 +155,7 @@ def _report_results(
 def _obstacles_of(place: Place, results: Sequence[recovery.Cleared]) -> list[str]:
     """Return why some of these posts wait still, though they were retried or rescheduled."""
     keys = [result.key for result in results if result.prefix == "pub"]
-    rows = slot_times.with_obstacles(place.workspace, keys) if keys else []
+    rows = slot_times.load_publications(place.workspace, keys) if keys else []
     return next_actions.waits_of(place, rows, now=utc_now()).lines
 
 

@@ -185,7 +185,7 @@ def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResp
         now = utc_now()
         retried = publish.retry(row, by=place.user.email, now=now)
         waits = next_actions.waits_of(
-            place, slot_times.with_obstacles(place.workspace, [retried.pk]), now=now
+            place, slot_times.load_publications(place.workspace, [retried.pk]), now=now
         )
         for line in waits.lines:
             messages.warning(request, line)
