@@ -223,7 +223,7 @@ def _report_commit(request: HttpRequest, place: Place, result: planning.PlanComm
     count = len(result.scheduled)
     message = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
     rows = slot_times.load_publications(place.workspace, [row.pk for row in result.scheduled])
-    for line in next_actions.waits_of(place, rows, now=utc_now()).lines:
+    for line in next_actions.find_waits(place, rows, now=utc_now()).lines:
         messages.warning(request, line)
     offer_undo(request, message, place.url_of("calendar_undo", pln=result.plan.pk))
 

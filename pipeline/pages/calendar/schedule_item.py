@@ -87,7 +87,7 @@ def schedule_and_report(
         raise Invalid.one("version", "required", _("Reload the page, then choose again."))
     decided = take_slot(version)
     publications = slot_times.publications_in(place.workspace, decided.former or {})
-    for line in next_actions.waits_of(place, publications, now=utc_now()).lines:
+    for line in next_actions.find_waits(place, publications, now=utc_now()).lines:
         messages.warning(request, line)
     message = slot_times.scheduled_sentence(publications, place.workspace.timezone)
     other_outlets = _unscheduled_outlet_names(

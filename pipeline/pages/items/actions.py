@@ -184,12 +184,12 @@ def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResp
     with report_errors(request):
         now = utc_now()
         retried = publish.retry(row, by=place.user.email, now=now)
-        waits = next_actions.waits_of(
+        waits = next_actions.find_waits(
             place, slot_times.load_publications(place.workspace, [retried.pk]), now=now
         )
         for line in waits.lines:
             messages.warning(request, line)
-        if not waits.obstacles:
+        if not waits.blockers:
             messages.success(request, _("Retrying %(outlet)s.") % {"outlet": row.outlet.name})
     return redirect(place.url_of("item_page", gen=row.item_id))
 

@@ -102,7 +102,7 @@ def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "sent": sendings,
         "sent_leads": any(sending.needs_somebody for sending in sendings),
         "returns": returns.recurrence_of(place, row),
-        "outlook": next_actions.outlook_of(place, row, now=now) if sendings or row.held else None,
+        "outlook": next_actions.read_outlook(place, row, now=now) if sendings or row.held else None,
         "revisions": _list_revisions(place, row),
         "offline_writers": (FROM_SOURCE, APPROVED_LINES),
         "rewrite": rewrites.standing_of(row),

@@ -64,7 +64,7 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         **item_head(place, row),
         "form": form,
         "has_outlets": bool(outlets),
-        "waits": next_actions.before_publishing(place, outlets),
+        "waits": next_actions.access_blockers_of(place, outlets),
         "rehearsed": dry_run_results,
     }
     return render(request, "pages/items/publish.html", context)
@@ -118,7 +118,7 @@ def _dry_run(place: Place, row: GeneratedItem, form: PublishForm) -> list[dict[s
         {
             "fit": outlet_fit.fit_of(row, verdict),
             "due_at": None if is_now else verdict.due_at,
-            "waits": next_actions.before_publishing(place, [verdict.outlet]),
+            "waits": next_actions.access_blockers_of(place, [verdict.outlet]),
         }
         for verdict in verdicts
     ]
@@ -144,7 +144,7 @@ def _publish_and_redirect(
         kept_forms.allow_sending_again(request)
         raise decided.error or Overtaken()
     publications = slot_times.publications_in(place.workspace, decided.former)
-    waits = next_actions.waits_of(place, publications, now=utc_now())
+    waits = next_actions.find_waits(place, publications, now=utc_now())
     for line in waits.lines:
         messages.warning(request, line)
     if form.cleaned_data["when"] == NOW:

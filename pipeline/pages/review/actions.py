@@ -318,17 +318,17 @@ def _describe_done(
     if form_data["act"] != bulk_review.PUBLISH:
         return _message_for_count(form_data["act"], len(decisions)), True
     rows = slot_times.publications_in(place.workspace, *[decision.former or {} for decision in decisions])
-    obstacles = next_actions.waits_of(place, rows, now=utc_now())
+    waits = next_actions.find_waits(place, rows, now=utc_now())
     timing = form_data["when"] or NOW
     if timing == NOW:
         # An item counts where at least one of its posts is sent.
-        count = len({row.item_id for row in rows if row.pk not in obstacles.publications})
+        count = len({row.item_id for row in rows if row.pk not in waits.publications})
     else:
         count = len(decisions)
     lines = [_message_for_count(timing, count)] if count else []
     if timing != NOW and len(decisions) == 1 and rows:
         lines = [slot_times.scheduled_sentence(rows, place.workspace.timezone)]
-    return " ".join([*lines, *obstacles.lines]), not obstacles.obstacles
+    return " ".join([*lines, *waits.lines]), not waits.blockers
 
 
 def _message_for_count(name: str, count: int) -> str:

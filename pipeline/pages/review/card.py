@@ -49,7 +49,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "look": item_preview,
         "is_shown": is_shown,
         "previews": outlet_previews,
-        "waits": next_actions.before_publishing(place, [entry.fit.outlet for entry in outlet_previews]),
+        "waits": next_actions.access_blockers_of(place, [entry.fit.outlet for entry in outlet_previews]),
         "stands_whole": not TRAITS[row.bucket].is_posted or _is_shown_once(item_preview),
         "map": claims.map_of(row),
         "checks": display.checks_of(row),

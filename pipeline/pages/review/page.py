@@ -46,7 +46,7 @@ def review(request: HttpRequest, place: Place) -> HttpResponse:
         "is_waiting": narrowed.status_asked == WAITING,
         "count": stories.waiting_count(place, narrowed),
         "is_first": at is None and after is None,
-        "waits": next_actions.before_any_publishing(place),
+        "waits": next_actions.general_access_blockers(place),
         **({"card": card_context(place, row, narrowed.query)} if row is not None else {}),
     }
     return render(request, "pages/review/page.html", context)
