@@ -151,7 +151,7 @@ def of_promise(item: GeneratedItem) -> Badge:
 
 
 def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
-    """Return the badge of an item by how far its outlets are (`publications.spread_of`), or `badge`."""
+    """Return the badge of an item by how far its outlets are (`publications.count_by_status`), or `badge`."""
     published_count, count = spread.get("published", 0), sum(spread.values())
     needs_action = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))
     if status in SPREADING and 0 < published_count < count:

@@ -23,7 +23,7 @@ from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import hit_counts
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items.preview import OTHER_SIZE, shown_html
+from pipeline.pages.items.preview import OTHER_SIZE, sanitize_html
 from pipeline.payloads import feed_addresses, feed_page_address
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed.documents import (
@@ -140,7 +140,7 @@ def _post_context(entry: FeedEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         "title": entry.title,
-        "body": shown_html(entry.content_html, top=3),
+        "body": sanitize_html(entry.content_html, top=3),
         "published_at": entry.published_at,
         "language": entry.language,
         "files": files,

@@ -20,8 +20,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
 from pipeline.models import GeneratedItem, Revision
-from pipeline.pages.items import display
-from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items import display, outlet_fit
 from pipeline.pages.items.detail import files_of, find_item, item_head
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import number_in, version_in
@@ -44,7 +43,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     row = find_item(place, gen)
     form = kept_forms.form_for(request, ItemEditForm, item=row, assets=files_of(place, row))
     if is_poll_for(request, "counts"):
-        counts_context = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
+        counts_context = {"fits": outlet_fit.read_fits(as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counts_context)
     overtaken = ""
     if request.method == "POST" and "save" in request.POST and form.is_valid():
@@ -61,7 +60,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
+        "fits": outlet_fit.read_fits(as_typed(row, form), now=utc_now()),
     }
     return render(request, "pages/items/edit.html", context)
 

@@ -63,7 +63,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
     rows = _find_rows(request, place, form) if is_understood else []
     page_rows = rows[:ROWS]
     pictures = _first_pictures(place, [row["id"] for row in page_rows])
-    spreads = publications.spread_of(place.workspace, [(row["id"], row["status"]) for row in page_rows])
+    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in page_rows])
     query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()

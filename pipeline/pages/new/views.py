@@ -236,7 +236,7 @@ def _find_upload(place: Place, public_id: str) -> Upload | None:
 def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
     """Show what came of a raw item; the list of items polls until all are done."""
     raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)
-    made_outcome = outcome.of(place.workspace, raw_item)
+    made_outcome = outcome.read_outcome(place.workspace, raw_item)
     fragment = polling_fragment(
         request,
         "made",

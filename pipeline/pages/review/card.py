@@ -27,7 +27,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     now = utc_now()
     assets = files_of(place, row)
     story = stories.story_of(place, row)
-    item_preview = preview.preview_of(row, assets, claims.numbered(row))
+    item_preview = preview.preview_of(row, assets, claims.number_claims(row))
     tab = next(entry for entry in story.items if entry.id == row.pk)
     siblings = story.among(tab)
     other_formats = [entry for entry in story.firsts if entry.group != row.variant_group]
@@ -51,7 +51,7 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "previews": outlet_previews,
         "waits": next_actions.access_blockers_of(place, [entry.fit.outlet for entry in outlet_previews]),
         "stands_whole": not TRAITS[row.bucket].is_posted or _is_shown_once(item_preview),
-        "map": claims.map_of(row),
+        "map": claims.build_claim_map(row),
         "checks": display.checks_of(row),
         "angle": display.angle_of(row),
         "rewrite": rewrites.standing_of(row),

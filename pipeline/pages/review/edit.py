@@ -17,7 +17,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.ids import encode
 from config.core.states import Overtaken
-from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items import outlet_fit
 from pipeline.pages.items.detail import files_of, find_item, item_head
 from pipeline.pages.items.edit import as_typed
 from pipeline.pages.items.edit_form import ItemEditForm
@@ -117,7 +117,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "overtaken": overtaken_message,
         "public_id": encode("gen", row.pk),
         "query": request.POST.get("query", request.GET.urlencode()),
-        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
+        "fits": outlet_fit.read_fits(as_typed(row, form), now=utc_now()),
         "is_part": is_part(request),
     }
     return render(request, "pages/review/edit.html", context, status=status if is_part(request) else 200)

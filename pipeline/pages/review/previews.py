@@ -60,7 +60,10 @@ def previews_of(
     item: GeneratedItem, look: preview.ItemPreview, *, now: datetime
 ) -> tuple[ReviewPreview, ...]:
     """Return the previews for the item's default outlets; it comes with its workspace and raw item."""
-    return tuple(_preview_on_outlet(item, look, verdict) for verdict in outlet_fit.judged_of(item, now=now))
+    return tuple(
+        _preview_on_outlet(item, look, verdict)
+        for verdict in outlet_fit.validate_default_outlets(item, now=now)
+    )
 
 
 def _preview_on_outlet(
@@ -83,7 +86,7 @@ def _preview_on_outlet(
         kind=outlet.platform,
         name=str(profile.get("name") or outlet.name),
         handle=str(profile.get("handle") or ""),
-        posts=tuple(preview.linked(part) for part in parts if part.strip()),
+        posts=tuple(preview.link_addresses(part) for part in parts if part.strip()),
         pictures=tuple(pictures[:_MAX_GRID_PICTURES]),
         more=max(len(pictures) - _MAX_GRID_PICTURES, 0),
         crop=platform.picture_crop if len(pictures) == 1 else "grid" if pictures else "",
