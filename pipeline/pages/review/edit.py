@@ -19,7 +19,7 @@ from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline.pages.items import outlet_fit
 from pipeline.pages.items.detail import files_of, find_item, item_head
-from pipeline.pages.items.edit import as_typed
+from pipeline.pages.items.edit import copy_as_typed
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.review.actions import is_part, note_of, offer, toast
@@ -64,7 +64,7 @@ class CardForm(ItemEditForm):
         The position field is None where the file can't move.
         """
         for field, address, is_picture in self.alt_texts:
-            asset = self.described[field.name]
+            asset = self.described_assets[field.name]
             name = f"{_POSITION_PREFIX}{asset.pk.hex}"
             yield self[name] if name in self.moved else None, field, address, is_picture
 
@@ -117,7 +117,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "overtaken": overtaken_message,
         "public_id": encode("gen", row.pk),
         "query": request.POST.get("query", request.GET.urlencode()),
-        "fits": outlet_fit.read_fits(as_typed(row, form), now=utc_now()),
+        "fits": outlet_fit.read_fits(copy_as_typed(row, form), now=utc_now()),
         "is_part": is_part(request),
     }
     return render(request, "pages/review/edit.html", context, status=status if is_part(request) else 200)

@@ -69,7 +69,7 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
             "status": str(labels.GENERATED_ITEMS[row.status].label).lower()
         }
     elif row.revision > 1:
-        text = display.overtaken_by(row, place.user.email)
+        text = display.describe_newer_edit(row, place.user.email)
     else:
         text = _("Changed since you opened it.")
     return text + " " + _("This is the current version.")

@@ -15,7 +15,7 @@ from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline import labels, limits
 from pipeline.models import GeneratedItem, Series
-from pipeline.pages.items import recurrence_display as returns
+from pipeline.pages.items import recurrence_display
 from pipeline.pages.items.forms import version_in
 from pipeline.pages.queues.display import week_of
 from pipeline.pages.series.forms import SeriesForm, values_of
@@ -49,7 +49,7 @@ def series_page(request: HttpRequest, place: Place) -> HttpResponse:
         Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     )
     rows = [_series_row(row, now) for row in series_of_workspace]
-    context = {"rows": rows, "returns": returns.list_recurrences(place)}
+    context = {"rows": rows, "returns": recurrence_display.list_recurrences(place)}
     return render(request, "pages/series/list.html", context)
 
 
