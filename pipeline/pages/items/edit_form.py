@@ -351,15 +351,8 @@ def _build_typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]
             forms.Textarea(attrs={"rows": rows}) if rows else forms.TextInput(attrs={"autocomplete": "off"})
         )
         help_text = _("Comma-separated") if kind == TEXTS else ""
-        yield (
-            f"{_CONTENT_PREFIX}{name}",
-            _VerbatimField(
-                label=label,
-                required=False,
-                widget=widget,
-                help_text=help_text,
-            ),
-        )
+        field = _VerbatimField(label=label, required=False, widget=widget, help_text=help_text)
+        yield f"{_CONTENT_PREFIX}{name}", field
 
 
 def _build_member_fields(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]]:
@@ -371,15 +364,9 @@ def _build_member_fields(item: GeneratedItem, name: str) -> Iterator[tuple[str, 
             if key == _KIND_KEY or not isinstance(value, str):
                 continue
             label = f"{member_label} {index + 1}: {key.replace('_', ' ')}"
-            is_short = key in _ONE_LINE_KEYS
-            yield (
-                f"{_CONTENT_PREFIX}{name}_{index}_{key}",
-                _VerbatimField(
-                    label=label,
-                    required=False,
-                    widget=forms.TextInput() if is_short else forms.Textarea(attrs={"rows": 3}),
-                ),
-            )
+            widget = forms.TextInput() if key in _ONE_LINE_KEYS else forms.Textarea(attrs={"rows": 3})
+            field = _VerbatimField(label=label, required=False, widget=widget)
+            yield f"{_CONTENT_PREFIX}{name}_{index}_{key}", field
 
 
 def _key_rank(key: str) -> tuple[int, str]:
