@@ -135,7 +135,7 @@ class ItemEditForm(VersionedForm):
                 yield str(self[name].label), differences(typed, newest)
 
     def _add_text_fields(self) -> None:
-        """Add a field for the body, or one for each post of a text item; a thread gets an empty one to continue it."""
+        """Add a field for the body, or one for each post of a text item and an empty one to continue a thread."""
         parts = _text_parts(self.item)
         if not parts:
             rows = 6 if TRAITS[self.item.bucket].is_posted else 18

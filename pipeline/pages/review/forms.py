@@ -82,12 +82,12 @@ class QueueFilter(FilterForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        source_choices = choices.sources(self.workspace, SOURCES_OFFERED)
+        source_choices = choices.source_choices(self.workspace, SOURCES_OFFERED)
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(source_choices):
             source_choices.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *source_choices]
-        fields["persona"].choices = [("", _("Any persona")), *choices.personas(self.workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *choices.persona_choices(self.workspace)]
         outlets = (
             Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROWS: Final = 30
 """The number of stories on one page of the list."""
 ITEMS_AT_ONCE: Final = 300
-"""The number of items that are read first to find the stories of a page; it is doubled as long as they are too few."""
+"""The number of items that are read first to find a page's stories, and doubled as long as that is too few."""
 LARGE_STORY: Final = 10
 """A story with this many items among those read at once is large, and its further items aren't read."""
 MAX_TABS: Final = 24
@@ -238,7 +238,7 @@ def _stories_with_newer(
 
 
 def _is_of_stories(rows: Collection[Mapping[str, Any]]) -> Q:
-    """Return the condition for all items of the stories of these rows. There must be a row: `Q()` matches all items."""
+    """Return the condition for all items of the stories of these rows; without rows it would match every item."""
     raw_item_ids = [row["raw_item_id"] for row in rows if row["raw_item_id"]]
     group_ids = [row["variant_group"] for row in rows if not row["raw_item_id"]]
     condition = Q(raw_item_id__in=raw_item_ids) if raw_item_ids else Q()

@@ -68,7 +68,7 @@ class SeriesForm(QueueForm):
         fields["outlets"].help_text = _("Leave empty for the default")
         selected = series.outlets if series else ()
         fields["outlets"].choices = [
-            *(offered := choices.outlets(workspace)),
+            *(offered := choices.outlet_choices(workspace)),
             *_missing_choices(selected, offered, Outlet.objects.of(workspace), "out", _("Another outlet")),
         ]
         rows = Source.objects.of(workspace).filter(deleted_at=None, test=False).order_by("id")
@@ -78,7 +78,7 @@ class SeriesForm(QueueForm):
             *(offered := [(encode("src", key), name) for key, name in source_names]),
             *_missing_choices(selected, offered, Source.objects.of(workspace), "src", _("Another source")),
         ]
-        fields["persona"].choices = [("", _("Default")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Default")), *choices.persona_choices(workspace)]
 
     def clean(self) -> dict[str, Any]:
         """Require a time, and a maximum of stories that is at least the minimum."""
