@@ -81,7 +81,7 @@ def test_it_holds_what_is_ready_and_not_scheduled_the_newest_first(editor, newsr
         (approved.pk, "Approved", "Workspace feed", "Just now"),
         (plain.pk, "To review", "Workspace feed", "5 hours ago"),
     ]
-    assert (found.said, found.older, found.has_unapproved) == ("3", "", True)
+    assert (found.count_text, found.older, found.has_unapproved) == ("3", "", True)
     html = editor.get(at(newsroom, "calendar")).content.decode()
     assert "Scheduling an unapproved item approves it." in html
     assert html.count("data-tray") == 3
@@ -130,7 +130,7 @@ def test_it_goes_on_page_by_page(editor, newsroom, feed, monkeypatch):
     second = shown(editor, newsroom, before=first.older)
     third = shown(editor, newsroom, before=second.older)
     assert [pks(first), pks(second), pks(third)] == [made[:2], made[2:4], made[4:]]
-    assert [one.said for one in (first, second, third)] == ["2+", "2+", "1+"]
+    assert [one.count_text for one in (first, second, third)] == ["2+", "2+", "1+"]
     assert [bool(one.older) for one in (first, second, third)] == [True, True, False]
     html = editor.get(at(newsroom, "calendar"), {"view": "week", "before": first.older}).content.decode()
     assert f"before={second.older}#tray" in html

@@ -57,7 +57,7 @@ class UnscheduledItem:
     item: GeneratedItem
     title: str
     badge: labels.Badge
-    channels: str
+    outlet_names: str
     """The names of its default outlets that take it, separated by commas; empty if there is none."""
     age: str
     """How long ago the item became ready, as `3 hours ago`."""
@@ -91,7 +91,7 @@ class Tray:
     is_first: bool
 
     @property
-    def said(self) -> str:
+    def count_text(self) -> str:
         """The number of items on this page, with a plus sign if another page has more."""
         return f"{len(self.rows)}+" if self.older or not self.is_first else str(len(self.rows))
 
@@ -142,7 +142,7 @@ def build_tray_item(
         item=item,
         title=display.title_of(item),
         badge=labels.of_promise(item),
-        channels=", ".join(outlet.name for outlet in default_outlets_of(item, outlets)),
+        outlet_names=", ".join(outlet.name for outlet in default_outlets_of(item, outlets)),
         age=_format_age(item.ready_at or item.created_at, now),
         has_to_be_approved=item.lacks_approval(place.workspace),
     )
