@@ -74,7 +74,7 @@ class ConnectForm(PlatformSettingsForm):
 
 
 class ReconnectForm(PlatformSettingsForm):
-    """Asks for the secrets again, and for the settings that can't be edited, such as the server's address."""
+    """Asks for the secrets again, and for the settings that name the account or where the secrets are sent."""
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
         settings = [setting for setting in platform.settings if setting.is_secret or is_fixed(setting)]
@@ -141,7 +141,7 @@ def _initial_values(outlet: Outlet, settings: Iterable[Setting]) -> dict[str, An
 
 
 def _form_field(setting: Setting) -> forms.Field:
-    # What a person must fill in is the platform's to say: it names every field at once.
+    # The platform says which fields must be filled in. One with a default may be empty, and a flag may be off.
     options: dict[str, Any] = {
         "label": setting.label,
         "help_text": setting.help,
