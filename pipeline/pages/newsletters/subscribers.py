@@ -96,7 +96,7 @@ def _list_context(
     if before is not None:
         rows = rows.filter(pk__lt=before)
     page_rows = list(rows.order_by("-id")[: ROWS + 1])
-    older_query = {}
+    older_query: dict[str, str] = {}
     if page_rows[ROWS:]:
         last_id = encode("sub", page_rows[ROWS - 1].pk)
         older_query = {"status": wanted_status, "search": search_text, "before": last_id}

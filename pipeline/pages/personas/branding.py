@@ -60,13 +60,12 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     sample_text = str(SAMPLE)
     if is_trial:
         sample_text = trial.cleaned_data["words"] if trial.is_valid() else ""
+    samples = stage.make_samples(persona, sample_text) if sample_text else []
     context = {
         **persona_head(place, persona, "look"),
         "form": form,
         "trial": trial,
-        "samples": [_sample_context(sample) for sample in stage.make_samples(persona, sample_text)]
-        if sample_text
-        else [],
+        "samples": [_sample_context(sample) for sample in samples],
         "portrait": _portrait_url(place, persona),
     }
     return render(request, "pages/personas/branding.html", context)
@@ -97,12 +96,13 @@ def _save_branding(request: HttpRequest, place: Place, persona: Persona, form: L
     """
     values = form.cleaned_data
     file: UploadedFile[Any] | None = values["portrait"]
+    portrait = None
+    if file:
+        portrait = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
     brand_choices = stage.BrandChoices(
         primary=values["primary"] if values["own_colours"] else "",
         accent=values["accent"] if values["own_colours"] else "",
-        portrait=uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
-        if file
-        else None,
+        portrait=portrait,
         without_portrait=values["without_portrait"],
         voice_rate=values["voice_rate"],
         voice_pitch=values["voice_pitch"],
