@@ -75,23 +75,29 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         hit_counts.count_fetch(outlet, utc_now())
     entries = _load_entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
-    render, media_type = FORMS[form]
-    body = render(
-        FeedMeta(
-            id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
-            title=_feed_title(outlet),
-            self_url=feed_addresses(secret)[form],
-            home_url=settings.PUBLIC_URL,
-            updated=updated,
-            author=outlet.workspace.name,
-            hubs=settings.WEBSUB_HUBS,
-        ),
-        entries,
+    render_feed, media_type = FORMS[form]
+    feed_meta = FeedMeta(
+        id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
+        title=_feed_title(outlet),
+        self_url=feed_addresses(secret)[form],
+        home_url=settings.PUBLIC_URL,
+        updated=updated,
+        author=outlet.workspace.name,
+        hubs=settings.WEBSUB_HUBS,
     )
+    body = render_feed(feed_meta, entries)
     etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+    headers = _feed_headers(outlet, feed_meta, etag)
+    if _is_not_modified(request, etag, updated.timestamp()):
+        return HttpResponse(status=304, headers=headers)
+    return HttpResponse(body, content_type=media_type, headers=headers)
+
+
+def _feed_headers(outlet: Outlet, feed_meta: FeedMeta, etag: str) -> dict[str, str]:
+    """Return the headers of a feed, for caches, search engines and the subscribers of its hubs."""
     headers = {
         "ETag": etag,
-        "Last-Modified": http_date(updated.timestamp()),
+        "Last-Modified": http_date(feed_meta.updated.timestamp()),
         "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
     }
     if not outlet.workspace.is_whitelisted:
@@ -99,13 +105,11 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
         headers["X-Robots-Tag"] = "noindex"
     if settings.WEBSUB_HUBS:
         links = [
-            f'<{feed_addresses(secret)[form]}>; rel="self"',
+            f'<{feed_meta.self_url}>; rel="self"',
             *(f'<{hub}>; rel="hub"' for hub in settings.WEBSUB_HUBS),
         ]
         headers["Link"] = ", ".join(links)
-    if _is_not_modified(request, etag, updated.timestamp()):
-        return HttpResponse(status=304, headers=headers)
-    return HttpResponse(body, content_type=media_type, headers=headers)
+    return headers
 
 
 @require_safe

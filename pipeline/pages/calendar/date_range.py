@@ -38,7 +38,7 @@ class Day:
 
 @dataclass(frozen=True)
 class DateRange:
-    """The days from `first` to `last` in a zone; `on` is the day that was asked for."""
+    """The days from `first` to `last` in a zone; `on` is the requested day."""
 
     view: str
     on: date
@@ -48,7 +48,7 @@ class DateRange:
 
     @property
     def days(self) -> Iterator[Day]:
-        """Yield each day of the range with its bounds."""
+        """The days of the range, each with its bounds."""
         for number in range((self.last - self.first).days + 1):
             on = self.first + timedelta(days=number)
             yield Day(on, start_of(on, self.zone), start_of(on + timedelta(days=1), self.zone))

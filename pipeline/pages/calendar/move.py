@@ -19,7 +19,7 @@ from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
-from config.core.errors import AppError
+from config.core.errors import AppError, Invalid
 from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import publish
@@ -67,46 +67,56 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
     }
     form = kept_forms.form_for(request, MoveForm, initial=initial)
     if request.method == "POST":
-        at, clock = _read_requested_time(request, place, form)
-        version = _read_version(request)
-        if at is not None and version is None:
-            reason = _("Reload the page, then move it again.")
-        elif at is not None and version is not None:
-            try:
-                moved = planning.move(
-                    row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version
-                )
-            except Overtaken:
-                reason = _("Changed since you opened it. Reload to continue.")
-            except AppError as error:
-                reason = error.detail[0].message if error.detail else str(error)
-            else:
-                shift = shift_of(clock) if clock is not None else ""
-                _report_moved(request, place, moved, shift, now)
-                if is_script:
-                    return HttpResponse(status=204)
-                return redirect(_week_url(place, moved.publication, zone))
+        try:
+            moved = _move_and_report(request, place, row, form, now)
+        except AppError as error:
+            reason = _why_not_moved(error)
         else:
-            reason = _("Enter a date and time.")
+            if is_script:
+                return HttpResponse(status=204)
+            return redirect(_week_url(place, moved.publication, zone))
         if is_script:
             return HttpResponse(reason, status=409, content_type="text/plain; charset=utf-8")
         form.add_error(None, reason)
         row = _find_publication(place, pub)
         form.data = {"local_time": request.POST.get("local_time", ""), "version": str(row.version)}
+    slots: list[tuple[str, list[datetime]]] = []
+    if row.status == PublicationStatus.SCHEDULED:
+        sooner, later = _nearest_free_slots(row, now)
+        slots = [(name, moments) for name, moments in ((_("Sooner"), sooner), (_("Later"), later)) if moments]
     context: dict[str, Any] = {
         "row": row,
         "form": form,
         "zone": place.workspace.timezone,
-        "slots": [
-            (name, moments)
-            for name, moments in zip((_("Sooner"), _("Later")), _nearest_free_slots(row, now), strict=True)
-            if moments
-        ]
-        if row.status == PublicationStatus.SCHEDULED
-        else (),
+        "slots": slots,
         "back": _week_url(place, row, zone),
     }
     return render(request, "pages/calendar/move.html", context)
+
+
+def _move_and_report(
+    request: HttpRequest, place: Place, row: Publication, form: MoveForm, now: datetime
+) -> planning.Moved:
+    """Move the post to the requested time, and add a message about it.
+
+    Raises `Invalid` if the request holds no valid time or no version, and each error of `planning.move`.
+    """
+    at, clock = _read_requested_time(request, place, form)
+    version = _read_version(request)
+    if at is None:
+        raise Invalid.one("at", "required", _("Enter a date and time."))
+    if version is None:
+        raise Invalid.one("version", "required", _("Reload the page, then move it again."))
+    moved = planning.move(row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version)
+    _report_moved(request, place, moved, shift_of(clock) if clock is not None else "", now)
+    return moved
+
+
+def _why_not_moved(error: AppError) -> str:
+    """Return the sentence about an error for the form and the script."""
+    if isinstance(error, Overtaken):
+        return _("Changed since you opened it. Reload to continue.")
+    return error.detail[0].message if error.detail else str(error)
 
 
 def _report_moved(

@@ -64,7 +64,7 @@ def _split_into_weeks(board: boards.CalendarGrid) -> list[tuple[boards.CalendarC
 
 
 def _format_heading(span: DateRange) -> str:
-    """Return the days in words, such as "22 – 28 March 2027"."""
+    """Return the heading of the view, such as "22 – 28 March 2027"."""
     first, last = span.first, span.last
     if span.view == DAY:
         return f"{first:%A}, {first.day} {first:%B %Y}"

@@ -287,8 +287,8 @@ def _build_card(
 
 def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:
     """Return the outlet's own queue or the workspace's default one, or `None` if there is neither."""
-    own = queues.get(outlet.queue_id) if outlet.queue_id else None
-    return own or next((row for row in queues.values() if row.is_default), None)
+    outlet_queue = queues.get(outlet.queue_id) if outlet.queue_id else None
+    return outlet_queue or next((row for row in queues.values() if row.is_default), None)
 
 
 def _build_lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: datetime) -> CalendarRow:

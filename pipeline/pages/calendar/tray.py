@@ -1,4 +1,4 @@
-"""Reads the tray beside the calendar: items that are ready and not scheduled, the newest first."""
+"""Reads the tray next to the calendar: items that are ready and not scheduled, the newest first."""
 
 from __future__ import annotations
 

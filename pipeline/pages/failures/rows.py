@@ -123,6 +123,7 @@ def build_late_rows(place: Place, rows: Sequence[Publication], now: datetime) ->
 
 
 def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
+    """Return the row of a late publication; with `is_explained`, its first blocker is found."""
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
     is_by_hand = row.is_handed_over
     is_scheduled = row.status == PublicationStatus.SCHEDULED
@@ -157,6 +158,7 @@ def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is
 def _action_when_late(
     place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool
 ) -> NextAction | None:
+    """Return the link to the page that removes the blocker, or `None` if there is none or this page removes it."""
     if is_by_hand:
         address = place.url_of("package", pub=row.pk)
         return NextAction(_("Post manually"), address, is_post=False) if place.may_edit else None
@@ -182,6 +184,7 @@ def build_failed_rows(place: Place, rows: Sequence[Publication], now: datetime) 
 
 
 def _failed_row(place: Place, row: Publication) -> FailureRow:
+    """Return the row of a publication that failed or whose outcome is unknown."""
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
@@ -223,10 +226,11 @@ def build_failed_item_rows(place: Place, rows: Sequence[Any], now: datetime) -> 
     """Build the rows of items whose generation failed."""
     del now
     errors = recoverable_failures.current_errors(place.workspace, {row.pk: row.error for row in rows})
-    return [_not_made_row(place, row, errors[row.pk]) for row in rows]
+    return [_failed_item_row(place, row, errors[row.pk]) for row in rows]
 
 
-def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
+def _failed_item_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
+    """Return the row of an item whose generation failed; it can be retried unless the error is final."""
     tone, _icon, label = labels.GENERATED_ITEMS["failed"]
     is_final = recoverable_failures.is_final(error)
     return FailureRow(
@@ -272,6 +276,7 @@ def build_raw_item_rows(place: Place, rows: Sequence[RawItem], now: datetime) ->
 
 
 def _raw_item_row(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> FailureRow:
+    """Return the row of a raw item; it can be retried unless the reason is final."""
     is_final = recoverable_failures.is_final(reason)
     return FailureRow(
         title=row.title or row.url or _("Untitled"),

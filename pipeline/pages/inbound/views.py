@@ -132,7 +132,7 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
 def find_source(place: Place, src: UUID) -> Source:
     """Return the workspace's webhook source, or raise `Http404` if there is none or it was deleted.
 
-    The source of pushed content is no webhook source, because it has no address of its own.
+    The source of pushed content has no address, so it isn't found either.
     """
     webhook_sources = Source.objects.of(place.workspace).filter(
         type="webhook", is_push=False, deleted_at=None

@@ -164,8 +164,8 @@ def made_by(item: GeneratedItem) -> MadeBy | None:
 
 def _format_dollars(amount: str) -> str:
     """Return the amount without trailing zeros but with two decimals at least: `0.0042` for `0.004200`."""
-    whole, _point, decimals = amount.partition(".")
-    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
+    dollars, _point, decimals = amount.partition(".")
+    return f"{dollars}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
 # Matches the name of a numbered text on the screen, such as `point 2`.
@@ -182,7 +182,7 @@ _SCENE_TEXT_LABELS: Final[Mapping[str, _StrPromise]] = {
 
 
 def scene_name(name: str) -> str:
-    """Return the label of a text on the screen; a name that only one template has is its own label."""
+    """Return the label of a text on the screen, which is its name if the name isn't a common one."""
     match = _NUMBERED_NAME.fullmatch(name)
     base_name, number = (match[1], f" {match[2]}") if match else (name, "")
     return f"{_SCENE_TEXT_LABELS.get(base_name) or capfirst(base_name.replace('_', ' '))}{number}"

@@ -110,10 +110,11 @@ def _item_blockers(
         if blocker.code not in _HARMLESS_CODES:
             since = None if blocker.until else blocker.since
             action = next_action_for(place, item, blocker)
-            shown = ShownBlocker(blocker.message, "", since, blocker.until, action)
-            outlets_by_blocker.setdefault(shown, []).append(outlet)
+            shown_blocker = ShownBlocker(blocker.message, "", since, blocker.until, action)
+            outlets_by_blocker.setdefault(shown_blocker, []).append(outlet)
     return tuple(
-        replace(shown, outlets=", ".join(filter(None, names))) for shown, names in outlets_by_blocker.items()
+        replace(shown_blocker, outlets=", ".join(filter(None, names)))
+        for shown_blocker, names in outlets_by_blocker.items()
     )
 
 
@@ -151,10 +152,11 @@ def _merge_blockers(place: Place, blocked: Iterable[tuple[Blocker, str]]) -> tup
     outlets_by_blocker: dict[ShownBlocker, list[str]] = {}
     for blocker, outlet in blocked:
         action = _workspace_action(place, blocker)
-        shown = ShownBlocker(blocker.message, "", None, blocker.until, action)
-        outlets_by_blocker.setdefault(shown, []).append(outlet)
+        shown_blocker = ShownBlocker(blocker.message, "", None, blocker.until, action)
+        outlets_by_blocker.setdefault(shown_blocker, []).append(outlet)
     return tuple(
-        replace(shown, outlets=", ".join(dict.fromkeys(names))) for shown, names in outlets_by_blocker.items()
+        replace(shown_blocker, outlets=", ".join(dict.fromkeys(names)))
+        for shown_blocker, names in outlets_by_blocker.items()
     )
 
 

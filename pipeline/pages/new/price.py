@@ -44,6 +44,6 @@ def price_context(place: Place, price: int, why_not: Sequence[str], *, has_plan:
     }
 
 
-def is_agreed(price: int, shown: int | None) -> bool:
+def is_agreed(price: int, shown_price: int | None) -> bool:
     """Return whether the price, in credits, is at most the one that was shown."""
-    return shown is not None and price <= shown
+    return shown_price is not None and price <= shown_price

@@ -141,6 +141,7 @@ def _initial_values(outlet: Outlet, settings: Iterable[Setting]) -> dict[str, An
 
 
 def _form_field(setting: Setting) -> forms.Field:
+    """Return the field for a setting, by its kind; a secret's is a password field that never shows its value."""
     # The platform says which fields must be filled in. One with a default may be empty, and a flag may be off.
     options: dict[str, Any] = {
         "label": setting.label,

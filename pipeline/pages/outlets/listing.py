@@ -44,6 +44,7 @@ def outlets(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, Any]:
+    """Return the row of an outlet; `post` is its newest publication."""
     platform = platform_of(outlet.platform)
     return {
         "outlet": outlet,

@@ -119,7 +119,7 @@ def _render_failure(
 
 
 def _find_oauth_platform(kind: str) -> Platform:
-    """Return the platform; raises `Http404` if it is unknown or has no log-in of its own."""
+    """Return the platform; raises `Http404` if it is unknown or offers no log-in."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

@@ -265,16 +265,9 @@ def _decision_response(
     """
     done = [decision for decision in decisions if decision.error is None]
     refused = [decision for decision in decisions if decision.error is not None]
-    failures = describe_refusals(
-        [(decision.item, _refusal_text(place, decision)) for decision in refused],
-        is_single=len(decisions) == 1,
-    )
-    if missing:
-        failures.append(_("Deleted rows were skipped."))
+    failures = _describe_failures(place, decisions, missing)
     text, is_all_sent = _describe_done(place, form_data, done)
     notes = [note_of(place, decision) for decision in done]
-    if not done and not failures:
-        failures = [_("Nothing to decide.")]
     if is_part(request):
         first_error = decisions[0].error if decisions else None
         failure_status = first_error.status if first_error is not None else 409
@@ -300,6 +293,19 @@ def _decision_response(
     )
     at = first.item.pk if first is not None and stays else None
     return redirect(_queue_address(request, place, at=at))
+
+
+def _describe_failures(place: Place, decisions: Sequence[bulk_review.Decided], missing: int) -> list[str]:
+    """Return the sentences about refused and missing items; one says so if there was nothing to decide on."""
+    refusals = [
+        (decision.item, _refusal_text(place, decision))
+        for decision in decisions
+        if decision.error is not None
+    ]
+    failures = describe_refusals(refusals, is_single=len(decisions) == 1)
+    if missing:
+        failures.append(_("Deleted rows were skipped."))
+    return failures if failures or decisions else [_("Nothing to decide.")]
 
 
 def _refusal_text(place: Place, decision: bulk_review.Decided) -> str:

@@ -71,6 +71,7 @@ def build_previews(
 def _preview_on_outlet(
     item: GeneratedItem, item_preview: preview.ItemPreview, verdict: publish.OutletVerdict
 ) -> ReviewPreview:
+    """Return the preview for the outlet of a verdict, with the files that would be sent there."""
     outlet = verdict.outlet
     platform = platform_of(outlet.platform)
     profile: Mapping[str, object] = account_of(outlet).profile

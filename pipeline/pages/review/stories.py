@@ -148,9 +148,9 @@ class ReviewStory:
         return list(dict.fromkeys((labels.BUCKET_ICONS[item.bucket], item.label) for item in self.items))
 
 
-def join_tokens(chosen: Sequence[StoryTab], shown: Sequence[StoryTab]) -> str:
-    """Join the tokens of the chosen items and, after a bar, of those that are shown with them."""
-    others = [item for item in shown if item not in chosen]
+def join_tokens(chosen: Sequence[StoryTab], tabs: Sequence[StoryTab]) -> str:
+    """Join the tokens of the chosen items and, after a bar, of the other ones of `tabs`."""
+    others = [item for item in tabs if item not in chosen]
     items = ",".join(item.token for item in chosen)
     return "|".join([items, ",".join(item.token for item in others)]) if others else items
 

@@ -140,6 +140,7 @@ class LaneForm(BasicsForm):
         return rhythms
 
     def _clean_topics(self, form_data: dict[str, Any]) -> None:
+        """Require a topic, and topics that the chosen persona may use."""
         topic_ids = form_data.get("topics") or []
         if not topic_ids:
             self.add_error("topics", _("Choose at least one topic, or all."))
@@ -164,6 +165,7 @@ class LaneForm(BasicsForm):
             self.add_error("times", _("At most %(most)d slots per week.") % {"most": MAX_SLOTS})
 
     def _config(self) -> dict[str, Any]:
+        """Return the lane's config with the chosen topics and cadence."""
         form_data = self.cleaned_data
         config: dict[str, Any] = {}
         if form_data["scope"] == "some":

@@ -65,7 +65,7 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
     if not readings:
         messages.error(request, _("Expired. Enter the address again."))
         return redirect(place.url_of("source_add"))
-    form = ChooseForm(request.POST, workspace=place.workspace, found=readings)
+    form = ChooseForm(request.POST, workspace=place.workspace, readings=readings)
     if form.is_valid() and "save" in request.POST:
         if not kept_forms.is_first_sending(request):
             return redirect(place.url_of("sources_page"))
@@ -79,7 +79,7 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
 def _new_form(place: Place, readings: list[AddressReading]) -> ChooseForm:
     return ChooseForm(
         workspace=place.workspace,
-        found=readings,
+        readings=readings,
         initial={**INITIAL_VALUES, "found": sign_readings(readings)},
     )
 

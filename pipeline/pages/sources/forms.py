@@ -197,11 +197,11 @@ class ChooseForm(SourceSettingsForm):
         initial=limits.FIRST_POLL_NEWEST,
     )
 
-    def __init__(self, *args: Any, found: Sequence[AddressReading], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, readings: Sequence[AddressReading], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["kind"].choices = [
-            (str(number), _reading_label(reading)) for number, reading in enumerate(found)
+            (str(number), _reading_label(reading)) for number, reading in enumerate(readings)
         ]
 
     def field_of(self, path: str) -> str:
@@ -216,10 +216,10 @@ def _reading_label(reading: AddressReading) -> str:
     )
 
 
-def sign_readings(found: Sequence[AddressReading]) -> str:
+def sign_readings(readings: Sequence[AddressReading]) -> str:
     """Return the readings as a signed text, for a hidden field."""
     return signing.dumps(
-        [[reading.type, reading.config, reading.label, reading.about] for reading in found], salt=_SALT
+        [[reading.type, reading.config, reading.label, reading.about] for reading in readings], salt=_SALT
     )
 
 

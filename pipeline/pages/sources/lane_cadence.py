@@ -1,4 +1,4 @@
-"""Describes a lane's cadence in words, and parses times: a cadence has days and times, or a number of hours."""
+"""Describes the cadence of a brand lane, which is days and times or a number of hours, and parses times."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _topics_of(place: Place, persona: Persona) -> Any:
-    """Return the topics that the persona may use: its own and those for all personas.
+    """Return the topics that the persona may use: the persona's and those for all personas.
 
     A source's own topics are left out, because only that source uses them.
     """

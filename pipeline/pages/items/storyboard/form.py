@@ -159,22 +159,22 @@ class StoryboardForm(VersionedForm):
         board = self._board
         # From the last text to the first: a text that is laid out again may take more overlays, or fewer.
         for name, text in reversed(self._texts.items()):
-            words = self.cleaned_data[name]
-            if storyboard_edits.normalize_text(words) != storyboard_edits.normalize_text(text.words):
+            typed_text = self.cleaned_data[name]
+            if storyboard_edits.normalize_text(typed_text) != storyboard_edits.normalize_text(text.words):
                 board = self._try_edit(
                     name,
-                    lambda board=board, text=text, words=words: storyboard_edits.replace_text(
-                        board, text, words
+                    lambda board=board, text=text, typed_text=typed_text: storyboard_edits.replace_text(
+                        board, text, typed_text
                     ),
                 )
         for index in range(len(self._board.captions)):
             name = f"caption_{index}"
             if name in self.changed_data:
-                words = self.cleaned_data[name]
+                typed_text = self.cleaned_data[name]
                 board = self._try_edit(
                     name,
-                    lambda board=board, index=index, words=words: storyboard_edits.replace_caption(
-                        board, index, words
+                    lambda board=board, index=index, typed_text=typed_text: storyboard_edits.replace_caption(
+                        board, index, typed_text
                     ),
                 )
         if self.errors:
@@ -188,6 +188,7 @@ class StoryboardForm(VersionedForm):
         try:
             return storyboard_rearrange.rearrange(board, self._order, seconds)
         except storyboard_edits.Unfit as unfit:
+            # `place` is a scene's key, such as `s2`, or empty if the error is the whole film's.
             self.add_error(f"seconds_{unfit.place[1:]}" if unfit.place else None, unfit.message)
             return None
 
@@ -256,9 +257,9 @@ def _text_field_name(board: Storyboard, text: SceneText) -> str:
     The name stays the same when the text is edited.
     """
     texts_before = [
-        other
-        for other in storyboard_edits.editable_texts(board)
-        if other.scene == text.scene and other.overlays < text.overlays
+        board_text
+        for board_text in storyboard_edits.editable_texts(board)
+        if board_text.scene == text.scene and board_text.overlays < text.overlays
     ]
     return f"text_{text.scene}_{len(texts_before)}"
 
