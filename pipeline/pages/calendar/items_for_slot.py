@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem
 
-OFFERED: Final = 20
+ROWS: Final = 20
 """Items per page."""
 
 
@@ -94,21 +94,19 @@ def _offered_items(query: QueryDict, place: Place, outlet: Outlet, now: datetime
     before = decode("gen", query.get("before", ""))
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    candidates = list(
-        rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: OFFERED + 1]
-    )
-    page_rows = candidates[:OFFERED]
+    candidates = list(rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: ROWS + 1])
+    page_rows = candidates[:ROWS]
     assets = publish.assets_of(page_rows)
     fitting = [item for item in page_rows if not publish.problems_of(item, outlet, assets.get(item.pk, []))]
     offered = [tray.build_tray_item(place, item, [outlet], now=now) for item in fitting]
     older_query = query.copy()
-    if len(candidates) > OFFERED:
+    if len(candidates) > ROWS:
         older_query["before"] = encode("gen", page_rows[-1].pk)
     return {
         "offered": sorted(offered, key=lambda item: not item.is_approved),
         "has_unapproved": any(not item.is_approved and not item.has_to_be_approved for item in offered),
         "unfit": len(page_rows) - len(fitting),
-        "older": older_query.urlencode() if len(candidates) > OFFERED else "",
+        "older": older_query.urlencode() if len(candidates) > ROWS else "",
     }
 
 

@@ -19,7 +19,7 @@ from config.core.datetimes import as_z
 from config.core.ids import encode
 from pipeline import labels, limits, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
-from pipeline.pages.calendar.date_range import DAY, MONTH, DateRange
+from pipeline.pages.calendar.date_range import DAY, MONTH, WEEK, DateRange
 from pipeline.review import explanation
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-SHOWN: Final = {"day": 200, "week": 6, "month": 3}
+MAX_POSTS_SHOWN: Final = {DAY: 200, WEEK: 6, MONTH: 3}
 """The most posts that a cell of one outlet shows, by view."""
 MAX_DIGESTS_IN_MONTH: Final = 2
 """The most digests of a day that the month's view shows."""
@@ -144,7 +144,7 @@ class CalendarCell:
     @property
     def first_entries(self) -> list[CellEntry]:
         """The entries that the cell shows in a month's view."""
-        return _sort_entries(self.cards[: SHOWN[MONTH]], (), self.planned[:MAX_DIGESTS_IN_MONTH])
+        return _sort_entries(self.cards[: MAX_POSTS_SHOWN[MONTH]], (), self.planned[:MAX_DIGESTS_IN_MONTH])
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def read_grid(workspace: Workspace, span: DateRange, *, only: UUID | None, now: 
     cards = [_build_card(row, span, now, names) for row in rows[:MAX_PUBLICATIONS_READ]]
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
     lanes = tuple(_build_lane(outlet, _queue_of(outlet, queues), span, now) for outlet in outlets_with_lane)
-    _place_cards(lanes, cards, SHOWN[span.view])
+    _place_cards(lanes, cards, MAX_POSTS_SHOWN[span.view])
     days = _merge_lanes(lanes, span)
     _add_planned_digests(workspace, days, span, now)
     return CalendarGrid(
@@ -341,7 +341,7 @@ def _place_cards(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], ma
 
 def _merge_lanes(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCell, ...]:
     """Return each day with the first posts of all lanes in order of time; only the day's view has the slots."""
-    max_shown = SHOWN[span.view] * (_MERGED_DAY_FACTOR if span.view != DAY else 1)
+    max_shown = MAX_POSTS_SHOWN[span.view] * (_MERGED_DAY_FACTOR if span.view != DAY else 1)
     merged_days = []
     for number, day in enumerate(span.days):
         cells = [lane.cells[number] for lane in lanes]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.models.generated_item import OwnGeneratedItems
 
-SHOWN: Final = 12
+ROWS: Final = 12
 """Items per page."""
 MAX_ITEMS_SEARCHED: Final = 1000
 """The most items that one page searches for those of one outlet."""
@@ -123,14 +123,14 @@ def read_tray(
     last_key: UUID | None = None
     if only is not None:
         searched = list(rows.only("bucket", "outlets")[:MAX_ITEMS_SEARCHED])
-        keys = [item.pk for item in searched if _may_go_to(item, outlets, only)][: SHOWN + 1]
+        keys = [item.pk for item in searched if _may_go_to(item, outlets, only)][: ROWS + 1]
         has_unsearched = len(searched) == MAX_ITEMS_SEARCHED
-        last_key = searched[-1].pk if has_unsearched and len(keys) <= SHOWN else None
+        last_key = searched[-1].pk if has_unsearched and len(keys) <= ROWS else None
         rows = rows.filter(pk__in=keys) if keys else rows.none()
-    page_items = list(rows.select_related("raw_item").only(*_COLUMNS)[: SHOWN + 1])
-    if len(page_items) > SHOWN:
-        last_key = page_items[SHOWN - 1].pk
-    tray_items = tuple(build_tray_item(place, item, outlets, now=now) for item in page_items[:SHOWN])
+    page_items = list(rows.select_related("raw_item").only(*_COLUMNS)[: ROWS + 1])
+    if len(page_items) > ROWS:
+        last_key = page_items[ROWS - 1].pk
+    tray_items = tuple(build_tray_item(place, item, outlets, now=now) for item in page_items[:ROWS])
     return Tray(tray_items, encode("gen", last_key) if last_key else "", is_first=before is None)
 
 

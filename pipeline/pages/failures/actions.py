@@ -21,7 +21,7 @@ from pipeline.models import PublicationStatus
 from pipeline.pages.failures.forms import FailureFilter, RecoveryForm
 from pipeline.pages.failures.sections import SECTIONS
 from pipeline.pages.items import next_actions, slot_times
-from pipeline.pages.review.actions import GRACE, note_of, undo_all
+from pipeline.pages.review.actions import UNDO_GRACE, note_of, undo_all
 from pipeline.review import bulk_review
 from pipeline.schedule import recovery
 
@@ -65,7 +65,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
             workspace=place.workspace,
             by=place.user.email,
             now=now,
-            retry_at=now + GRACE,
+            retry_at=now + UNDO_GRACE,
             at=timing.publish_at,
             clock=timing.clock,
         ),

@@ -1,4 +1,4 @@
-"""The filters of the list of problems, and the form that retries, reschedules or cancels what is selected."""
+"""Defines the filters of the list of problems, and the form that retries, reschedules or cancels rows."""
 
 from __future__ import annotations
 

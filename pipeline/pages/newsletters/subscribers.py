@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 ROWS: Final = 50
 """Subscribers on a page."""
-MAILINGS: Final = 10
-"""The number of newest mailings that are shown."""
+MAX_MAILINGS_SHOWN: Final = 10
+"""The most mailings that are shown, the newest ones."""
 
 
 class AddSubscribersForm(forms.Form):
@@ -121,9 +121,9 @@ def _list_context(
 
 
 def _newest_mailings(place: Place, outlet: Outlet) -> list[Mailing]:
-    """Return the newest mailings without their texts."""
+    """Return the newest mailings, at most `MAX_MAILINGS_SHOWN`, without their texts."""
     rows = Mailing.objects.of(place.workspace).filter(outlet=outlet).defer("html", "text")
-    return list(rows.order_by("-id")[:MAILINGS])
+    return list(rows.order_by("-id")[:MAX_MAILINGS_SHOWN])
 
 
 def _mailing_row(mailing: Mailing) -> dict[str, Any]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem
 
-GRACE: Final = timedelta(seconds=10)
+UNDO_GRACE: Final = timedelta(seconds=10)
 """The wait before a post that is published now is sent, so that a mistake that is seen at once can be undone."""
 CONTENT_LIST: Final = "content"
 """The value of the POST field `list` for decisions that were made in Content instead of the queue."""
@@ -80,7 +80,7 @@ class DecideForm(WhenForm):
         values = self.cleaned_data
         timing = self.timing()
         if values["act"] == bulk_review.PUBLISH and values["when"] not in {NEXT, AT}:
-            timing = replace(timing, publish_at=now + GRACE)
+            timing = replace(timing, publish_at=now + UNDO_GRACE)
         return bulk_review.BulkReviewInput(
             workspace=place.workspace,
             by=place.user.email,

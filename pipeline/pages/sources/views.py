@@ -29,7 +29,7 @@ LANE_SLOTS: Final = 30
 """Slots on one page of a brand lane's log."""
 ENTRIES: Final = 50
 """Entries on one page of the log."""
-ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
+ADMITTABLE_REASONS: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
 """The reasons for leaving an entry aside that a person may overrule, because the entry is stored."""
 
 
@@ -123,7 +123,7 @@ def _is_left_aside(raw: RawItem) -> bool:
 
     The raw item has the reason, because the entry's newest decision may be about a later change of its text.
     """
-    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTED
+    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTABLE_REASONS
 
 
 def lane_log(source: Source, before: str) -> dict[str, Any]:
