@@ -288,20 +288,15 @@ def _decision_response(
     for line in failures:
         messages.error(request, line)
     first = next(iter(done or decisions), None)
-    stays = (
-        not done or form_data["act"] in {bulk_review.CHOOSE, bulk_review.ANOTHER} or "stay" in request.POST
-    )
-    at = first.item.pk if first is not None and stays else None
+    stays = form_data["act"] in {bulk_review.CHOOSE, bulk_review.ANOTHER} or "stay" in request.POST
+    at = first.item.pk if first is not None and (stays or not done) else None
     return redirect(_queue_address(request, place, at=at))
 
 
 def _describe_failures(place: Place, decisions: Sequence[bulk_review.Decided], missing: int) -> list[str]:
     """Return the sentences about refused and missing items; one says so if there was nothing to decide on."""
-    refusals = [
-        (decision.item, _refusal_text(place, decision))
-        for decision in decisions
-        if decision.error is not None
-    ]
+    refused = [decision for decision in decisions if decision.error is not None]
+    refusals = [(decision.item, _refusal_text(place, decision)) for decision in refused]
     failures = describe_refusals(refusals, is_single=len(decisions) == 1)
     if missing:
         failures.append(_("Deleted rows were skipped."))
