@@ -128,7 +128,7 @@ def _newest_mailings(place: Place, outlet: Outlet) -> list[Mailing]:
 
 def _mailing_row(mailing: Mailing) -> dict[str, Any]:
     """Return the row of a mailing, with its number of mails by outcome; `left` counts those not sent yet."""
-    counts = stage.counts_of(mailing)
+    counts = stage.count_deliveries(mailing)
     return {
         "mailing": mailing,
         "state": labels.MAILINGS[mailing.status],
@@ -184,7 +184,7 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
     )
 
 
-def _import_summary(result: subscribing.Imported) -> str:
+def _import_summary(result: subscribing.ImportResult) -> str:
     """Return the sentences about what an import did, with the first lines that had no address."""
     summary = ngettext("%(n)s address was added.", "%(n)s addresses were added.", result.added) % {
         "n": result.added
@@ -196,7 +196,7 @@ def _import_summary(result: subscribing.Imported) -> str:
             result.known,
         ) % {"n": result.known}
     if result.refused:
-        quoted = " · ".join(result.refused[: subscribing.QUOTED_LINES])
+        quoted = " · ".join(result.refused[: subscribing.MAX_QUOTED_LINES])
         summary += " " + ngettext(
             "%(n)s line without an address: %(quoted)s",
             "%(n)s lines without an address: %(quoted)s",

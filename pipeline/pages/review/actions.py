@@ -138,7 +138,7 @@ def review_undo(request: HttpRequest, place: Place) -> HttpResponse:
             {
                 "toast": render_toast(request, " ".join(lines), is_good=not errors),
                 "items": [encode("gen", item.pk) for item in restored_items],
-                "to_review": counts.to_review(place.workspace.pk).text,
+                "to_review": counts.count_to_review(place.workspace.pk).text,
                 "error": " ".join(lines) if not restored_items else "",
             },
             status=status,
@@ -279,7 +279,7 @@ def _decision_response(
                 "failed": [encode("gen", decision.item.pk) for decision in refused],
                 "decided": [encode("gen", decision.item.pk) for decision in done],
                 "undo": " ".join(notes),
-                "to_review": counts.to_review(place.workspace.pk).text,
+                "to_review": counts.count_to_review(place.workspace.pk).text,
             },
             status=200 if done else failure_status,
         )

@@ -14,7 +14,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q
 
 from config.core.ids import encode
 from pipeline import labels
-from pipeline.dashboard.counts import COUNTED_MOST, CappedCount
+from pipeline.dashboard.counts import MAX_COUNTED_ROWS, CappedCount
 from pipeline.models import GeneratedItem, GeneratedItemStatus
 from pipeline.models.generated_item import TO_REVIEW, ChecksOutcome
 
@@ -265,16 +265,16 @@ def read_story(place: Place, row: GeneratedItem) -> ReviewStory:
 
 
 def count_matching(place: Place, filter_form: QueueFilter) -> CappedCount:
-    """Count the items that match the filters, up to `COUNTED_MOST`."""
+    """Count the items that match the filters, up to `MAX_COUNTED_ROWS`."""
     return CappedCount(
-        filter_form.narrow(reviewable_items(place)).order_by().values("pk")[: COUNTED_MOST + 1].count()
+        filter_form.narrow(reviewable_items(place)).order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count()
     )
 
 
 def count_newer(place: Place, filter_form: QueueFilter, than: UUID) -> CappedCount:
-    """Count the items that match the filters and are newer than this one, up to `COUNTED_MOST`."""
+    """Count the items that match the filters and are newer than this one, up to `MAX_COUNTED_ROWS`."""
     rows = filter_form.narrow(reviewable_items(place)).filter(pk__gt=than)
-    return CappedCount(rows.order_by().values("pk")[: COUNTED_MOST + 1].count())
+    return CappedCount(rows.order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count())
 
 
 def _rows_of_stories(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:
