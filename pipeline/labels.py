@@ -153,7 +153,7 @@ def of_promise(item: GeneratedItem) -> Badge:
 def of_spread(badge: Badge, status: str, spread: Mapping[str, int]) -> Badge:
     """Return the badge of an item whose outlets differ, or `badge`.
 
-    `spread` is the number of its publications by status, from `publications.spread_of`.
+    `spread` is the number of its publications by status, from `publications.count_by_status`.
     """
     published_count, count = spread.get("published", 0), sum(spread.values())
     needs_action = any(spread.get(name) for name in ("failed", "unknown", "by_hand"))

@@ -1,4 +1,4 @@
-"""Choices for the forms of several pages: engine outputs with their prices, outlets, personas and sources.
+"""Lists choices for the forms of several pages: engine outputs with prices, outlets, personas and sources.
 
 The functions return pairs of value and label, as Django's choice fields take them.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 Choices = list[tuple[str, str]]
 
 
-def engines(*, made_from: str = "") -> Choices:
-    """Return the engine outputs by name; each label has the bucket and the price in credits.
+def engine_choices(*, made_from: str = "") -> Choices:
+    """Return pairs of an engine output's name and its label, which has the bucket and the price in credits.
 
-    With `made_from`, only those that can be made from it. Engines that only a series can use are left
-    out, because no single item can choose them, and so are those that can't run on this instance.
+    With `made_from`, only engines that take it are returned. Engines that only a series can use are left out, because
+    no single item can choose them, and so are engines that can't run on this instance.
     """
     available = [engine for engine in availability.engines() if engine.made_from != ("series",)]
     return [
@@ -38,8 +38,8 @@ def engines(*, made_from: str = "") -> Choices:
     ]
 
 
-def outlets(workspace: Workspace) -> Choices:
-    """Return the workspace's outlets by public id.
+def outlet_choices(workspace: Workspace) -> Choices:
+    """Return the workspace's outlets as pairs of public id and label, the oldest first.
 
     The label has the platform, or "Test channel" for a simulated outlet.
     """
@@ -47,8 +47,8 @@ def outlets(workspace: Workspace) -> Choices:
     return [(encode("out", outlet.pk), _outlet_label(outlet)) for outlet in rows]
 
 
-def personas(workspace: Workspace) -> Choices:
-    """Return the workspace's personas by public id, the oldest first."""
+def persona_choices(workspace: Workspace) -> Choices:
+    """Return the workspace's personas as pairs of public id and name, the oldest first."""
     rows = Persona.objects.of(workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
     return [(encode("per", key), name) for key, name in rows]
 
@@ -77,13 +77,13 @@ def _two_lines(name: str, details: str) -> str:
     return format_html('<span>{}<br><span class="soft small">{}</span></span>', name, details)
 
 
-def sources(workspace: Workspace, most: int) -> list[tuple[str, str]]:
-    """Return at most `most` of the workspace's sources by public id, sorted by name.
+def source_choices(workspace: Workspace, max_sources: int) -> Choices:
+    """Return the first `max_sources` of the workspace's sources as pairs of public id and name, sorted by name.
 
     The source of what is pushed or pasted at Create is among them.
     """
     rows = Source.objects.of(workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     return [
         (encode("src", key), labels.source_name_of(name, is_push=is_push))
-        for key, name, is_push in rows.values_list("id", "name", "is_push")[:most]
+        for key, name, is_push in rows.values_list("id", "name", "is_push")[:max_sources]
     ]

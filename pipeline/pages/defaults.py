@@ -1,4 +1,4 @@
-"""View that edits a workspace's defaults: persona, formats, outlets, and what happens to late posts."""
+"""Edits a workspace's defaults: persona, formats, outlets, and what happens to late posts."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ class DefaultsForm(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["persona"].choices = choices.personas(workspace)
-        fields["engines"].choices = choices.engines()
-        fields["outlets"].choices = choices.outlets(workspace)
+        fields["persona"].choices = choices.persona_choices(workspace)
+        fields["engines"].choices = choices.engine_choices()
+        fields["outlets"].choices = choices.outlet_choices(workspace)
 
 
 @workspace_page("edit")
 def defaults(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show the form, and save it on POST. Items that exist already keep what they were made with."""
+    """Show the form, and save it on POST; items that exist already don't change."""
     current = stage.read(place.workspace)
     initial = {
         "persona": current.persona,
@@ -94,9 +94,9 @@ def defaults(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _keep_order(before: tuple[str, ...], chosen: list[str]) -> tuple[str, ...]:
-    """Return `chosen`: values that were there before keep their order, new ones follow.
+    """Return the chosen values: first those that were stored before, in their order, then the new ones.
 
-    Checkboxes can't express an order, so the stored one is kept.
+    The stored order is kept because checkboxes can't express one.
     """
     return (
         *(value for value in before if value in chosen),

@@ -1,4 +1,4 @@
-"""The base of forms that narrow a list by what the page's address says."""
+"""Defines the base of forms that filter a list by the parameters of the page's address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FilterForm(forms.Form):
 
     @classmethod
     def from_query(cls, data: QueryDict, workspace: Workspace) -> Self:
-        """Return the validated form, without the values that aren't valid."""
+        """Return the validated form; invalid values are dropped, so that the form has no errors."""
         form = cls(data, workspace=workspace)
         if not form.is_valid():
             valid_names = [name for name in cls.base_fields if name not in form.errors]
@@ -32,7 +32,7 @@ class FilterForm(forms.Form):
 
     @classmethod
     def query_in(cls, data: Mapping[str, Any]) -> str:
-        """Return the query string of the filters alone, valid or not; runs no query."""
+        """Return the query string of the filters alone, valid or not, without an SQL query."""
         return _pick(data, cls.base_fields).urlencode()
 
     @property

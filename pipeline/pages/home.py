@@ -1,6 +1,6 @@
-"""View of a workspace's first page: new content, what waits for review, what is due and what failed.
+"""Shows a workspace's first page: new content, what waits for review, what is due and what failed.
 
-A newcomer is also shown what to do first.
+A new workspace is also shown what to do first.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SPANS: Final[Mapping[str, tuple[Any, timedelta]]] = {
     "day": (_("Last day"), timedelta(days=1)),
     "week": (_("Last week"), timedelta(days=7)),
 }
-"""Label and length of each span, by its value of the query parameter `since`."""
+"""The label and length of each span, by its value of the query parameter `since`."""
 
 
 @workspace_page("look", methods=("GET",))
 def home(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show the dashboard of the last day or week; an unknown `since` means the day."""
+    """Show the dashboard of the last day or week; an unknown `since` stands for the day."""
     chosen = request.GET.get("since", "day")
     if chosen not in SPANS:
         chosen = "day"

@@ -1,4 +1,4 @@
-"""Views for posts that are published by hand: the list of due posts, and each one's package."""
+"""Serves the pages of posts that are published by hand: the list of due posts, and the package of each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SettleForm(forms.Form):
-    """The address of the post, which the person may leave out."""
+    """The address of the post, which may be left out."""
 
     url = forms.URLField(
         label=gettext_lazy("Post URL"),
@@ -43,7 +43,7 @@ class SettleForm(forms.Form):
 
 @workspace_page("look", methods=("GET",))
 def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
-    """List the posts that are due, the earliest first."""
+    """List the posts that wait to be published by hand, the earliest first, at most `PAGE_ROWS`."""
     due_publications = Publication.objects.of(place.workspace).live().unsent().by_hand()
     rows = due_publications.select_related("item", "outlet").order_by("due_at", "id")
     publications = list(
@@ -55,9 +55,9 @@ def manual_posts(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit")
 def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """Show what has to be copied and posted, and record on POST whether it was posted.
+    """Show what has to be copied and posted; on POST, record whether it was posted.
 
-    `outcome=not_posted` marks the publication as not sent; every other value marks it as published.
+    `outcome=not_posted` marks the publication as not sent; any other value marks it as published.
     """
     publication = _find_publication(place, pub)
     form = kept_forms.form_for(request, SettleForm)
@@ -84,10 +84,7 @@ def package(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
 
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
-    """Return the publication.
-
-    Raises `Http404` unless its platform is published by hand and its item exists.
-    """
+    """Return the publication; raises `Http404` unless people publish on its platform by hand and its item exists."""
     rows = Publication.objects.of(place.workspace).filter(test=False).select_related("item", "outlet")
     publication: Publication | None = rows.filter(pk=pub, item__deleted_at=None).first()
     if publication is None or not platform_of(publication.platform).is_by_hand:
@@ -111,7 +108,7 @@ def _package_context(publication: Publication) -> dict[str, Any]:
 
 
 def _copyable_fields(payload: Payload) -> list[tuple[str, str, str]]:
-    """Return id, label and text of each field that can be copied; empty fields are left out."""
+    """Return id, label and text of each field to copy, without empty fields."""
     fields = [("title", _("Title"), payload.title.strip())]
     if payload.body_format == "text":
         fields.append(("body", _("Text"), payload.body))

@@ -1,6 +1,6 @@
-"""The navigation of a workspace's pages: sections and the settings, with the tabs of each.
+"""Defines the navigation of a workspace's pages: the sections and the settings, with the tabs of each.
 
-It covers the pages of every app; a page belongs to the tab that has the first word of its URL name.
+It covers the pages of every app. A page belongs to the tab that has the first word of its URL name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tab:
-    """A page and those below it; `heads` are the first words of the URL names of all of these."""
+    """A page and the pages below it.
+
+    `page` is the URL name of the page, and `heads` are the first words of the URL names of all of these pages. `about`
+    is the sentence in the list of settings.
+    """
 
     page: str
     label: _StrPromise
@@ -33,9 +37,9 @@ class Tab:
     icon: str = ""
     about: _StrPromise | str = ""
     is_for: Callable[[Place], bool] | None = None
-    """Whether a person sees the tab; `None` means everybody who may open the workspace."""
+    """Returns whether a person sees the tab; `None` means everybody who may open the workspace."""
     count: Callable[[UUID], CappedCount] | None = None
-    """Counts what waits there, by workspace id; `None` if nothing can wait, or the section shows it."""
+    """Counts what waits in the tab, by workspace id; `None` if nothing can wait or the section has the count."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ShownTab:
-    """A tab as templates show it to one person; `is_here` says whether one of its pages is open."""
+    """A tab as templates show it to one person; `is_here` is true if one of its pages is open."""
 
     label: str
     icon: str
@@ -61,14 +65,14 @@ class ShownTab:
 
 @dataclass(frozen=True)
 class ShownSection:
-    """A section as templates show it to one person; `is_here` says whether one of its pages is open."""
+    """A section as templates show it to one person; `is_here` is true if one of its pages is open."""
 
     label: str
     icon: str
     address: str
     is_here: bool
     waiting: CappedCount | None
-    """How much waits in the section; `None` where nothing can wait."""
+    """The number of items that wait in the section; `None` if nothing can wait."""
 
 
 def _can_edit(place: Place) -> bool:
@@ -80,7 +84,7 @@ def _can_manage(place: Place) -> bool:
 
 
 def _single_page_section(page: str, label: _StrPromise, icon: str, *heads: str) -> Section:
-    """Return a section that has one tab, so that no tabs are shown."""
+    """Return a section of one tab, for which no tabs are shown."""
     return Section(label, icon, (Tab(page, label, frozenset(heads)),))
 
 
@@ -200,17 +204,17 @@ SETTINGS: Final = (
 
 
 def sections(place: Place, view_name: str) -> list[ShownSection]:
-    """Return the sections, with `view_name` as the open page. Takes one query, for the count of the inbox."""
+    """Return the sections, with `view_name` as the open page, with one SQL query for the count of the inbox."""
     return [_show_section(section, place, view_name) for section in SECTIONS]
 
 
 def settings_tabs(place: Place) -> list[ShownTab]:
-    """Return the settings that this person may open, none of them as the open one."""
+    """Return the settings that this person may open; no tab is marked as the open one."""
     return _show_tabs(SETTINGS, place, "")
 
 
 def tabs_of_open_page(place: Place | None, view_name: str) -> Sequence[ShownTab]:
-    """Return the tabs of the section or settings whose page is open; none where it has only one."""
+    """Return the tabs of the section or settings whose page is open, or none if there is only one."""
     if place is None:
         return ()
     for tabs in (*(section.tabs for section in SECTIONS), SETTINGS):
@@ -219,7 +223,7 @@ def tabs_of_open_page(place: Place | None, view_name: str) -> Sequence[ShownTab]
     return ()
 
 
-def every_page(place: Place) -> Iterator[tuple[str, str, str]]:
+def list_pages(place: Place) -> Iterator[tuple[str, str, str]]:
     """Yield label, address and icon of each page that the person may open, for the search."""
     for section in SECTIONS:
         for tab in section.tabs:
@@ -237,7 +241,7 @@ def is_settings_page(view_name: str) -> bool:
 
 
 def _show_section(section: Section, place: Place, view_name: str) -> ShownSection:
-    """Return the section for display; only the inbox has a count."""
+    """Return the section as templates show it; only the inbox has a count."""
     address = place.url_of(section.tabs[0].page)
     waiting = counts.count_to_review(place.workspace.pk) if section.tabs[0].page == INBOX else None
     return ShownSection(
@@ -250,7 +254,7 @@ def _show_section(section: Section, place: Place, view_name: str) -> ShownSectio
 
 
 def _show_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownTab]:
-    """Return the tabs that the person may open, for display."""
+    """Return the tabs that the person may open, as templates show them."""
     return [
         ShownTab(
             str(tab.label),
@@ -267,5 +271,5 @@ def _show_tabs(tabs: Sequence[Tab], place: Place, view_name: str) -> list[ShownT
 
 def _is_open(tab: Tab, view_name: str) -> bool:
     """Return whether the open page is one of the tab's."""
-    # The name is empty on a 404, which no view answers.
+    # `view_name` is empty on a 404 page, which no view serves.
     return (view_name or "").partition("_")[0] in tab.heads

@@ -1,7 +1,4 @@
-"""The mark beside a platform's name: an icon, or letters on a colour of their own.
-
-No company's trade mark is used.
-"""
+"""Chooses the mark next to a platform's name: an icon, or letters on a colour. It is no company's trade mark."""
 
 from __future__ import annotations
 
@@ -12,17 +9,14 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Platform
 
 _SOURCE_ICONS: Final = {"rss": "rss", "scraper": "file-text"}
-"""Icons of the kinds of sources that aren't a company's."""
+"""The icons of the kinds of sources that aren't a company's."""
 _COLOUR_COUNT: Final = 8
-"""How many colours charts have; they can be told apart in the light and in the dark scheme."""
+"""The number of chart colours, which can be told apart in the light and in the dark scheme."""
 
 
 @dataclass(frozen=True)
 class PlatformMark:
-    """What the template draws: `icon`, or `letters` where it is empty.
-
-    `colour` is the number of a chart colour, from 1.
-    """
+    """What the template draws: `icon`, or `letters` if `icon` is empty; `colour` is a chart colour's number, from 1."""
 
     icon: str
     letters: str
@@ -40,9 +34,10 @@ def mark_of_source(kind: str, label: str) -> PlatformMark:
 
 
 def _mark_of(kind: str, icon: str, letters: str) -> PlatformMark:
+    # The sum of the kind's bytes chooses a colour that looks arbitrary and is the same on every page.
     return PlatformMark(icon, letters, sum(kind.encode()) % _COLOUR_COUNT + 1)
 
 
 def _letters_of(label: str) -> str:
-    """Return a label's first letter and its next capital."""
+    """Return the first letter of a label as a capital, and the next capital after it, if any."""
     return label[:1].upper() + next((letter for letter in label[1:] if letter.isupper()), "")

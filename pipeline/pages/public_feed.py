@@ -1,7 +1,4 @@
-"""Views of a workspace's own public feed, at an unguessable address.
-
-It is served as Atom, RSS and JSON Feed, and as a page for people.
-"""
+"""Serves a workspace's own public feed at an unguessable address: as Atom, RSS, JSON Feed, and as a page."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from pipeline.limits import FEED_PUBLISHED, SANDBOX_FEED_PUBLISHED
 from pipeline.models import Asset, Outlet, Publication, Revision
 from pipeline.outlets import hit_counts
 from pipeline.outlets.outlet_client import platform_if_known
-from pipeline.pages.items.preview import OTHER_SIZE, shown_html
+from pipeline.pages.items.preview import OTHER_SIZE, sanitize_html
 from pipeline.payloads import feed_addresses, feed_page_address
 from pipeline.platforms.feed import entry_id
 from pipeline.platforms.feed.documents import (
@@ -52,15 +49,17 @@ FORMS: Final = {
     "json": (render_json_feed, JSON_TYPE),
 }
 SHOWN_AS_PAGE: Final = frozenset({"atom", "rss"})
-"""Forms for which a browser's window is redirected to the page for people."""
+"""The forms for which a browser's window is redirected to the page for people."""
 MAX_AGE_SECONDS: Final = 60
+"""How many seconds caches may keep the feed."""
 
 
 def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     """Return the newest published items in the form `atom`, `rss` or `json`.
 
-    304 where the reader has them already, 303 to the page for people where a browser opens Atom or RSS.
-    Raises `NotFound` for an address that was never given out. Fetches by feed readers are counted.
+    The response is a 304 if the reader has this version already, a 303 to the page for people if a browser opens Atom
+    or RSS, and a 405 for methods other than GET and HEAD. Fetches by feed readers are counted. Raises `NotFound` if
+    there is no feed at the address, or its workspace was deleted.
     """
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
@@ -68,49 +67,57 @@ def feed(request: HttpRequest, secret: str, form: str) -> HttpResponse:
     if outlet is None:
         raise NotFound
     if form in SHOWN_AS_PAGE and request.headers.get("Sec-Fetch-Dest") == "document":
-        # A person followed a link: only browsers send this, only for a window. They keep the fragment.
+        # Only browsers send this header value, and only for a window: a person followed a link. Browsers keep the
+        # fragment, which names an entry.
         redirect_headers = {"Location": feed_page_address(secret), "Cache-Control": "no-store"}
         return HttpResponse(status=303, headers=redirect_headers)
     if request.method == "GET" and hit_counts.is_counted_fetch(request.headers):
         hit_counts.count_fetch(outlet, utc_now())
     entries = _load_entries(outlet)
     updated = max((entry.updated_at for entry in entries), default=outlet.created_at)
-    render, media_type = FORMS[form]
-    body = render(
-        FeedMeta(
-            id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
-            title=_feed_title(outlet),
-            self_url=feed_addresses(secret)[form],
-            home_url=settings.PUBLIC_URL,
-            updated=updated,
-            author=outlet.workspace.name,
-            hubs=settings.WEBSUB_HUBS,
-        ),
-        entries,
+    render_feed, media_type = FORMS[form]
+    feed_meta = FeedMeta(
+        id=f"tag:{ids.encode('out', outlet.pk)},2026:feed",
+        title=_feed_title(outlet),
+        self_url=feed_addresses(secret)[form],
+        home_url=settings.PUBLIC_URL,
+        updated=updated,
+        author=outlet.workspace.name,
+        hubs=settings.WEBSUB_HUBS,
     )
+    body = render_feed(feed_meta, entries)
     etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
-    headers = {
-        "ETag": etag,
-        "Last-Modified": http_date(updated.timestamp()),
-        "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
-    }
-    if not outlet.workspace.is_whitelisted:
-        # Nobody has looked at what it publishes, so search engines shouldn't list it.
-        headers["X-Robots-Tag"] = "noindex"
-    if settings.WEBSUB_HUBS:
-        links = [
-            f'<{feed_addresses(secret)[form]}>; rel="self"',
-            *(f'<{hub}>; rel="hub"' for hub in settings.WEBSUB_HUBS),
-        ]
-        headers["Link"] = ", ".join(links)
+    headers = _feed_headers(outlet, feed_meta, etag)
     if _is_not_modified(request, etag, updated.timestamp()):
         return HttpResponse(status=304, headers=headers)
     return HttpResponse(body, content_type=media_type, headers=headers)
 
 
+def _feed_headers(outlet: Outlet, feed_meta: FeedMeta, etag: str) -> dict[str, str]:
+    """Return the headers of a feed, for caches, search engines and the subscribers of its hubs."""
+    headers = {
+        "ETag": etag,
+        "Last-Modified": http_date(feed_meta.updated.timestamp()),
+        "Cache-Control": f"public, max-age={MAX_AGE_SECONDS}",
+    }
+    if not outlet.workspace.is_whitelisted:
+        # Nobody has reviewed what the workspace publishes, so search engines shouldn't list it.
+        headers["X-Robots-Tag"] = "noindex"
+    if settings.WEBSUB_HUBS:
+        links = [
+            f'<{feed_meta.self_url}>; rel="self"',
+            *(f'<{hub}>; rel="hub"' for hub in settings.WEBSUB_HUBS),
+        ]
+        headers["Link"] = ", ".join(links)
+    return headers
+
+
 @require_safe
 def feed_page(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the entries of the feed as a page, because browsers show a feed as bare XML."""
+    """Show the entries of the feed as a page, because browsers show a feed as bare XML.
+
+    Raises `Http404` if there is no feed at the address, or its workspace was deleted.
+    """
     outlet = _find_feed_outlet(secret)
     if outlet is None:
         raise Http404
@@ -122,16 +129,13 @@ def feed_page(request: HttpRequest, secret: str) -> HttpResponse:
         "zone": outlet.workspace.timezone,
     }
     response = render(request, "pages/feed.html", context)
-    # It is public by its secret address alone, so search engines mustn't list it.
+    # Only people who know the secret address may see the page, so search engines mustn't list it.
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response
 
 
 def _post_context(entry: FeedEntry) -> dict[str, Any]:
-    """Return what the page shows of an entry.
-
-    Files are grouped by how a browser shows them, with addresses relative to this site.
-    """
+    """Return what the page shows of an entry; its files are grouped by kind, with paths on this site."""
     files: dict[str, list[tuple[str, str]]] = {"image": [], "video": [], "audio": [], "other": []}
     for enclosure in entry.enclosures:
         kind = enclosure.mime_type.partition("/")[0]
@@ -140,7 +144,7 @@ def _post_context(entry: FeedEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         "title": entry.title,
-        "body": shown_html(entry.content_html, top=3),
+        "body": sanitize_html(entry.content_html, top=3),
         "published_at": entry.published_at,
         "language": entry.language,
         "files": files,
@@ -157,7 +161,7 @@ def _find_feed_outlet(secret: str) -> Outlet | None:
 
 
 def _feed_title(outlet: Outlet) -> str:
-    """Return the outlet's configured title, or else the name of its workspace."""
+    """Return the outlet's configured title, or the name of its workspace."""
     return str(outlet.config.get("title") or outlet.workspace.name)
 
 
@@ -165,16 +169,16 @@ def _is_not_modified(request: HttpRequest, etag: str, updated: float) -> bool:
     """Return whether the reader has this version already; `updated` is in seconds since 1970."""
     if_none_match = request.META.get("HTTP_IF_NONE_MATCH")
     if if_none_match is not None:
-        # Where a tag is sent, it decides alone (RFC 9110, 13.2.2).
+        # If a tag is sent, it decides alone (RFC 9110, 13.2.2).
         return etag in {value.strip().removeprefix("W/") for value in if_none_match.split(",")}
     modified_since = parse_http_date_safe(request.META.get("HTTP_IF_MODIFIED_SINCE", ""))
     return modified_since is not None and int(updated) <= modified_since
 
 
 def _load_entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[FeedEntry]:
-    """Return the newest published entries, with their files; fewer for a workspace that isn't approved.
+    """Return the newest published entries with their files; a workspace that isn't approved has fewer.
 
-    `with_other_sizes=False` leaves out the further sizes of a picture.
+    `with_other_sizes=False` leaves out the other sizes of a picture.
     """
     max_entries = FEED_PUBLISHED if outlet.workspace.is_whitelisted else SANDBOX_FEED_PUBLISHED
     rows = list(
@@ -195,7 +199,7 @@ def _load_entries(outlet: Outlet, *, with_other_sizes: bool = True) -> list[Feed
     for asset in assets.order_by("position", "id"):
         url = payloads.asset(payloads.row_of(asset))["url"]
         files.setdefault(asset.item_id, []).append(Enclosure(url, asset.mime_type, asset.bytes))
-    # An item that is purged just now has no revision any more.
+    # An item that is being purged at this moment has no revision any more, so it is left out.
     rows_with_revision = [(row, revisions.get((row.item_id, row.revision))) for row in rows]
     return [
         _build_entry(row, sent, files.get(row.item_id, ()))
@@ -210,11 +214,9 @@ def _build_entry(publication: Publication, revision: Revision, files: Sequence[E
     published_at = publication.published_at or publication.updated_at
     title = publication.overrides.get("title", revision.title)
     is_article = publication.item.bucket == "blog"
-    image = (
-        next((enclosure.url for enclosure in files if enclosure.mime_type.startswith("image/")), "")
-        if is_article
-        else ""
-    )
+    image = ""
+    if is_article:
+        image = next((enclosure.url for enclosure in files if enclosure.mime_type.startswith("image/")), "")
     return FeedEntry(
         id=entry_id(ids.encode("pub", publication.pk)),
         title=title,

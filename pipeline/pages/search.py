@@ -1,4 +1,4 @@
-"""View that searches a workspace: items, sources, outlets, members, pages, commands, and any public id."""
+"""Searches a workspace for items, sources, outlets, members, pages, commands, and any public id."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
     from django.utils.functional import _StrPromise
 
-MOST: Final = 8
-"""How many results of each kind are shown at most."""
+MAX_RESULTS: Final = 8
+"""The most results of each group that are shown."""
 
 
 class _Command(NamedTuple):
-    """Something to do: the page where it is done, and the permission (`act`) that the page requires."""
+    """A command: the label, the URL name of the page that does it, and the permission (`act`) that the page requires."""
 
     label: _StrPromise
     page: str
@@ -42,7 +42,7 @@ class _Command(NamedTuple):
 class _Target(NamedTuple):
     """The page of a kind of object, which takes the object's id as `argument`.
 
-    `act` is the permission that the page requires; `shows` is the filter of the objects that it can show.
+    `act` is the permission that the page requires; `shows` is the filter of the objects that the page can show.
     """
 
     model: str
@@ -77,12 +77,12 @@ _TARGETS_BY_PREFIX: Final[Mapping[str, _Target]] = {
     "whe": _Target("webhooks.Endpoint", "webhook", "whe", "manage", _NOT_DELETED),
     "tok": _Target("accounts.ApiToken", "key", "token_id", "manage", {}),
 }
-"""Pages of objects, by the prefix of their public ids."""
+"""The pages of objects, by the prefix of the objects' public ids."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """One search result; `note` is a short text beside the label."""
+    """One search result; `note` is a short text next to the label."""
 
     label: str
     address: str
@@ -92,7 +92,7 @@ class Found:
 
 @workspace_page("look", methods=("GET",))
 def everything(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show the results of the query `q`; with the header `X-Part: 1` without the page around them."""
+    """Show the results of the query `q`; with the header `X-Part: 1`, without the page around them."""
     text = request.GET.get("q", "").replace("\x00", "").strip()[: limits.SEARCH_CHARACTERS]
     groups = [(label, rows) for label, rows in _result_groups(place, text) if rows]
     template = (
@@ -102,7 +102,7 @@ def everything(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _result_groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]:
-    """Yield the label and the results of each group. Without a text, only commands and pages are listed."""
+    """Yield the label and the results of each group; without a text, only commands and pages have results."""
     yield _("Go to"), list(_find_by_id(place, text))
     if text:
         yield _("Content"), _find_items(place, text)
@@ -114,7 +114,7 @@ def _result_groups(place: Place, text: str) -> Iterator[tuple[Any, list[Found]]]
 
 
 def _find_by_id(place: Place, text: str) -> Iterator[Found]:
-    """Yield the page of the object with this public id, if it exists and the person may open its page."""
+    """Yield the page of the object with this public id, if the object exists and the person may open the page."""
     resolved = _resolve_id(place, text)
     if resolved is None:
         return
@@ -126,9 +126,10 @@ def _find_by_id(place: Place, text: str) -> Iterator[Found]:
 
 
 def _resolve_id(place: Place, text: str) -> tuple[_Target, UUID] | None:
-    """Return the target and the key that a public id names; the object need not exist.
+    """Return the target and the key that a public id names, or `None` if the text is no id of a known kind.
 
-    `None` where the text is no such id. A publication resolves to its item, on whose page it is shown.
+    The object need not exist. A publication resolves to its item, whose page shows it, or to `None` if it doesn't
+    exist.
     """
     prefix = text.partition("_")[0]
     key = decode(prefix, text) if prefix in {*_TARGETS_BY_PREFIX, "pub"} else None
@@ -140,7 +141,7 @@ def _resolve_id(place: Place, text: str) -> tuple[_Target, UUID] | None:
 
 def _find_items(place: Place, text: str) -> list[Found]:
     """Find items by their text, the best matches first."""
-    keys = search.find_items(place.workspace.pk, text, max_results=MOST)
+    keys = search.find_items(place.workspace.pk, text, max_results=MAX_RESULTS)
     rows = GeneratedItem.objects.of(place.workspace).filter(pk__in=keys, deleted_at=None)
     items_by_id = {item.pk: item for item in rows.only(*_ITEM_RESULT_FIELDS)}
     return [
@@ -163,13 +164,13 @@ def _status_label(row: GeneratedItem) -> str:
 
 def _find_sources(place: Place, text: str) -> list[Found]:
     """Find sources by name or address, the best matches first."""
-    # Compiles to `test = false`; Django's usual `NOT test` keeps SQLite from seeking in the list's index.
+    # Compiles to `test = false`; Django's `NOT test` keeps SQLite from seeking in the list's index.
     rows = Source.objects.of(place.workspace).filter(
         test=Value(False),  # noqa: FBT003
         is_push=False,
         deleted_at=None,
     )
-    keys = search.find_sources(rows, text, max_results=MOST)
+    keys = search.find_sources(rows, text, max_results=MAX_RESULTS)
     sources_by_id = rows.in_bulk(keys)
     return [
         Found(sources_by_id[key].name, place.url_of("source_page", src=key), "rss", sources_by_id[key].type)
@@ -180,7 +181,7 @@ def _find_sources(place: Place, text: str) -> list[Found]:
 def _find_outlets(place: Place, text: str) -> list[Found]:
     """Find outlets by name."""
     outlets = Outlet.objects.of(place.workspace).filter(deleted_at=None, name__icontains=text)
-    results = outlets.order_by("name", "id").values_list("id", "name", "platform")[:MOST]
+    results = outlets.order_by("name", "id").values_list("id", "name", "platform")[:MAX_RESULTS]
     return [
         Found(name, place.url_of("outlet_page", out=key), "send", platform) for key, name, platform in results
     ]
@@ -191,7 +192,7 @@ def _find_members(place: Place, text: str) -> list[Found]:
     memberships = Membership.objects.of(place.workspace).filter(
         Q(user__name__icontains=text) | Q(user__email__icontains=text), user__is_active=True
     )
-    results = memberships.order_by("user__email").values_list("user__name", "user__email")[:MOST]
+    results = memberships.order_by("user__email").values_list("user__name", "user__email")[:MAX_RESULTS]
     return [
         Found(name or email, place.url_of("members"), "user", email if name else "")
         for name, email in results
@@ -207,11 +208,11 @@ def _allowed_commands(place: Place) -> Iterator[Found]:
 
 def _all_pages(place: Place) -> Iterator[Found]:
     """Yield the pages of the navigation."""
-    for label, address, icon in navigation.every_page(place):
+    for label, address, icon in navigation.list_pages(place):
         yield Found(label, address, icon)
 
 
 def _filter_by_label(rows: Iterator[Found], text: str) -> list[Found]:
-    """Return those whose label contains every word of the text, in the order of `rows`."""
+    """Return the first results whose label contains every word of the text, at most `MAX_RESULTS`."""
     words = fold(text).split()
-    return [row for row in rows if all(word in fold(row.label) for word in words)][:MOST]
+    return [row for row in rows if all(word in fold(row.label) for word in words)][:MAX_RESULTS]

@@ -1,7 +1,4 @@
-"""View that serves the files of generated items, and uploads.
-
-Their addresses can't be guessed and can be revoked.
-"""
+"""Serves the files of generated items, and uploads, at addresses that can't be guessed and can be revoked."""
 
 from __future__ import annotations
 
@@ -24,17 +21,19 @@ if TYPE_CHECKING:
     from django.http.response import HttpResponseBase
 
 MAX_AGE_SECONDS: Final = 31_536_000
-"""A year: the bytes behind an address never change. `revoked_at` takes effect for new requests only."""
+"""A year, because the bytes behind an address never change. `revoked_at` takes effect for new requests only."""
 _CHUNK_BYTES: Final = 256 * 1024
-"""Bytes of a file that are read into memory at a time."""
+"""The bytes of a file that are read into memory at a time."""
+# Matches `bytes=0-499`, `bytes=500-` and `bytes=-500`, and also `bytes=-`, which is refused later.
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
 def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
-    """Return the file, or the range of it that is requested (206).
+    """Return the file, or the requested range of it (206).
 
-    304 where the client has it, 405 for methods other than GET and HEAD, 416 for a range outside of the file.
-    Raises `NotFound` for an address that was never given out or was revoked, and where the file is missing.
+    The response is a 304 if the client has the file, a 405 for methods other than GET and HEAD, and a 416 for a range
+    outside of the file. Raises `NotFound` if the address was never given out or was revoked, its workspace was deleted,
+    or the file is missing.
     """
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
@@ -78,9 +77,9 @@ def media(request: HttpRequest, secret: str, name: str) -> HttpResponseBase:
 
 
 def _find_upload(secret: str, name: str) -> Upload | None:
-    """Return the uploaded image, video or audio file, or `None`.
+    """Return the uploaded image, video or audio file, or `None` if there is none at this address.
 
-    Text is never served: HTML that anybody uploaded would be a page on our own origin.
+    Text is never served, because uploaded HTML would be a page on our own origin.
     """
     uploads = Upload.everywhere.filter(secret=secret, kind=name, workspace__deleted_at=None)
     upload: Upload | None = uploads.exclude(kind="text").first()
@@ -88,17 +87,17 @@ def _find_upload(secret: str, name: str) -> Upload | None:
 
 
 def _etag_matches(header: str | None, etag: str) -> bool:
-    """Return whether an `If-None-Match` header names the tag, weak or strong, or is `*`."""
+    """Return whether an `If-None-Match` header names the tag, weak or strong, or contains `*`."""
     return header is not None and bool(
         {"*", etag} & {value.strip().removeprefix("W/") for value in header.split(",")}
     )
 
 
 def _requested_range(request: HttpRequest, etag: str) -> tuple[str, str] | None:
-    """Return first and last byte as the `Range` header has them; either may be empty, but not both.
+    """Return first and last byte as the `Range` header has them; one of them may be empty.
 
-    `None` means the whole file: for several ranges, for what isn't a range (RFC 9110,
-    14.2), for a HEAD request, and where `If-Range` names an older version of the file.
+    `None` means the whole file: for several ranges, for an invalid range (RFC 9110, 14.2), for a HEAD request, and if
+    `If-Range` names another version of the file.
     """
     match = _RANGE.fullmatch(request.META.get("HTTP_RANGE", "").strip())
     if match is None or request.method == "HEAD" or request.META.get("HTTP_IF_RANGE", etag) != etag:
@@ -109,15 +108,16 @@ def _requested_range(request: HttpRequest, etag: str) -> tuple[str, str] | None:
 
 
 def _byte_span(requested_range: tuple[str, str], size: int) -> tuple[int, int]:
-    """Return the first byte and the one after the last; an empty span for a range outside of the file."""
+    """Return the first byte and the one after the last; the range is empty if it lies outside of the file."""
     first, last = requested_range
     if not first:
+        # `bytes=-500` requests the last 500 bytes, and `bytes=-0` nothing, which can't be satisfied.
         return max(size - int(last), 0) if int(last) else size, size
     return int(first), min(int(last) + 1, size) if last else size
 
 
 def _range_not_satisfiable(size: int) -> HttpResponse:
-    """Return a 416 that states the file's size in bytes."""
+    """Return a 416 response that states the file's size in bytes."""
     message = f"The file has {size} bytes; the range lies outside."
     response = error_response(
         "invalid_request",
@@ -129,16 +129,16 @@ def _range_not_satisfiable(size: int) -> HttpResponse:
 
 
 class FileRange:
-    """Iterates over a part of a file in chunks; raises `NotFound` where the file is gone.
+    """Iterates over a part of a file in chunks. Opening it raises `NotFound` if the file is gone.
 
-    The response closes it, whether it was sent to the end or not.
+    The response closes it, even if it wasn't sent to the end.
     """
 
     def __init__(self, path: Path, start: int, end: int) -> None:
         try:
             self.file = path.open("rb")
         except FileNotFoundError as error:
-            # It was deleted since the view looked for it.
+            # The file was deleted after the view had looked for it.
             raise NotFound from error
         self.file.seek(start)
         self._bytes_left = end - start
@@ -148,7 +148,7 @@ class FileRange:
             yield chunk
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes at most; empty at the end of the part."""
+        """Return the next `size` bytes at most, or an empty value at the end of the part."""
         chunk = self.file.read(min(size, self._bytes_left))
         self._bytes_left -= len(chunk)
         return chunk
@@ -163,15 +163,15 @@ class FileRange:
 
 
 class FileRangeResponse(StreamingHttpResponse):
-    """Lets the server send the file's bytes by itself, through WSGI's file wrapper.
+    """Lets the server send the file's bytes through WSGI's file wrapper.
 
-    So a slow client costs neither a thread nor a copy.
+    So a slow client costs neither a thread nor a copy in memory.
     """
 
     block_size = _CHUNK_BYTES
 
     def __init__(self, span: FileRange, **response_options: Any) -> None:
         super().__init__(span, **response_options)
-        # Django replaces this object's `close()` by the response's. So it mustn't be the open file itself,
-        # which nothing would close then.
+        # Django replaces this object's `close()` by the response's, so it mustn't be the open file itself: nothing
+        # would close that then.
         self.file_to_stream = span

@@ -1,7 +1,4 @@
-"""View that redirects a short link to its target.
-
-It counts the click without a cookie or any trace of the person.
-"""
+"""Redirects a short link to its target, and counts the click without a cookie or a trace of the person."""
 
 from __future__ import annotations
 
@@ -19,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def short_link(request: HttpRequest, code: str) -> HttpResponse:
-    """Redirect to what the item linked. Raises `Http404` for an unknown code.
+    """Redirect to the address that the item linked; the response is a 405 for methods other than GET and HEAD.
 
-    GET requests that look like a person's are counted; robots and HEAD requests aren't.
+    GET requests that look like a person's are counted; robots and HEAD requests aren't. Raises `Http404` if the code is
+    unknown.
     """
     if request.method not in {"GET", "HEAD"}:
         return error_response("method_not_allowed", headers={"Allow": "GET, HEAD"})
@@ -32,7 +30,7 @@ def short_link(request: HttpRequest, code: str) -> HttpResponse:
         hit_counts.count_click(link, utc_now())
     headers = {
         "Location": iri_to_uri(link.target),
-        # Not cached, so that each time somebody follows it is counted.
+        # The redirect isn't cached, so that each click is counted.
         "Cache-Control": "private, no-store",
         "X-Robots-Tag": "noindex, nofollow",
     }

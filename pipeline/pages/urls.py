@@ -1,4 +1,4 @@
-"""URL patterns of the pages for a workspace's content, from its sources to its outlets."""
+"""Defines the URL patterns of the pages for a workspace's content, from its sources to its outlets."""
 
 from django.urls import path, register_converter
 

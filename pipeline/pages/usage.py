@@ -1,4 +1,4 @@
-"""View of a workspace's usage: this month's credits by format and model cost, and every ledger entry."""
+"""Shows a workspace's usage: this month's credits by format, the model's cost, and the ledger's entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ENTRIES: Final = 25
 """Ledger entries on a page."""
 WARN_PERCENT: Final = 80
-"""From this share of the month's credits on, the meter warns."""
+"""The share of the month's credits, in percent, from which on the meter warns."""
 _MICRO_USD_PER_USD: Final = 1_000_000
 _KIND_LABELS: Final = {
     "grant": gettext_lazy("Granted"),
@@ -43,6 +43,7 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
     month = datetime.combine(months.month_of(now), datetime.min.time(), UTC)
     report = reports.usage(workspace, now)
     used_or_reserved = report.used + report.reserved
+    # Without any credits the meter is full.
     percent = min(100, used_or_reserved * 100 // report.limit) if report.limit > 0 else 100
     entries, older = _ledger_page(request, place)
     cost = model_cost(workspace, month)
@@ -72,16 +73,13 @@ def usage(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _selected_kind(request: HttpRequest) -> str:
-    """Return the kind of entry that the query asks for; empty for all."""
+    """Return the kind of entry in the parameter `kind`, or an empty text for all kinds."""
     kind = request.GET.get("kind", "")
     return kind if kind in _KIND_LABELS else ""
 
 
 def _ledger_page(request: HttpRequest, place: Place) -> tuple[list[dict[str, Any]], str]:
-    """Return a page of the ledger, newest first, and the id before which the next page begins.
-
-    The id is empty on the last page.
-    """
+    """Return a page of the ledger, newest first, and the id before which the next page begins, or an empty text."""
     rows = LedgerEntry.objects.of(place.workspace)
     kind = _selected_kind(request)
     if kind:

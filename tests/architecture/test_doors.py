@@ -45,7 +45,7 @@ MAY_NAME_EVERYWHERE = {
     "pipeline/api/generated_items/answers.py:validate_alt_texts": "by the key of the item that was found for the caller",
     "pipeline/api/generated_items/answers.py:read_progress": "by keys found for the caller",
     "pipeline/inbound/views.py:inbound": "the address's token names the source; no workspace is known before",
-    "pipeline/pages/calendar/queries.py:reasons": "by the keys of cards that were found for the caller",
+    "pipeline/pages/calendar/queries.py:explain_unpublished": "by the keys of cards that were found for the caller",
     "pipeline/pages/items/recurrence_display.py:list_recurrences": "a subquery on rows that are the caller's already",
     "pipeline/pages/public_feed.py:_find_feed_outlet": "the address's secret names the outlet; no workspace is known before",
     "pipeline/pages/public_feed.py:_load_entries": "by the outlet that the secret named",

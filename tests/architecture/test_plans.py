@@ -34,7 +34,7 @@ from pipeline.ingest.collect import entry_log
 from pipeline.ingest.collect.classify import find_known, identify
 from pipeline.models import Event, GeneratedItem, Outlet, RawPrint, Source, items_made_from
 from pipeline.pages.review.forms import QueueFilter
-from pipeline.pages.review.stories import waiting_count
+from pipeline.pages.review.stories import count_matching
 from pipeline.sources.base import Entry
 from tests.factories import MembershipFactory
 from webhooks import retention as webhook_retention
@@ -380,7 +380,7 @@ def test_review_queue_is_counted_by_index(workspace, filled, query, index):
     place = Place(workspace, MembershipFactory(workspace=workspace).user, "owner")
     narrowed = QueueFilter.from_query(QueryDict(query), place.workspace)
     with seen() as sent:
-        waiting_count(place, narrowed)
+        count_matching(place, narrowed)
     filled("generated_item")
     assert indexes_of(*sent[-1]) == {index}
 

@@ -16,7 +16,7 @@ from config.core.errors import Invalid
 from pipeline import limits
 from pipeline.ingest import collect, opml
 from pipeline.models import Source
-from pipeline.pages.sources.bulk_add import addresses_of_line
+from pipeline.pages.sources.bulk_add import parse_line
 from tests.pages.answers import at
 
 NO_FEEDS = "No feeds found in this file. Choose an OPML file exported from a feed reader."
@@ -187,7 +187,7 @@ def test_each_line_is_looked_at_before_anything_is_saved(editor, newsroom):
     ],
 )
 def test_a_line_is_an_address_with_a_name_or_several_addresses(line, found):
-    assert [(one.address, one.name) for one in addresses_of_line(line)] == found
+    assert [(one.address, one.name) for one in parse_line(line)] == found
 
 
 def test_what_was_added_when_it_stopped_is_not_added_again(editor, newsroom, monkeypatch):

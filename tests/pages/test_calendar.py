@@ -194,7 +194,7 @@ def test_nothing_of_another_workspace_is_shown(editor, newsroom, feed, charlie):
 
 
 def test_one_outlet_alone_shows_what_the_cut_of_all_leaves_out(editor, newsroom, feed, monkeypatch):
-    monkeypatch.setattr(board, "READ_MOST", 3)
+    monkeypatch.setattr(board, "MAX_PUBLICATIONS_READ", 3)
     stage = make_stage(newsroom)
     made = items(newsroom, 5)
     for number, item in enumerate(made):

@@ -81,7 +81,7 @@ def test_it_holds_what_is_ready_and_not_scheduled_the_newest_first(editor, newsr
         (approved.pk, "Approved", "Workspace feed", "Just now"),
         (plain.pk, "To review", "Workspace feed", "5 hours ago"),
     ]
-    assert (found.said, found.older, found.has_unapproved) == ("3", "", True)
+    assert (found.count_text, found.older, found.has_unapproved) == ("3", "", True)
     html = editor.get(at(newsroom, "calendar")).content.decode()
     assert "Scheduling an unapproved item approves it." in html
     assert html.count("data-tray") == 3
@@ -124,13 +124,13 @@ def test_a_viewer_looks_and_schedules_nothing(vera, as_person, editor, newsroom,
 
 
 def test_it_goes_on_page_by_page(editor, newsroom, feed, monkeypatch):
-    monkeypatch.setattr(tray, "SHOWN", 2)
+    monkeypatch.setattr(tray, "ROWS", 2)
     made = [item.pk for item in reversed(items(newsroom, 5))]
     first = shown(editor, newsroom)
     second = shown(editor, newsroom, before=first.older)
     third = shown(editor, newsroom, before=second.older)
     assert [pks(first), pks(second), pks(third)] == [made[:2], made[2:4], made[4:]]
-    assert [one.said for one in (first, second, third)] == ["2+", "2+", "1+"]
+    assert [one.count_text for one in (first, second, third)] == ["2+", "2+", "1+"]
     assert [bool(one.older) for one in (first, second, third)] == [True, True, False]
     html = editor.get(at(newsroom, "calendar"), {"view": "week", "before": first.older}).content.decode()
     assert f"before={second.older}#tray" in html
@@ -153,7 +153,7 @@ def test_the_outlet_that_is_chosen_narrows_it(editor, newsroom, feed, monkeypatc
     ]
     assert pks(shown(editor, newsroom, outlet=names[feed.pk])) == [fourth.pk, third.pk, first.pk]
     # No more are looked at than so many; the next page begins behind them.
-    monkeypatch.setattr(tray, "READ_MOST", 2)
+    monkeypatch.setattr(tray, "MAX_ITEMS_SEARCHED", 2)
     narrowed = shown(editor, newsroom, outlet=names[feed.pk])
     assert pks(narrowed) == [fourth.pk, third.pk]
     following = shown(editor, newsroom, outlet=names[feed.pk], before=narrowed.older)
@@ -180,7 +180,7 @@ def test_the_statements_and_the_page_do_not_grow_with_what_waits(editor, newsroo
     GeneratedItem.everywhere.bulk_create(copies, batch_size=100)
     many, answer = counted(address)
     assert (many, counted(narrowed)[0]) == (few, narrow)
-    assert len(answer.context["tray"].rows) == tray.SHOWN
+    assert len(answer.context["tray"].rows) == tray.ROWS
     assert len(answer.content) < 150_000
 
 
@@ -188,9 +188,9 @@ def test_a_week_of_ten_outlets_stays_below_150_kb(editor, newsroom, feed):
     for number in range(9):
         stage = make_stage(newsroom, name=f"Channel {number} of the harbour")
         Outlet.everywhere.filter(pk=stage.pk).update(is_simulated=False)
-    items(newsroom, tray.SHOWN)
+    items(newsroom, tray.ROWS)
     answer = editor.get(at(newsroom, "calendar"), {"on": "2027-03-29"})
-    assert (len(answer.context["board"].lanes), len(answer.context["tray"].rows)) == (10, tray.SHOWN)
+    assert (len(answer.context["board"].lanes), len(answer.context["tray"].rows)) == (10, tray.ROWS)
     assert len(answer.content) < 150_000
 
 
@@ -352,7 +352,7 @@ def test_a_slot_lists_what_its_outlet_can_take_page_by_page(editor, newsroom, fe
     from pipeline import publish
     from pipeline.pages.calendar import items_for_slot
 
-    monkeypatch.setattr(items_for_slot, "OFFERED", 2)
+    monkeypatch.setattr(items_for_slot, "ROWS", 2)
     oldest, unfit, newest = items(newsroom, 3)
     real = publish.problems_of
     monkeypatch.setattr(

@@ -310,7 +310,7 @@ def copies(row, count):
 def test_its_statements_have_a_bound(editor, newsroom, stage, monkeypatch):
     copies(failed(newsroom, stage), 20)
     copies(late(newsroom, make_stage(newsroom, name="Other")), 20)
-    monkeypatch.setattr(rows, "EXPLAINED", 3)
+    monkeypatch.setattr(rows, "MAX_EXPLAINED", 3)
 
     def cost():
         with CaptureQueriesContext(connection) as asked:

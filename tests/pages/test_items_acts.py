@@ -453,7 +453,7 @@ def test_a_page_of_a_scheduled_item_says_what_it_waits_for(editor, item, stage, 
     answer = editor.get(at(item, "item_page"))
     told = [
         (one.message, one.outlets, one.action.address, one.action.is_post)
-        for one in answer.context["outlook"].obstacles
+        for one in answer.context["outlook"].blockers
     ]
     assert told == [
         (
@@ -509,7 +509,7 @@ def test_what_is_out_on_some_outlets_says_on_how_many_and_what_to_do_on_the_othe
             refresh_item(reread(item), now=timezone.now())
         assert shown() == ("Published to 1 of 2", "Published to 1 of 2", True), name
         page = editor.get(at(item, "item_page"))
-        ways = [one.action.address for one in page.context["outlook"].obstacles if one.outlets == "Strict"]
+        ways = [one.action.address for one in page.context["outlook"].blockers if one.outlets == "Strict"]
         assert ways == [at(item, name, pub=failed.pk)]
         assert "under way" not in page.content.decode()
         assert [one.label for one in page.context["sent"]][1:] == [label], name

@@ -284,7 +284,7 @@ def test_saving_over_another_takes_back_nothing_that_was_never_touched(editor, i
     mine = {"body": "Of Bob.", "content_slug": "of-bob"}
     answer = editor.post(at(item, "item_edit"), {**form, **mine})
     shown = answer.context["form"]
-    assert [label for label, _pieces in shown.differing] == ["Text (Markdown)", "Address"]
+    assert [label for label, _pieces in shown.conflicts] == ["Text (Markdown)", "Address"]
     assert all(one in answer.content.decode() for one in ("<mark>of-bob</mark>", "<mark>of-vera</mark>"))
     again = {name: shown[name].value() or "" for name in shown.fields}
     assert (again["title"], again["content_tags"], again["body"]) == ("Of Vera", "b", "Of Bob.")
@@ -300,7 +300,7 @@ def test_a_post_that_another_left_out_is_still_there_to_be_saved(editor, item):
     decisions.edit(item, {"content": {"parts": ["One."]}}, by="vera", now=timezone.now())
     answer = editor.post(at(item, "item_edit"), {**form, "part_3": "Of Bob."})
     shown = answer.context["form"]
-    assert [field.value() for field in shown.words] == ["One.", "", "", "Of Bob."]
+    assert [field.value() for field in shown.text_fields] == ["One.", "", "", "Of Bob."]
 
 
 @pytest.mark.parametrize("began", ["", "[]", "{", "[" * 100_000])

@@ -332,4 +332,4 @@ def test_nothing_of_another_workspace_is_there(editor, newsroom, charlie):
     lane = add_lane(theirs, name="Secret lane")
     assert editor.get(at(newsroom, "source_edit", src=lane.pk)).status_code == 404
     form = editor.get(at(newsroom, "lane_add")).context["form"]
-    assert (form.pool, len(form.fields["persona"].choices)) == ({}, 2)
+    assert (form.topics_by_id, len(form.fields["persona"].choices)) == ({}, 2)

@@ -197,10 +197,10 @@ def test_the_dns_record_to_publish_is_there_to_be_copied(editor, newsroom, lette
     Outlet.everywhere.filter(pk=letter.pk).update(profile={"notes": [*said, "Two: words <b>."]})
     answer = editor.get(reverse("outlet_page", kwargs={"ws": newsroom.pk, "out": letter.pk}))
     record, plain = answer.context["notes"]
-    assert (record.said, record.name) == ("Publish this DNS record:", "letter._domainkey.harbour.example")
+    assert (record.text, record.name) == ("Publish this DNS record:", "letter._domainkey.harbour.example")
     assert record.value.startswith("v=DKIM1; k=rsa; p=")
-    assert f'{record.said} {record.name} TXT "{record.value}"' == said[0]
-    assert (plain.said, plain.name) == ("Two: words <b>.", "")
+    assert f'{record.text} {record.name} TXT "{record.value}"' == said[0]
+    assert (plain.text, plain.name) == ("Two: words <b>.", "")
     page = answer.content.decode()
     assert [part in page for part in (record.name, record.value, "Two: words &lt;b&gt;.", pem[40:80])] == [
         True,

@@ -82,7 +82,7 @@ def test_it_says_afterwards_that_nothing_was_sent(editor, revoked, stage):
     assert reread(revoked).status == "scheduled"
     page = editor.get(at(revoked, "item_page", gen=revoked.pk))
     assert page.context["progress"] == ""
-    assert page.context["outlook"].obstacles[0].message.startswith("The people who run")
+    assert page.context["outlook"].blockers[0].message.startswith("The people who run")
 
 
 def test_the_preview_says_that_it_waits(editor, revoked, stage):

@@ -13,7 +13,7 @@ from config.core import task_runner
 from config.core.ids import encode
 from pipeline.ingest import collect, pasted_url
 from pipeline.models import GeneratedItem, HostSlot, Outlet, RawItem, Source, SourceEntry, WorkspaceDefaults
-from pipeline.pages.sources.forms import TILES, opened, sealed
+from pipeline.pages.sources.forms import TILES, load_readings, sign_readings
 from pipeline.payloads import feed_addresses
 from tests.pages.answers import at
 from tests.pipeline.steps import NOON
@@ -99,7 +99,7 @@ def polled(source):
 )
 def test_channels_are_known_by_their_address(editor, newsroom, address, source_type, config):
     (found,) = paste(editor, newsroom, address).context["form"].fields["kind"].choices
-    (opened_one,) = opened(sealed(pasted_url.read_address(address, now=newsroom.created_at)))
+    (opened_one,) = load_readings(sign_readings(pasted_url.read_address(address, now=newsroom.created_at)))
     assert (opened_one.type, opened_one.config) == (source_type, config)
     assert opened_one.label in str(found[1])
 
@@ -111,7 +111,7 @@ def test_an_address_of_nothing_on_youtube_is_no_source(editor, newsroom):
 
 def test_a_page_offers_its_feed_first(editor, newsroom, trams):
     answer = paste(editor, newsroom, trams.url_for("/"))
-    ways = opened(answer.context["form"]["found"].value())
+    ways = load_readings(answer.context["form"]["found"].value())
     assert [(way.type, way.config["url"]) for way in ways] == [
         ("rss", trams.url_for("/feed.xml")),
         ("scraper", trams.url_for("/")),
@@ -120,7 +120,7 @@ def test_a_page_offers_its_feed_first(editor, newsroom, trams):
 
 def test_a_feed_is_read_as_it_is(editor, newsroom, trams):
     answer = paste(editor, newsroom, trams.url_for("/feed.xml"))
-    ways = opened(answer.context["form"]["found"].value())
+    ways = load_readings(answer.context["form"]["found"].value())
     assert [(way.type, way.config) for way in ways] == [("rss", {"url": trams.url_for("/feed.xml")})]
 
 
@@ -241,7 +241,7 @@ def test_a_double_click_makes_one_source(editor, newsroom, trams):
 
 
 def test_what_was_found_can_t_be_made_up(editor, newsroom):
-    for found in ("", "made:up", sealed([])[:-2]):
+    for found in ("", "made:up", sign_readings([])[:-2]):
         answer = editor.post(at(newsroom, "source_choose"), {"found": found, "kind": "0", "save": ""})
         assert answer["Location"] == at(newsroom, "source_add")
     assert Source.everywhere.filter(is_push=False).count() == 0

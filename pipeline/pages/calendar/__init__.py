@@ -1,3 +1,1 @@
-"""Pages of the calendar: what is published when, filling
-a week at once, and moving one post to another time.
-"""
+"""Pages of the calendar: what is published when, how a week is filled, and how one post is moved."""

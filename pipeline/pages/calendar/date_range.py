@@ -27,18 +27,18 @@ class Day:
 
     @property
     def hours(self) -> float:
-        """Its length in hours; not 24 where the clocks change on it."""
+        """The length of the day in hours; it isn't 24 if the clocks change on the day."""
         return (self.ends_at - self.starts_at).total_seconds() / 3600
 
     @property
     def has_clock_change(self) -> bool:
-        """True where the day doesn't have 24 hours, because the clocks change on it."""
+        """True if the day doesn't have 24 hours, because the clocks change on it."""
         return self.hours != _HOURS_PER_DAY
 
 
 @dataclass(frozen=True)
 class DateRange:
-    """The days from `first` to `last` in a zone; `on` is the day that was asked for."""
+    """The days from `first` to `last` in a zone; `on` is the requested day."""
 
     view: str
     on: date
@@ -48,7 +48,7 @@ class DateRange:
 
     @property
     def days(self) -> Iterator[Day]:
-        """Yield each day of the range with its bounds."""
+        """The days of the range, each with its bounds."""
         for number in range((self.last - self.first).days + 1):
             on = self.first + timedelta(days=number)
             yield Day(on, start_of(on, self.zone), start_of(on + timedelta(days=1), self.zone))
@@ -65,18 +65,16 @@ class DateRange:
 
     @property
     def previous(self) -> date | None:
-        """A date in the range before this one; None where that isn't in `YEARS`."""
+        """A date in the range before this one, or `None` if its year isn't in `YEARS`."""
         return self._step(-1)
 
     @property
     def next(self) -> date | None:
-        """A date in the range after this one; None where that isn't in `YEARS`."""
+        """A date in the range after this one, or `None` if its year isn't in `YEARS`."""
         return self._step(1)
 
     def _step(self, direction: int) -> date | None:
-        """Return a date in the range before for -1, in the
-        one after for 1; None where that isn't in `YEARS`.
-        """
+        """Return a date in the range before (-1) or after (1), or `None` if its year isn't in `YEARS`."""
         if self.view == DAY:
             target = self.on + timedelta(days=direction)
         elif self.view == WEEK:
@@ -88,18 +86,18 @@ class DateRange:
 
 
 def start_of(on: date, zone: ZoneInfo) -> datetime:
-    """Return the first moment of a date, in UTC; where midnight is skipped, the first one after the gap."""
+    """Return the first moment of a date, in UTC; if the clocks skip midnight, the first one after the gap."""
     return datetime.combine(on, time.min, tzinfo=zone).astimezone(UTC)
 
 
-def date_range_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRange:
+def date_range_of(view: str, date_text: str, today: date, zone: ZoneInfo) -> DateRange:
     """Return the days that a view around a date shows; a week or a month is shown in whole weeks.
 
     An unknown view counts as a week, and text that is no date in `YEARS` as today.
     """
     if view not in VIEWS:
         view = WEEK
-    on = parse_date(asked) or today
+    on = parse_date(date_text) or today
     first = last = on
     if view == WEEK:
         first = on - timedelta(days=on.weekday())
@@ -114,7 +112,7 @@ def date_range_of(view: str, asked: str, today: date, zone: ZoneInfo) -> DateRan
 
 
 def parse_date(text: str) -> date | None:
-    """Return the date of an ISO text; None for any other text, and for a year that isn't in `YEARS`."""
+    """Return the date of an ISO text, or `None` for another text or a year that isn't in `YEARS`."""
     try:
         parsed = date.fromisoformat(text)
     except ValueError:

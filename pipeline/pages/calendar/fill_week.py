@@ -1,6 +1,4 @@
-"""Pages that fill a week: they show what would be scheduled,
-schedule what is ticked, and undo all of it at once.
-"""
+"""Fills the free slots of a week: shows what would be scheduled, schedules what is ticked, and undoes it."""
 
 from __future__ import annotations
 
@@ -38,21 +36,21 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 DAYS_OFFERED: Final = (7, 14, 28)
-"""Lengths of a plan, in days."""
-A_DAY_OFFERED: Final = (1, 2, 3, 5)
-"""Posts per day and outlet."""
-LEFT_SHOWN: Final = 50
+"""Lengths of a plan that the form offers, in days."""
+POSTS_PER_DAY_OFFERED: Final = (1, 2, 3, 5)
+"""The most posts per day and outlet that the form offers."""
+MAX_LEFT_OUT_SHOWN: Final = 50
 """The most items left out of a plan that are listed."""
+_MAX_VERSION_DIGITS: Final = 9
 _ALIKE_LABELS: Final[dict[str, _StrPromise]] = {
     "source": gettext_lazy("the same source"),
     "topic": gettext_lazy("the same topic"),
-    "engine": gettext_lazy("the same format"),
-    "bucket": gettext_lazy("the same kind"),
 }
+"""What a post may have in common with its neighbours, as the page names it; equal formats and kinds aren't shown."""
 
 
 class FillForm(forms.Form):
-    """What a person wants to be filled: days, posts per day and outlets. The form stores nothing."""
+    """The days, posts per day and outlets of a plan; `unapproved` only preselects posts. The form stores nothing."""
 
     days = forms.TypedChoiceField(
         label=gettext_lazy("For"),
@@ -85,13 +83,13 @@ class FillForm(forms.Form):
             ("", _("All free slots")),
             *(
                 (count, ngettext("%(count)d post", "%(count)d posts", count) % {"count": count})
-                for count in A_DAY_OFFERED
+                for count in POSTS_PER_DAY_OFFERED
             ),
         ]
         fields["outlets"].choices = [(encode("out", outlet.pk), outlet.name) for outlet in outlets]
 
     def plan_request(self, now: datetime) -> planning.PlanRequest:
-        """Return the plan that a valid form asks for."""
+        """Return the request for the plan of this valid form."""
         values = self.cleaned_data
         outlets = [key for public_id in values["outlets"] if (key := decode("out", public_id)) is not None]
         return planning.PlanRequest(now, int(values["days"]), outlets or None, values["a_day"])
@@ -99,7 +97,7 @@ class FillForm(forms.Form):
 
 @workspace_page("edit")
 def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show on GET what would be scheduled; schedule on POST what is ticked, each post as it was shown."""
+    """Show what would be scheduled; on POST, schedule the ticked posts as they were shown."""
     now = utc_now()
     if request.method == "POST":
         return _schedule_ticked(request, place, now)
@@ -116,16 +114,14 @@ def calendar_fill(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _proposal_context(place: Place, proposal: planning.Proposal, *, is_all_ticked: bool) -> dict[str, Any]:
-    """Return what the template shows of a proposal: its
-    lines by day, and the left out items by their reason.
-    """
+    """Return the template's context of a proposal: its posts by day, and the items left out by reason."""
     zone = ZoneInfo(place.workspace.timezone)
     lines = [_line_context(entry, zone) for entry in proposal.entries]
     if all(line["alike"] for line in lines):
-        # A likeness that all posts share tells nothing about one of them.
+        # What all posts have in common says nothing about a single one.
         lines = [{**line, "alike": []} for line in lines]
     items_by_reason: dict[str, list[GeneratedItem]] = {}
-    for left_out in proposal.left[:LEFT_SHOWN]:
+    for left_out in proposal.left[:MAX_LEFT_OUT_SHOWN]:
         items_by_reason.setdefault(left_out.message, []).append(left_out.item)
     return {
         "is_all_ticked": is_all_ticked,
@@ -144,7 +140,7 @@ def _proposal_context(place: Place, proposal: planning.Proposal, *, is_all_ticke
 
 
 def _line_context(entry: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
-    """Return what the template shows of one post, with its time on the clocks of the zone."""
+    """Return the template's context of one post, with its time in the zone."""
     local = entry.slot.moment.astimezone(zone)
     return {
         "is_approved": entry.item.is_approved_as_it_is,
@@ -157,12 +153,12 @@ def _line_context(entry: planning.Proposed, zone: ZoneInfo) -> dict[str, Any]:
         "kind": entry.item.get_bucket_display(),
         "format": entry.item.engine_output,
         "outlet": entry.outlet.name,
-        "alike": [str(_ALIKE_LABELS[name]) for name in entry.alike if name in {"source", "topic"}],
+        "alike": [str(_ALIKE_LABELS[name]) for name in entry.alike if name in _ALIKE_LABELS],
     }
 
 
 def _encode_entry(entry: planning.Proposed) -> str:
-    """Return the value that a tick sends: the post as it was shown."""
+    """Return the value that a checkbox sends: item, version, outlet and moment of the post, with spaces between."""
     return " ".join(
         (
             encode("gen", entry.item.pk),
@@ -174,21 +170,23 @@ def _encode_entry(entry: planning.Proposed) -> str:
 
 
 def _decode_entries(values: Iterable[str]) -> list[planning.PlanEntry]:
-    """Return the ticked posts, decoded from what `_encode_entry` made; any other value is left out."""
+    """Return the posts that `_encode_entry` encoded, and leave out any other value."""
     entries = []
     for value in values:
+        # A value with too few parts is filled up with empty ones, which are no ids.
         item_id, version, outlet_id, at = (*value.split(" "), "", "", "")[:4]
-        keys = decode("gen", item_id), decode("out", outlet_id)
+        item_key, outlet_key = decode("gen", item_id), decode("out", outlet_id)
         moment = read_moment(at) if at else None
-        if keys[0] and keys[1] and moment and version.isascii() and version.isdigit():
-            entries.append(planning.PlanEntry(keys[0], int(version[:9]), keys[1], moment))
+        if item_key and outlet_key and moment and version.isascii() and version.isdigit():
+            expected_version = int(version[:_MAX_VERSION_DIGITS])
+            entries.append(planning.PlanEntry(item_key, expected_version, outlet_key, moment))
     return entries
 
 
 def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpResponse:
-    """Schedule what is ticked and redirect to the week of the first post.
+    """Schedule the ticked posts, and redirect to the week of the first one.
 
-    Where nothing was scheduled, redirect back to the plan.
+    Redirects back to the plan if nothing is ticked, nothing could be scheduled, or the form was sent before.
     """
     query = request.GET.urlencode()
     plan_page = place.url_of("calendar_fill") + (f"?{query}" if query else "")
@@ -206,6 +204,14 @@ def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpR
         message = _("Nothing was scheduled: %(why)s This is the current plan.")
         messages.error(request, message % {"why": error.detail[0].message})
         return redirect(plan_page)
+    _report_commit(request, place, result)
+    first_due_at = min(publication.due_at for publication in result.scheduled if publication.due_at)
+    first_day = first_due_at.astimezone(ZoneInfo(place.workspace.timezone)).date()
+    return redirect(f"{place.url_of('calendar')}?view=week&on={first_day.isoformat()}")
+
+
+def _report_commit(request: HttpRequest, place: Place, result: planning.PlanCommit) -> None:
+    """Add messages about the refused posts, about what keeps scheduled ones waiting, and with an undo."""
     if result.refused:
         message = ngettext(
             "%(count)d changed and wasn't scheduled: %(why)s",
@@ -216,13 +222,10 @@ def _schedule_ticked(request: HttpRequest, place: Place, now: datetime) -> HttpR
         messages.warning(request, message % {"count": len(result.refused), "why": reasons})
     count = len(result.scheduled)
     message = ngettext("%(count)d post scheduled.", "%(count)d posts scheduled.", count) % {"count": count}
-    rows = slot_times.with_obstacles(place.workspace, [row.pk for row in result.scheduled])
-    for line in next_actions.waits_of(place, rows, now=utc_now()).lines:
+    rows = slot_times.load_publications(place.workspace, [row.pk for row in result.scheduled])
+    for line in next_actions.find_waits(place, rows, now=utc_now()).lines:
         messages.warning(request, line)
     offer_undo(request, message, place.url_of("calendar_undo", pln=result.plan.pk))
-    first_due_at = min(publication.due_at for publication in result.scheduled if publication.due_at)
-    first_day = first_due_at.astimezone(ZoneInfo(place.workspace.timezone)).date()
-    return redirect(f"{place.url_of('calendar')}?view=week&on={first_day.isoformat()}")
 
 
 @workspace_page("edit", methods=("POST",))

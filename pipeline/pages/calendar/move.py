@@ -1,4 +1,4 @@
-"""Pages that move one post: by dragging it, by a key, or by a form that works without a script."""
+"""Moves one post to another time: by dragging it, by a key, or by a form that works without a script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from accounts.pages.act_messages import offer_undo, report_errors
 from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.datetimes import read_moment
-from config.core.errors import AppError
+from config.core.errors import AppError, Invalid
 from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import publish
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 SLOTS_OFFERED: Final = 3
-"""Free slots that are offered before the post's time, and as many after it."""
+"""The most free slots that are offered before the post's time, and after it."""
 _MAX_VERSION_DIGITS: Final = 9
 _SIGNING_SALT: Final = "calendar.move"
 _UNDO_MAX_AGE_SECONDS: Final = 24 * 3600
@@ -53,9 +53,10 @@ class MoveForm(forms.Form):
 
 @workspace_page("edit")
 def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """Move a post: POST with `at` takes a moment, with `local_time` a time on the workspace's clocks.
+    """Show the form that moves a post, and move the post on POST.
 
-    A script gets 204, or 409 with the reason as text; a form gets a page.
+    A POST holds `at`, a moment, or `local_time`, a time on the workspace's clocks. A script gets 204, or 409 with
+    the reason as text; a form gets a page. Nothing is moved without the version that the person looked at.
     """
     row = _find_publication(place, pub)
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
@@ -66,53 +67,64 @@ def calendar_move(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse
     }
     form = kept_forms.form_for(request, MoveForm, initial=initial)
     if request.method == "POST":
-        at, clock = _read_requested_time(request, place, form)
-        version = _read_version(request)
-        if at is not None and version is None:
-            reason = _("Reload the page, then move it again.")
-        elif at is not None and version is not None:
-            try:
-                moved = planning.move(
-                    row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version
-                )
-            except Overtaken:
-                reason = _("Changed since you opened it. Reload to continue.")
-            except AppError as error:
-                reason = error.detail[0].message if error.detail else str(error)
-            else:
-                shift = shift_of(clock) if clock is not None else ""
-                _report_moved(request, place, moved, shift, now)
-                if is_script:
-                    return HttpResponse(status=204)
-                return redirect(_week_url(place, moved.publication, zone))
+        try:
+            moved = _move_and_report(request, place, row, form, now)
+        except AppError as error:
+            reason = _why_not_moved(error)
         else:
-            reason = _("Enter a date and time.")
+            if is_script:
+                return HttpResponse(status=204)
+            return redirect(_week_url(place, moved.publication, zone))
         if is_script:
             return HttpResponse(reason, status=409, content_type="text/plain; charset=utf-8")
         form.add_error(None, reason)
         row = _find_publication(place, pub)
         form.data = {"local_time": request.POST.get("local_time", ""), "version": str(row.version)}
+    slots: list[tuple[str, list[datetime]]] = []
+    if row.status == PublicationStatus.SCHEDULED:
+        sooner, later = _nearest_free_slots(row, now)
+        slots = [(name, moments) for name, moments in ((_("Sooner"), sooner), (_("Later"), later)) if moments]
     context: dict[str, Any] = {
         "row": row,
         "form": form,
         "zone": place.workspace.timezone,
-        "slots": [
-            (name, moments)
-            for name, moments in zip((_("Sooner"), _("Later")), _nearest_free_slots(row, now), strict=True)
-            if moments
-        ]
-        if row.status == PublicationStatus.SCHEDULED
-        else (),
+        "slots": slots,
         "back": _week_url(place, row, zone),
     }
     return render(request, "pages/calendar/move.html", context)
 
 
+def _move_and_report(
+    request: HttpRequest, place: Place, row: Publication, form: MoveForm, now: datetime
+) -> planning.Moved:
+    """Move the post to the requested time, and add a message about it.
+
+    Raises `Invalid` if the request holds no valid time or no version, and each error of `planning.move`.
+    """
+    at, clock = _read_requested_time(request, place, form)
+    version = _read_version(request)
+    if at is None:
+        raise Invalid.one("at", "required", _("Enter a date and time."))
+    if version is None:
+        raise Invalid.one("version", "required", _("Reload the page, then move it again."))
+    moved = planning.move(row, at=at, clock=clock, by=place.user.email, now=now, expected_version=version)
+    _report_moved(request, place, moved, shift_of(clock) if clock is not None else "", now)
+    return moved
+
+
+def _why_not_moved(error: AppError) -> str:
+    """Return the sentence about an error for the form and the script."""
+    if isinstance(error, Overtaken):
+        return _("Changed since you opened it. Reload to continue.")
+    return error.detail[0].message if error.detail else str(error)
+
+
 def _report_moved(
     request: HttpRequest, place: Place, moved: planning.Moved, shift: str, now: datetime
 ) -> None:
-    """Report that the post was moved, with an undo unless
-    its former time has passed: nothing restores that.
+    """Add a message about the move; it has an undo unless the former time has passed.
+
+    `shift` is a sentence about a time that the clocks skip, or empty.
     """
     row = moved.publication
     message = _("Moved to %(time)s. Needs approval.") if row.item.held else _("Moved to %(time)s.")
@@ -128,7 +140,7 @@ def _report_moved(
 
 @workspace_page("edit", methods=("POST",))
 def calendar_move_back(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """Move a post back to what the signed note `undo` holds; refused where anything has changed since."""
+    """Move a post back to the time in the signed note `undo`, unless the post was changed since."""
     row, zone = _find_publication(place, pub), ZoneInfo(place.workspace.timezone)
     try:
         note = signing.loads(request.POST.get("undo", ""), salt=_SIGNING_SALT, max_age=_UNDO_MAX_AGE_SECONDS)
@@ -146,7 +158,7 @@ def calendar_move_back(request: HttpRequest, place: Place, pub: UUID) -> HttpRes
 def _find_publication(place: Place, pub: UUID) -> Publication:
     """Return the publication with its item, outlet, workspace and queue.
 
-    Raises `Http404` for what the calendar doesn't show.
+    Raises `Http404` if the workspace has no such publication, or if it is a test's or its item was deleted.
     """
     rows = Publication.objects.of(place.workspace).select_related("item", "outlet", "workspace", "queue")
     row: Publication = get_object_or_404(rows, pk=pub, test=False, item__deleted_at=None)
@@ -156,9 +168,9 @@ def _find_publication(place: Place, pub: UUID) -> Publication:
 def _read_requested_time(
     request: HttpRequest, place: Place, form: MoveForm
 ) -> tuple[datetime | None, WallClock | None]:
-    """Return the moment that was asked for, and the clock time where it was given as one.
+    """Return the moment that the request names, and the local time if it names one.
 
-    The moment is None where the request holds no valid time.
+    Both are `None` if the request holds no valid time.
     """
     if "at" in request.POST:
         return read_moment(request.POST["at"]), None
@@ -173,15 +185,13 @@ def _read_requested_time(
 
 
 def _read_version(request: HttpRequest) -> int | None:
-    """Return the version that the person looked at; None where the form names none."""
+    """Return the version that the person looked at, or `None` if the form names no valid one."""
     text = request.POST.get("version", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_VERSION_DIGITS else None
 
 
 def _nearest_free_slots(row: Publication, now: datetime) -> tuple[list[datetime], list[datetime]]:
-    """Return the free slots of the post's outlet that
-    are sooner than its time, and the next ones after it.
-    """
+    """Return the next free slots of the post's outlet before its time, and those after it."""
     at = row.due_at or now
     sooner = [moment for moment in _free_slots_after(row, after=now) if moment < at] if at > now else []
     return sooner, _free_slots_after(row, after=max(at, now))
@@ -200,12 +210,12 @@ def _free_slots_after(row: Publication, *, after: datetime) -> list[datetime]:
 
 
 def _format_due_at(row: Publication, zone: ZoneInfo) -> str:
-    """Return when the post is due, on the clocks of the zone; empty where it has no time."""
+    """Return when the post is due in the zone, as `09:00, 5 March`, or an empty text if it has no time."""
     local = row.due_at.astimezone(zone) if row.due_at else None
     return f"{local:%H:%M}, {local.day} {local:%B}" if local else ""
 
 
 def _week_url(place: Place, row: Publication, zone: ZoneInfo) -> str:
-    """Return the address of the week in which the post is due; of this week where it has no time."""
+    """Return the address of the week in which the post is due, or of this week if it has no time."""
     day = row.due_at.astimezone(zone).date() if row.due_at else utc_now().date()
     return f"{place.url_of('calendar')}?view=week&on={day.isoformat()}"

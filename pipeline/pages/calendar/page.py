@@ -1,6 +1,4 @@
-"""Page of the calendar: a day, a week or a month in
-the workspace's time zone, with a lane for each outlet.
-"""
+"""Shows the calendar: a day, a week or a month in the workspace's time zone, with a lane for each outlet."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from config.core.ids import decode, encode
 from pipeline.models import Outlet
-from pipeline.pages.calendar import queries as boards
-from pipeline.pages.calendar import tray
+from pipeline.pages.calendar import queries, tray
 from pipeline.pages.calendar.date_range import DAY, MONTH, VIEWS, WEEK, DateRange, date_range_of
 from pipeline.publish import workspace_hold
 
@@ -28,12 +25,12 @@ if TYPE_CHECKING:
 
 @workspace_page("look", methods=("GET",))
 def calendar(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show the calendar; an address that isn't understood shows this week, or all outlets."""
+    """Show the calendar; invalid parameters fall back to a week, to today, and to all outlets."""
     now, zone = utc_now(), ZoneInfo(place.workspace.timezone)
     today = now.astimezone(zone).date()
     span = date_range_of(request.GET.get("view", WEEK), request.GET.get("on", ""), today, zone)
     only = decode("out", request.GET.get("outlet", ""))
-    board = boards.read(place.workspace, span, only=only, now=now)
+    board = queries.read_grid(place.workspace, span, only=only, now=now)
     outlets = list(
         Outlet.objects.of(place.workspace)
         .filter(deleted_at=None)
@@ -50,7 +47,7 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
         "heading": _format_heading(span),
         "has_digests": any(cell.planned for cell in board.days),
         "hold": workspace_hold.read_hold(place.workspace),
-        "why": boards.reasons(board, now),
+        "why": queries.explain_unpublished(board, now),
         "lasts": _describe_hold_effects(board),
         "tray": tray.read_tray(place, outlets, only=only, before=before, now=now),
         "outlets": [(encode("out", outlet.pk), outlet.name) for outlet in outlets if not outlet.is_simulated],
@@ -60,13 +57,13 @@ def calendar(request: HttpRequest, place: Place) -> HttpResponse:
     return render(request, "pages/calendar/page.html", context)
 
 
-def _split_into_weeks(board: boards.CalendarGrid) -> list[tuple[boards.CalendarCell, ...]]:
+def _split_into_weeks(board: queries.CalendarGrid) -> list[tuple[queries.CalendarCell, ...]]:
     """Return the days of a month's view, seven by seven."""
     return [board.days[start : start + 7] for start in range(0, len(board.days), 7)]
 
 
 def _format_heading(span: DateRange) -> str:
-    """Return the days in words, such as "22 – 28 March 2027"."""
+    """Return the heading of the view, such as "22 – 28 March 2027"."""
     first, last = span.first, span.last
     if span.view == DAY:
         return f"{first:%A}, {first.day} {first:%B %Y}"
@@ -77,7 +74,7 @@ def _format_heading(span: DateRange) -> str:
 
 
 def _navigation_links(request: HttpRequest, span: DateRange, today: date) -> dict[str, Any]:
-    """Return the links of the toolbar; `back` and `forth` are empty at the calendar's first and last date."""
+    """Return the links of the toolbar; `back` or `forth` is empty if the range there isn't in `YEARS`."""
 
     def link_to(view: str, on: date) -> str:
         parameters = {"view": view, "on": on.isoformat()}
@@ -94,7 +91,7 @@ def _navigation_links(request: HttpRequest, span: DateRange, today: date) -> dic
     }
 
 
-def _describe_hold_effects(board: boards.CalendarGrid) -> list[str]:
+def _describe_hold_effects(board: queries.CalendarGrid) -> list[str]:
     """Return sentences on what a hold that outlasts their times would do with the posts scheduled here."""
     sentences = {
         "publish": _("%(count)d would publish now"),

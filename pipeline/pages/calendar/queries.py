@@ -1,6 +1,6 @@
 """Reads what a calendar shows: publications, free slots, blackouts and planned digests, by outlet and day.
 
-The number of statements doesn't grow with the number of rows; a cell shows some posts and counts the others.
+The number of SQL queries is bounded, however many rows there are. A cell shows some posts and counts the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from config.core.datetimes import format_utc
 from config.core.ids import encode
 from pipeline import labels, limits, publish
 from pipeline.models import Outlet, Publication, PublicationStatus, PublishQueue, Series
-from pipeline.pages.calendar.date_range import DAY, MONTH, DateRange
+from pipeline.pages.calendar.date_range import DAY, MONTH, WEEK, DateRange
 from pipeline.review import explanation
 
 if TYPE_CHECKING:
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-SHOWN: Final = {"day": 200, "week": 6, "month": 3}
-"""Posts that a cell shows, by view."""
-DIGESTS_OF_MONTH: Final = 2
-"""Digests of a day that the month's view shows."""
-READ_MOST: Final = 5000
+MAX_POSTS_SHOWN: Final = {DAY: 200, WEEK: 6, MONTH: 3}
+"""The most posts that a cell of one outlet shows, by view."""
+MAX_DIGESTS_IN_MONTH: Final = 2
+"""The most digests of a day that the month's view shows."""
+MAX_PUBLICATIONS_READ: Final = 5000
 """The most publications that are read for a view."""
-EXPLAINED: Final = 12
-"""Publications of a view that say why they are late or failed; the others only link to their item."""
+MAX_EXPLAINED: Final = 12
+"""The most publications of a view that say why they are late or failed; the others only link to their item."""
+_MERGED_DAY_FACTOR: Final = 4
+"""How many times as many posts a day of all outlets shows as a cell of one outlet, in a week or month."""
 _COLUMNS: Final = (
     "id",
     "version",
@@ -58,7 +60,10 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class CalendarCard:
-    """A publication at its place in the calendar: at its due time, or at the time it was published."""
+    """A publication in the calendar, at its due time or at the time when it was published.
+
+    `local` is `moment` in the zone of the calendar; `outlet` is the outlet's name.
+    """
 
     row: Mapping[str, Any]
     moment: datetime
@@ -78,7 +83,7 @@ class CalendarCard:
 
     @property
     def can_move(self) -> bool:
-        """True where the post can be moved: it is scheduled."""
+        """True if the post is scheduled, because no other can be moved."""
         return bool(self.row["status"] == PublicationStatus.SCHEDULED)
 
     @property
@@ -88,18 +93,18 @@ class CalendarCard:
 
 @dataclass(frozen=True)
 class OpenSlot:
-    """A free slot of an outlet; `time` is on the clocks of the zone."""
+    """A free slot of an outlet; `time` is the local time in the calendar's zone, as `09:00`."""
 
     moment: datetime
     time: str
     query: str
-    """The query string that names the slot to the page which puts an item there."""
+    """The query string that names the slot to the page that schedules an item for it."""
     outlet: str
     outlet_id: str
 
 
 class PlannedDigest(NamedTuple):
-    """A digest that a series is going to make; `time` is on the clocks of the zone, `name` the series'."""
+    """A digest that a series is going to make; `time` is the local time, `name` the name of the series."""
 
     moment: datetime
     time: str
@@ -117,7 +122,7 @@ class CellEntry(NamedTuple):
 
 @dataclass
 class CalendarCell:
-    """A day of one outlet, or of all of them; `more` of its `total` posts aren't shown."""
+    """A day of one outlet, or of all outlets; `more` of its `total` posts aren't shown."""
 
     day: date
     cards: list[CalendarCard] = field(default_factory=list)
@@ -129,24 +134,22 @@ class CalendarCell:
     more: int = 0
     total: int = 0
     free: int = 0
-    """Number of free slots of all outlets; only a day lists them here, a week has them in its lanes."""
+    """The number of free slots of all outlets. Only the day's view lists them here; a week has them in its lanes."""
 
     @property
     def entries(self) -> list[CellEntry]:
-        """All that the cell shows, in order of time; at the same moment a post comes first."""
+        """All entries of the cell, in order of time; at the same moment a post comes first."""
         return _sort_entries(self.cards, self.openings, self.planned)
 
     @property
     def first_entries(self) -> list[CellEntry]:
         """The entries that the cell shows in a month's view."""
-        return _sort_entries(self.cards[: SHOWN[MONTH]], (), self.planned[:DIGESTS_OF_MONTH])
+        return _sort_entries(self.cards[: MAX_POSTS_SHOWN[MONTH]], (), self.planned[:MAX_DIGESTS_IN_MONTH])
 
 
 @dataclass(frozen=True)
 class CalendarRow:
-    """An outlet's lane with a cell for each day; `queue`
-    is None where neither it nor the workspace has one.
-    """
+    """An outlet's lane with a cell for each day; `queue` is `None` if neither outlet nor workspace has one."""
 
     outlet: Outlet
     queue: PublishQueue | None
@@ -159,17 +162,17 @@ class CalendarRow:
 
 @dataclass(frozen=True)
 class CalendarGrid:
-    """All that a view shows; `is_cut` where there are more publications than were read."""
+    """All that a view shows; `is_cut` is true if there are more publications than were read."""
 
     lanes: tuple[CalendarRow, ...]
     days: tuple[CalendarCell, ...]
-    """Each day with all its lanes together."""
+    """Each day with the entries of all lanes."""
     total: int
     is_cut: bool
     late: int
     failed: int
     lasts: Mapping[str, int]
-    """Number of scheduled posts by what a hold that outlasts their time would do with them."""
+    """The number of scheduled posts by late policy, which says what a hold that outlasts their time would do."""
 
 
 def _sort_entries(
@@ -184,8 +187,11 @@ def _sort_entries(
     return sorted(entries, key=lambda entry: entry.moment)
 
 
-def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datetime) -> CalendarGrid:
-    """Return what stands on these days; `only` is the outlet that the view is narrowed to, None for all."""
+def read_grid(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datetime) -> CalendarGrid:
+    """Return what the calendar shows on these days.
+
+    `only` is the outlet that the view is narrowed to, or `None` for all outlets.
+    """
     outlets = list(
         Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials", "config").order_by("id")
     )
@@ -194,24 +200,24 @@ def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datet
     deleted_outlets = Outlet.objects.of(workspace).filter(
         pk__in=used_outlet_ids - {outlet.pk for outlet in outlets}
     )
-    # A simulated outlet reaches nobody: it has a lane where something stands in it.
-    with_lane = [
+    # A simulated outlet reaches nobody, so it has a lane only if there is something in it.
+    outlets_with_lane = [
         outlet for outlet in outlets if not outlet.is_simulated or outlet.pk in used_outlet_ids
     ] + list(deleted_outlets)
     if only is not None:
-        with_lane = [outlet for outlet in with_lane if outlet.pk == only]
-    names = {outlet.pk: outlet.name for outlet in with_lane}
-    cards = [_build_card(row, span, now, names) for row in rows[:READ_MOST]]
+        outlets_with_lane = [outlet for outlet in outlets_with_lane if outlet.pk == only]
+    names = {outlet.pk: outlet.name for outlet in outlets_with_lane}
+    cards = [_build_card(row, span, now, names) for row in rows[:MAX_PUBLICATIONS_READ]]
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
-    lanes = tuple(_build_lane(outlet, _queue_of(outlet, queues), span, now) for outlet in with_lane)
-    _place_cards(lanes, cards, SHOWN[span.view])
+    lanes = tuple(_build_lane(outlet, _queue_of(outlet, queues), span, now) for outlet in outlets_with_lane)
+    _place_cards(lanes, cards, MAX_POSTS_SHOWN[span.view])
     days = _merge_lanes(lanes, span)
     _add_planned_digests(workspace, days, span, now)
     return CalendarGrid(
         lanes,
         days,
         total=len(cards),
-        is_cut=len(rows) > READ_MOST,
+        is_cut=len(rows) > MAX_PUBLICATIONS_READ,
         late=sum(card.is_late for card in cards),
         failed=sum(
             card.row["status"] in {PublicationStatus.FAILED, PublicationStatus.UNKNOWN} for card in cards
@@ -220,16 +226,14 @@ def read(workspace: Workspace, span: DateRange, *, only: UUID | None, now: datet
     )
 
 
-def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
-    """Return by id why late or failed publications aren't
-    published, for the first `EXPLAINED` of those shown.
-    """
+def explain_unpublished(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
+    """Return by id why late or failed publications aren't published, for the first `MAX_EXPLAINED` shown."""
     publication_ids = [
         card.row["id"]
         for cell in board.days
         for card in cell.cards
         if card.is_late or card.row["status"] in {PublicationStatus.FAILED, PublicationStatus.UNKNOWN}
-    ][:EXPLAINED]
+    ][:MAX_EXPLAINED]
     rows = Publication.everywhere.select_related("item__raw_item", "outlet", "workspace", "queue")
     messages = {}
     for row in rows.filter(pk__in=publication_ids) if publication_ids else ():
@@ -239,11 +243,15 @@ def reasons(board: CalendarGrid, now: datetime) -> dict[UUID, str]:
 
 
 def _read_publications(workspace: Workspace, span: DateRange, only: UUID | None) -> list[dict[str, Any]]:
-    """Return publications in order of time; each of the three ways to be on these days has its own index."""
+    """Return the publications of these days in order of time.
+
+    Each of the three queries has its own index. Each reads one row more than `MAX_PUBLICATIONS_READ` at most, so
+    that the caller sees whether there are more.
+    """
     bounds = (span.starts_at, span.ends_at - timedelta(microseconds=1))
     publications = Publication.objects.of(workspace).live()
     if only is not None:
-        # Before the cut, so that one outlet alone shows more.
+        # The filter comes before the cut, so that a view of one outlet shows more of its posts.
         publications = publications.filter(outlet_id=only)
     querysets = (
         publications.unsent().filter(due_at__range=bounds).order_by("due_at", "id"),
@@ -252,12 +260,14 @@ def _read_publications(workspace: Workspace, span: DateRange, only: UUID | None)
             Q(status=PublicationStatus.FAILED) | Q(status=PublicationStatus.UNKNOWN), due_at__range=bounds
         ).order_by("due_at", "id"),
     )
-    publication_rows = [row for rows in querysets for row in rows.values(*_COLUMNS)[: READ_MOST + 1]]
+    publication_rows = [
+        row for rows in querysets for row in rows.values(*_COLUMNS)[: MAX_PUBLICATIONS_READ + 1]
+    ]
     return sorted(publication_rows, key=lambda row: (_moment_of(row), row["id"]))
 
 
 def _moment_of(row: Mapping[str, Any]) -> datetime:
-    """Return the publication's place in time: when it was published, else when it is due."""
+    """Return when the publication was published or, if it wasn't, when it is due."""
     moment: datetime = row["published_at"] if row["status"] == PublicationStatus.PUBLISHED else row["due_at"]
     return moment
 
@@ -265,7 +275,7 @@ def _moment_of(row: Mapping[str, Any]) -> datetime:
 def _build_card(
     row: Mapping[str, Any], span: DateRange, now: datetime, names: Mapping[UUID, str]
 ) -> CalendarCard:
-    """Return the card of a publication, labelled as late or on hold where it is."""
+    """Return the card of a publication. A scheduled one that is on hold or late has that label."""
     moment = _moment_of(row)
     is_scheduled = row["status"] == PublicationStatus.SCHEDULED
     is_late = is_scheduled and moment < now - limits.LATE_AFTER
@@ -276,13 +286,17 @@ def _build_card(
 
 
 def _queue_of(outlet: Outlet, queues: Mapping[UUID, PublishQueue]) -> PublishQueue | None:
-    """Return the outlet's own queue, else the workspace's default; None where there is neither."""
-    own = queues.get(outlet.queue_id) if outlet.queue_id else None
-    return own or next((row for row in queues.values() if row.is_default), None)
+    """Return the outlet's own queue or the workspace's default one, or `None` if there is neither."""
+    outlet_queue = queues.get(outlet.queue_id) if outlet.queue_id else None
+    return outlet_queue or next((row for row in queues.values() if row.is_default), None)
 
 
 def _build_lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now: datetime) -> CalendarRow:
-    """Return an outlet's days with its free slots and blackouts; a month shows no slots."""
+    """Return an outlet's days with the slots and blackouts of its queue.
+
+    Slots are left out in a month's view and if the queue is paused; both are left out if the outlet was deleted,
+    or if the queue's time zone no longer exists.
+    """
     cells = tuple(CalendarCell(day.on) for day in span.days)
     if queue is None or outlet.deleted_at is not None or not publish.has_zone(queue):
         return CalendarRow(outlet, queue, cells)
@@ -306,16 +320,14 @@ def _build_lane(outlet: Outlet, queue: PublishQueue | None, span: DateRange, now
 
 
 def _place_cards(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], max_shown: int) -> None:
-    """Put each card into its cell, where `max_shown` are
-    shown, and remove the slots that posts have taken.
-    """
+    """Add each card to its cell, which shows `max_shown` cards at most, and remove the slots that are taken."""
     cells = {(lane.outlet.pk, cell.day): cell for lane in lanes for cell in lane.cells}
-    taken: defaultdict[UUID, set[datetime]] = defaultdict(set)
+    taken_moments: defaultdict[UUID, set[datetime]] = defaultdict(set)
     for card in cards:
         cell = cells.get((card.row["outlet_id"], card.local.date()))
         if cell is None:
             continue
-        taken[card.row["outlet_id"]].add(card.moment)
+        taken_moments[card.row["outlet_id"]].add(card.moment)
         cell.total += 1
         if len(cell.cards) < max_shown:
             cell.cards.append(card)
@@ -323,12 +335,13 @@ def _place_cards(lanes: Sequence[CalendarRow], cards: Iterable[CalendarCard], ma
             cell.more += 1
     for lane in lanes:
         for cell in lane.cells:
-            cell.openings = [slot for slot in cell.openings if slot.moment not in taken[lane.outlet.pk]]
+            taken = taken_moments[lane.outlet.pk]
+            cell.openings = [slot for slot in cell.openings if slot.moment not in taken]
 
 
 def _merge_lanes(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[CalendarCell, ...]:
-    """Return each day with what all lanes have on it, in order of time."""
-    max_shown = SHOWN[span.view] * (4 if span.view != DAY else 1)
+    """Return each day with the first posts of all lanes in order of time; only the day's view has the slots."""
+    max_shown = MAX_POSTS_SHOWN[span.view] * (_MERGED_DAY_FACTOR if span.view != DAY else 1)
     merged_days = []
     for number, day in enumerate(span.days):
         cells = [lane.cells[number] for lane in lanes]
@@ -354,7 +367,7 @@ def _merge_lanes(lanes: Sequence[CalendarRow], span: DateRange) -> tuple[Calenda
 def _add_planned_digests(
     workspace: Workspace, days: Sequence[CalendarCell], span: DateRange, now: datetime
 ) -> None:
-    """Add the digests that series will make in the range to their days."""
+    """Add the digests that active series will make in the range to their days."""
     by_day = {cell.day: cell for cell in days}
     after = max(now, span.starts_at - timedelta(microseconds=1))
     active_series = (

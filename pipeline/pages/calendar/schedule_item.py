@@ -1,6 +1,4 @@
-"""Pages that put an unscheduled item into a free slot: dragged
-there, or chosen from the next free slots of its outlets.
-"""
+"""Schedules an unscheduled item for a free slot: one that it is dragged to, or one chosen from a list."""
 
 from __future__ import annotations
 
@@ -48,13 +46,13 @@ OUTLETS_OFFERED: Final = 10
 
 @workspace_page("edit")
 def calendar_schedule(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Schedule an item: POST with `outlet` and `at` takes
-    that slot, with `day` the first free one of that day.
+    """Show the next free slots of the item's outlets, and schedule the item on POST.
 
-    A day's slot is one of `outlet`; without `outlet`, each outlet of the item gets
-    one. A script gets 204, or 409 with the reason as text; a form gets a page.
+    A POST with `outlet` and `at` takes that slot. A POST with `day` takes the first free slot of that day: of
+    `outlet` or, without `outlet`, of each outlet of the item. A script gets 204, or 409 with the reason as text;
+    a form gets a page.
     """
-    row = find_item(place, gen)
+    item = find_item(place, gen)
     now = utc_now()
     is_script = request.headers.get("X-Calendar") == "1"
     reason = ""
@@ -62,34 +60,34 @@ def calendar_schedule(request: HttpRequest, place: Place, gen: UUID) -> HttpResp
         if not kept_forms.is_first_sending(request):
             return redirect(place.url_of("calendar"))
         try:
-            week_url = schedule_into(
-                request, place, row, lambda version: _take_slot(request, place, row, version)
+            week_url = schedule_and_report(
+                request, place, item, lambda version: _take_slot(request, place, item, version)
             )
         except AppError as error:
             kept_forms.allow_sending_again(request)
             reason = why_not_scheduled(error)
-            row = find_item(place, gen)
+            item = find_item(place, gen)
         else:
             return HttpResponse(status=204) if is_script else redirect(week_url)
     if is_script:
         return HttpResponse(reason, status=409, content_type="text/plain; charset=utf-8")
-    return render(request, "pages/calendar/schedule_item.html", _page_context(place, row, reason, now))
+    return render(request, "pages/calendar/schedule_item.html", _page_context(place, item, reason, now))
 
 
-def schedule_into(
-    request: HttpRequest, place: Place, item: GeneratedItem, take: Callable[[int], bulk_review.Decided]
+def schedule_and_report(
+    request: HttpRequest, place: Place, item: GeneratedItem, take_slot: Callable[[int], bulk_review.Decided]
 ) -> str:
-    """Schedule the item by `take`, which is given the version that was looked at, and report it with an undo.
+    """Schedule the item, add messages with an undo, and return the address of the week in which it is due now.
 
-    Returns the address of the week where the item is due now. Raises what
-    `planning.take_slot` does, and `Invalid` where the form names no version.
+    `take_slot` takes the version that the person looked at and schedules that version of the item. Raises
+    `Invalid` if the form names no version, and each error that `take_slot` raises.
     """
     version = version_in(request.POST)
     if version is None:
         raise Invalid.one("version", "required", _("Reload the page, then choose again."))
-    decided = take(version)
+    decided = take_slot(version)
     publications = slot_times.publications_in(place.workspace, decided.former or {})
-    for line in next_actions.waits_of(place, publications, now=utc_now()).lines:
+    for line in next_actions.find_waits(place, publications, now=utc_now()).lines:
         messages.warning(request, line)
     message = slot_times.scheduled_sentence(publications, place.workspace.timezone)
     other_outlets = _unscheduled_outlet_names(
@@ -97,15 +95,14 @@ def schedule_into(
     )
     if other_outlets:
         message = f"{message} " + _("Not scheduled for %(outlets)s.") % {"outlets": ", ".join(other_outlets)}
-    first_due_at = min(publication.due_at for publication in publications if publication.due_at).astimezone(
-        ZoneInfo(place.workspace.timezone)
-    )
-    offer_undo_of(request, place, message, decided, week=first_due_at.date())
-    return week_address(place, first_due_at.date())
+    first_due_at = min(publication.due_at for publication in publications if publication.due_at)
+    first_day = first_due_at.astimezone(ZoneInfo(place.workspace.timezone)).date()
+    offer_undo_of(request, place, message, decided, week=first_day)
+    return week_address(place, first_day)
 
 
 def why_not_scheduled(error: AppError) -> str:
-    """Return the error in the words of the calendar's other pages."""
+    """Return the sentence about an error for the calendar's pages."""
     if isinstance(error, Overtaken):
         return _("Changed since you opened it. Choose again.")
     if any(detail.code == "approval_required" for detail in error.detail):
@@ -118,33 +115,37 @@ def week_address(place: Place, on: date) -> str:
     return f"{place.url_of('calendar')}?view=week&on={on.isoformat()}"
 
 
-def _take_slot(request: HttpRequest, place: Place, row: GeneratedItem, version: int) -> bulk_review.Decided:
-    """Schedule the item as the request asks.
+def _take_slot(request: HttpRequest, place: Place, item: GeneratedItem, version: int) -> bulk_review.Decided:
+    """Schedule the item for the slot or the day that the request names.
 
-    Raises `Invalid` where it names neither an outlet with a moment
-    nor a day, and `Conflict` where no outlet takes the item.
+    Raises `Invalid` if the request names neither an outlet with a moment nor a day, `Conflict` if no default
+    outlet takes the item, and each error of `planning.take_slot`.
     """
     options: dict[str, Any] = {"by": place.user.email, "now": utc_now(), "expected_version": version}
     outlet_key = decode("out", request.POST.get("outlet", ""))
     at = read_moment(request.POST.get("at", ""))
     if outlet_key is not None and at is not None:
-        return planning.take_slot(row, outlet_key, at, **options)
+        return planning.take_slot(item, outlet_key, at, **options)
     day = parse_date(request.POST.get("day", ""))
     if day is None:
         raise Invalid.one("at", "required", _("Choose a free slot."))
     zone = ZoneInfo(place.workspace.timezone)
     bounds = start_of(day, zone), start_of(day + timedelta(days=1), zone)
-    outlets = (
-        [outlet_key] if outlet_key else [outlet.pk for outlet in tray.channels_of(row, outlets_of(place))]
-    )
-    if not outlets:
+    if outlet_key is not None:
+        outlet_keys = [outlet_key]
+    else:
+        outlet_keys = [outlet.pk for outlet in tray.default_outlets_of(item, outlets_of(place))]
+    if not outlet_keys:
         message = _("This item has no outlet that takes it. Choose a slot of an outlet.")
         raise Conflict.because(code="no_outlet", message=message, field="outlet")
-    return planning.take_day(row, outlets, bounds, **options)
+    return planning.take_day(item, outlet_keys, bounds, **options)
 
 
 def _unscheduled_outlet_names(place: Place, item: GeneratedItem, scheduled_keys: set[UUID]) -> list[str]:
-    """Return the names of the item's other outlets: it leaves the tray, though nothing is sent to them."""
+    """Return the names of the item's default outlets for which it wasn't scheduled.
+
+    They are named to the user, because the item leaves the tray although nothing goes to them.
+    """
     remaining_ids = {
         public_id for public_id in item.outlets if decode("out", public_id) not in scheduled_keys
     }
@@ -152,27 +153,29 @@ def _unscheduled_outlet_names(place: Place, item: GeneratedItem, scheduled_keys:
         return []
     return [
         outlet.name
-        for outlet in tray.channels_of(item, outlets_of(place))
+        for outlet in tray.default_outlets_of(item, outlets_of(place))
         if encode("out", outlet.pk) in remaining_ids
     ]
 
 
-def _page_context(place: Place, row: GeneratedItem, refusal: str, now: datetime) -> dict[str, Any]:
-    """Return what the template shows; `why` is the reason of
-    a refusal, unless the page is closed for the same one.
+def _page_context(place: Place, item: GeneratedItem, refusal: str, now: datetime) -> dict[str, Any]:
+    """Return the template's context.
+
+    `closed` says why the item can't be scheduled at all; there are no slots then. `why` is `refusal`, unless that
+    is the same sentence.
     """
-    tray_item = tray.as_shown(place, row, (), now=now)
-    blocker = publish.why_not_publishable(row)
+    tray_item = tray.build_tray_item(place, item, (), now=now)
+    blocker = publish.why_not_publishable(item)
     closed_reason = ""
-    if row.status != GeneratedItemStatus.READY:
+    if item.status != GeneratedItemStatus.READY:
         closed_reason = _("This item isn't waiting to be scheduled any more: %(status)s.") % {
-            "status": str(labels.of_item(row).label).lower()
+            "status": str(labels.of_item(item).label).lower()
         }
     elif blocker is not None:
         closed_reason = why_not_scheduled(Conflict(blocker))
-    slots = (
-        () if closed_reason else planning.next_slots(place.workspace, _offered_outlets(place, row), now=now)
-    )
+    slots: Sequence[planning.NextSlots] = ()
+    if not closed_reason:
+        slots = planning.next_slots(place.workspace, _offered_outlets(place, item), now=now)
     return {
         "one": tray_item,
         "why": refusal if refusal != closed_reason else "",
@@ -183,12 +186,14 @@ def _page_context(place: Place, row: GeneratedItem, refusal: str, now: datetime)
     }
 
 
-def _offered_outlets(place: Place, row: GeneratedItem) -> Sequence[Outlet]:
-    """Return the open outlets that take the item, its own ones first."""
-    own_ids = set(row.outlets)
+def _offered_outlets(place: Place, item: GeneratedItem) -> Sequence[Outlet]:
+    """Return the first `OUTLETS_OFFERED` open outlets that take the item, its default outlets first."""
+    default_ids = set(item.outlets)
     open_outlets = [
         outlet
         for outlet in outlets_of(place)
-        if row.bucket in buckets_of(outlet.platform) and publish.why_closed(outlet) is None
+        if item.bucket in buckets_of(outlet.platform) and publish.why_closed(outlet) is None
     ]
-    return sorted(open_outlets, key=lambda outlet: encode("out", outlet.pk) not in own_ids)[:OUTLETS_OFFERED]
+    return sorted(open_outlets, key=lambda outlet: encode("out", outlet.pk) not in default_ids)[
+        :OUTLETS_OFFERED
+    ]

@@ -1,4 +1,4 @@
-"""Reads the tray beside the calendar: items that are ready and not scheduled, the newest first."""
+"""Reads the tray next to the calendar: items that are ready and not scheduled, the newest first."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.models.generated_item import OwnGeneratedItems
 
-SHOWN: Final = 12
+ROWS: Final = 12
 """Items per page."""
-READ_MOST: Final = 1000
-"""The most items that are searched for those of one outlet."""
+MAX_ITEMS_SEARCHED: Final = 1000
+"""The most items that one page searches for those of one outlet."""
 _COLUMNS: Final = (
     "title",
     "excerpt",
@@ -57,11 +57,12 @@ class UnscheduledItem:
     item: GeneratedItem
     title: str
     badge: labels.Badge
-    channels: str
-    """Names of the outlets where it is published by default; empty where none of them takes it."""
+    outlet_names: str
+    """The names of its default outlets that take it, separated by commas; empty if there is none."""
     age: str
+    """How long ago the item became ready, as `3 hours ago`."""
     has_to_be_approved: bool
-    """True where it can't be scheduled until it is approved."""
+    """True if the item can't be scheduled until it is approved."""
 
     @property
     def is_approved(self) -> bool:
@@ -77,34 +78,32 @@ class UnscheduledItem:
 
     @property
     def variant(self) -> int:
-        """Its number among the variants of its group; 0 for the first."""
+        """The item's number among the variants of its group, from 2; 0 for the first one."""
         return self.item.variant_index + 1 if self.item.variant_index else 0
 
 
 @dataclass(frozen=True)
 class Tray:
-    """A page of unscheduled items; `older` is the id after
-    which the next page begins, empty on the last one.
-    """
+    """A page of unscheduled items; `older` is the id after which the next page begins, or empty on the last."""
 
     rows: tuple[UnscheduledItem, ...]
     older: str
     is_first: bool
 
     @property
-    def said(self) -> str:
-        """The number of items, with a plus sign where other pages have more."""
+    def count_text(self) -> str:
+        """The number of items on this page, with a plus sign if another page has more."""
         return f"{len(self.rows)}+" if self.older or not self.is_first else str(len(self.rows))
 
     @property
     def has_unapproved(self) -> bool:
-        """True where scheduling one of the items approves it."""
+        """True if scheduling one of the items would also approve it."""
         return any(not row.is_approved and not row.has_to_be_approved for row in self.rows)
 
 
 def unscheduled(place: Place) -> OwnGeneratedItems:
     """Return the workspace's unscheduled items, the newest first."""
-    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the statuses.
+    # Compiles to `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the statuses.
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False)).unscheduled()  # noqa: FBT003
     ordered: OwnGeneratedItems = rows.order_by("-id")
     return ordered
@@ -113,43 +112,44 @@ def unscheduled(place: Place) -> OwnGeneratedItems:
 def read_tray(
     place: Place, outlets: Sequence[Outlet], *, only: UUID | None, before: UUID | None, now: datetime
 ) -> Tray:
-    """Read a page of the tray with a few statements, however many items there are.
+    """Read a page of the tray with a few SQL queries, however many items there are.
 
-    `only` is the outlet that the calendar is narrowed to,
-    `before` the last item of the page before; each may be None.
+    `only` is the outlet that the calendar is narrowed to, `before` the last item of the page before; each may be
+    `None`. With `only`, a page searches `MAX_ITEMS_SEARCHED` items, so it may be short although more follow.
     """
     rows = unscheduled(place)
     if before is not None:
         rows = rows.filter(pk__lt=before)
     last_key: UUID | None = None
     if only is not None:
-        searched = list(rows.only("bucket", "outlets")[:READ_MOST])
-        keys = [item.pk for item in searched if _may_go_to(item, outlets, only)][: SHOWN + 1]
-        last_key = searched[-1].pk if len(searched) == READ_MOST and len(keys) <= SHOWN else None
+        searched = list(rows.only("bucket", "outlets")[:MAX_ITEMS_SEARCHED])
+        keys = [item.pk for item in searched if _may_go_to(item, outlets, only)][: ROWS + 1]
+        has_unsearched = len(searched) == MAX_ITEMS_SEARCHED
+        last_key = searched[-1].pk if has_unsearched and len(keys) <= ROWS else None
         rows = rows.filter(pk__in=keys) if keys else rows.none()
-    page_items = list(rows.select_related("raw_item").only(*_COLUMNS)[: SHOWN + 1])
-    if len(page_items) > SHOWN:
-        last_key = page_items[SHOWN - 1].pk
-    tray_items = tuple(as_shown(place, item, outlets, now=now) for item in page_items[:SHOWN])
+    page_items = list(rows.select_related("raw_item").only(*_COLUMNS)[: ROWS + 1])
+    if len(page_items) > ROWS:
+        last_key = page_items[ROWS - 1].pk
+    tray_items = tuple(build_tray_item(place, item, outlets, now=now) for item in page_items[:ROWS])
     return Tray(tray_items, encode("gen", last_key) if last_key else "", is_first=before is None)
 
 
-def as_shown(
+def build_tray_item(
     place: Place, item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime
 ) -> UnscheduledItem:
-    """Return the item as the tray shows it. Makes no statement; the item comes with its raw item."""
+    """Return the item as the tray shows it, without a query: its raw item must be loaded."""
     return UnscheduledItem(
         item=item,
         title=display.title_of(item),
         badge=labels.of_promise(item),
-        channels=", ".join(outlet.name for outlet in channels_of(item, outlets)),
+        outlet_names=", ".join(outlet.name for outlet in default_outlets_of(item, outlets)),
         age=_format_age(item.ready_at or item.created_at, now),
         has_to_be_approved=item.lacks_approval(place.workspace),
     )
 
 
-def channels_of(item: GeneratedItem, outlets: Sequence[Outlet]) -> list[Outlet]:
-    """Return the outlets where the item is published by default and that take it, in the item's order."""
+def default_outlets_of(item: GeneratedItem, outlets: Sequence[Outlet]) -> list[Outlet]:
+    """Return those of `outlets` that are the item's default outlets and take it, in the item's order."""
     outlets_by_id = {
         encode("out", outlet.pk): outlet for outlet in outlets if item.bucket in buckets_of(outlet.platform)
     }
@@ -157,16 +157,19 @@ def channels_of(item: GeneratedItem, outlets: Sequence[Outlet]) -> list[Outlet]:
 
 
 def _may_go_to(item: GeneratedItem, outlets: Sequence[Outlet], outlet_key: UUID) -> bool:
-    """Return whether the item may go to an outlet; without
-    an outlet of its own it may go wherever it is taken.
+    """Return whether the item may go to an outlet.
+
+    An item whose default outlets don't take it may go to every outlet that does.
     """
-    own = channels_of(item, outlets)
-    candidates = own or [outlet for outlet in outlets if item.bucket in buckets_of(outlet.platform)]
+    default_outlets = default_outlets_of(item, outlets)
+    candidates = default_outlets or [
+        outlet for outlet in outlets if item.bucket in buckets_of(outlet.platform)
+    ]
     return any(outlet.pk == outlet_key for outlet in candidates)
 
 
 def _format_age(since: datetime, now: datetime) -> str:
-    """Return the time that has passed since a moment, in words."""
+    """Return the time that has passed since a moment, such as `3 hours ago`."""
     minutes = int((now - since).total_seconds() // 60)
     if minutes < 1:
         return _("Just now")

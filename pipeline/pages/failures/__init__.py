@@ -1,1 +1,1 @@
-"""The Problems page lists what needs a person in a workspace, with the reason and the act that clears it."""
+"""Pages of problems: what needs a person in a workspace, with the reason and the act that helps."""

@@ -1,7 +1,8 @@
-"""Views that retry, reschedule or cancel what failed or is late, one row or several, and that undo it."""
+"""Retries, reschedules or cancels what failed or is late, one row or several, and undoes that."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
@@ -17,10 +18,10 @@ from config.core.clock import utc_now
 from config.core.ids import decode
 from config.core.states import Overtaken
 from pipeline.models import PublicationStatus
-from pipeline.pages.failures.forms import ClearForm, FailureFilter
+from pipeline.pages.failures.forms import FailureFilter, RecoveryForm
 from pipeline.pages.failures.sections import SECTIONS
 from pipeline.pages.items import next_actions, slot_times
-from pipeline.pages.review.actions import GRACE, note_of, undo_all
+from pipeline.pages.review.actions import UNDO_GRACE, note_of, undo_all
 from pipeline.review import bulk_review
 from pipeline.schedule import recovery
 
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
 
     from config.core.errors import AppError
 
-_VERSION_DIGITS: Final = 9
+_MAX_VERSION_DIGITS: Final = 9
+_MAX_TIME_CHARACTERS: Final = 20
+"""The most characters of a typed time, such as `2027-03-28T14:30`, that are kept."""
 
 
 @workspace_page("edit", methods=("POST",))
 def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
-    """Do one act with the selected rows of the list.
+    """Apply one act to the selected rows of the list.
 
     The POST field `rows` holds ids with versions, as `pub_…:3`. The field `one` holds an act on a single row,
     as `retry:pub_…:3`, and wins over `rows`.
@@ -47,7 +50,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
     if single_row:
         form_data["act"] = act
     selection = _parse_tokens([single_row] if single_row else form_data.getlist("rows"))
-    form = ClearForm(form_data, zone=place.workspace.timezone)
+    form = RecoveryForm(form_data, zone=place.workspace.timezone)
     errors = [str(line) for lines in form.errors.values() for line in lines]
     if not errors and not selection:
         errors = [_("Select at least one row.")]
@@ -62,7 +65,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
             workspace=place.workspace,
             by=place.user.email,
             now=now,
-            retry_at=now + GRACE,
+            retry_at=now + UNDO_GRACE,
             at=timing.publish_at,
             clock=timing.clock,
         ),
@@ -73,7 +76,7 @@ def failures_clear(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def failures_undo(request: HttpRequest, place: Place) -> HttpResponse:
-    """Undo acts. The POST field `undo` holds signed notes of the states before, with a space between them."""
+    """Undo acts; the POST field `undo` holds signed notes of the former states, separated by spaces."""
     restored_items, errors = undo_all(place, request.POST.get("undo", "").split())
     if restored_items:
         messages.success(request, _("Undone."))
@@ -85,19 +88,24 @@ def failures_undo(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _parse_tokens(tokens: Sequence[str]) -> list[recovery.Chosen]:
-    """Parse tokens such as `pub_…:3`, each id once; skip those that name nothing that can be cleared."""
+    """Parse tokens such as `pub_…:3`, each id once, and skip those that no act applies to."""
     versions: dict[tuple[str, UUID], int] = {}
     for token in tokens:
         public_id, _colon, version = token.partition(":")
         prefix = public_id.partition("_")[0]
         key = decode(prefix, public_id) if prefix in recovery.PREFIXES else None
-        if key is not None and version.isascii() and version.isdigit() and len(version) <= _VERSION_DIGITS:
+        if (
+            key is not None
+            and version.isascii()
+            and version.isdigit()
+            and len(version) <= _MAX_VERSION_DIGITS
+        ):
             versions[prefix, key] = int(version)
     return [(prefix, key, version) for (prefix, key), version in versions.items()]
 
 
 DISMISS: Final = "dismiss"
-"""Key of the messages about cancelling what has failed already."""
+"""The key of the messages about cancelling publications that have all failed already."""
 # The message for one row, and for several.
 _MESSAGES: Final[Mapping[str, tuple[Any, Any]]] = {
     recovery.RETRY: (
@@ -123,44 +131,48 @@ _MESSAGES: Final[Mapping[str, tuple[Any, Any]]] = {
 def _report_results(
     request: HttpRequest, place: Place, act: str, results: Sequence[recovery.Cleared], *, missing: int
 ) -> None:
-    """Add a message about the rows that were cleared, with an undo, and one for each reason of a refusal.
+    """Add a message about the rows that were handled, with an undo, and one for each reason of a refusal.
 
     `missing` counts the selected rows that were deleted meanwhile.
     """
-    done = [one for one in results if one.error is None]
+    done = [result for result in results if result.error is None]
     if done:
-        one, several = _MESSAGES[DISMISS if act == recovery.CANCEL and _had_all_failed(done) else act]
-        text = str(one) if len(done) == 1 else str(several) % {"count": len(done)}
-        obstacles = [] if act == recovery.CANCEL else _obstacles_of(place, done)
-        if obstacles:
-            text = " ".join(obstacles if act == recovery.RETRY else [text, *obstacles])
-        notes = [
-            note_of(place, bulk_review.Decided(one.item, one.former)) for one in done if one.item is not None
-        ]
-        if notes:
-            fields = {"undo": " ".join(notes), "query": request.POST.get("query", "")}
-            offer_undo(request, text, place.url_of("failures_undo"), fields, is_good=not obstacles)
-        else:
-            (messages.warning if obstacles else messages.success)(request, text)
-    counts_by_reason: dict[str, int] = {}
-    for one in results:
-        if one.error is not None:
-            counts_by_reason[_refusal_text(one.error)] = counts_by_reason.get(_refusal_text(one.error), 0) + 1
+        _report_done(request, place, act, done)
+    counts_by_reason = Counter(_refusal_text(result.error) for result in results if result.error is not None)
     for reason, count in counts_by_reason.items():
         messages.error(request, reason if len(results) == 1 else f"{count} × {reason}")
     if missing:
         messages.error(request, _("Deleted rows were skipped."))
 
 
-def _obstacles_of(place: Place, results: Sequence[recovery.Cleared]) -> list[str]:
-    """Return why some of these posts wait still, though they were retried or rescheduled."""
+def _report_done(request: HttpRequest, place: Place, act: str, done: Sequence[recovery.Cleared]) -> None:
+    """Add a message about the rows that were handled; it has an undo if they were publications."""
+    singular, plural = _MESSAGES[DISMISS if act == recovery.CANCEL and _had_all_failed(done) else act]
+    text = str(singular) if len(done) == 1 else str(plural) % {"count": len(done)}
+    waits = [] if act == recovery.CANCEL else _describe_waits(place, done)
+    if waits:
+        text = " ".join(waits if act == recovery.RETRY else [text, *waits])
+    notes = [
+        note_of(place, bulk_review.Decided(result.item, result.former))
+        for result in done
+        if result.item is not None
+    ]
+    if notes:
+        fields = {"undo": " ".join(notes), "query": request.POST.get("query", "")}
+        offer_undo(request, text, place.url_of("failures_undo"), fields, is_good=not waits)
+    else:
+        (messages.warning if waits else messages.success)(request, text)
+
+
+def _describe_waits(place: Place, results: Sequence[recovery.Cleared]) -> list[str]:
+    """Return why some of these publications still wait, although they were retried or rescheduled."""
     keys = [result.key for result in results if result.prefix == "pub"]
-    rows = slot_times.with_obstacles(place.workspace, keys) if keys else []
-    return next_actions.waits_of(place, rows, now=utc_now()).lines
+    rows = slot_times.load_publications(place.workspace, keys) if keys else []
+    return next_actions.find_waits(place, rows, now=utc_now()).lines
 
 
 def _had_all_failed(results: Sequence[recovery.Cleared]) -> bool:
-    """Return whether all of these publications had failed already, so that none was still to be sent."""
+    """Return whether all of these publications had failed already, so that none was still going to be sent."""
     publications = [
         publication
         for cleared in results
@@ -171,7 +183,7 @@ def _had_all_failed(results: Sequence[recovery.Cleared]) -> bool:
 
 
 def _refusal_text(error: AppError) -> str:
-    """Return the sentence about a refusal for the people who read this page."""
+    """Return the sentence about a refusal that this page shows."""
     if isinstance(error, Overtaken):
         return changed_meanwhile_message()
     if isinstance(error, QuotaExceeded):
@@ -186,5 +198,5 @@ def _list_address(request: HttpRequest, place: Place, *, keeps_time: bool = Fals
     if query_data.get("section") in SECTIONS:
         query["section"] = str(query_data["section"])
     if keeps_time and request.POST.get("local_time"):
-        query["local_time"] = request.POST["local_time"][:20]
+        query["local_time"] = request.POST["local_time"][:_MAX_TIME_CHARACTERS]
     return f"{place.url_of('failures')}?{query.urlencode()}"

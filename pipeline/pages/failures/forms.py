@@ -1,4 +1,4 @@
-"""The filters of the list of problems, and the form that retries, reschedules or cancels what is selected."""
+"""Defines the filters of the list of problems, and the form that retries, reschedules or cancels rows."""
 
 from __future__ import annotations
 
@@ -33,18 +33,16 @@ KINDS: Final[Mapping[str, _StrPromise]] = {
     "mailings": gettext_lazy("Mailings"),
     "deliveries": gettext_lazy("Deliveries to webhook sources"),
 }
-LATE, BY_HAND, ACCOUNT, CONTENT, PLATFORM, UNKNOWN, MAKING, CREDITS, FETCHING, STOPPED = (
-    "late",
-    "by_hand",
-    "account",
-    "content",
-    "platform",
-    "unknown",
-    "making",
-    "credits",
-    "fetching",
-    "stopped",
-)
+LATE: Final = "late"
+BY_HAND: Final = "by_hand"
+ACCOUNT: Final = "account"
+CONTENT: Final = "content"
+PLATFORM: Final = "platform"
+UNKNOWN: Final = "unknown"
+MAKING: Final = "making"
+CREDITS: Final = "credits"
+FETCHING: Final = "fetching"
+STOPPED: Final = "stopped"
 CAUSES: Final[Mapping[str, _StrPromise]] = {
     LATE: gettext_lazy("Late"),
     BY_HAND: gettext_lazy("Post manually"),
@@ -98,18 +96,18 @@ class FailureFilter(FilterForm):
         fields["outlet"].choices = [("", _("Any outlet")), *outlet_choices]
 
     @property
-    def outlet_asked(self) -> UUID | None:
-        """The id of the chosen outlet; None for any."""
+    def outlet_id(self) -> UUID | None:
+        """The id of the chosen outlet, or `None` for any outlet."""
         return decode("out", self.cleaned_data["outlet"])
 
     def starts_at(self, now: datetime) -> datetime | None:
-        """Return the beginning of the chosen time span; None for any time."""
+        """Return the beginning of the chosen time span, or `None` for any time."""
         span = SPANS.get(self.cleaned_data["since"])
         return None if span is None else now - span[1]
 
 
-class ClearForm(WhenForm):
-    """Validates the act, and its time only where the act is `at`; the selected rows are parsed elsewhere."""
+class RecoveryForm(WhenForm):
+    """Validates the act, and its time only if the act is `at`; the view parses the selected rows."""
 
     act = forms.ChoiceField(
         choices=[(act, act) for act in (recovery.RETRY, recovery.NEXT, recovery.AT, recovery.CANCEL)]

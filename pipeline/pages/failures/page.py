@@ -1,4 +1,4 @@
-"""The view of the list of what failed and what is late; the list refreshes itself."""
+"""Shows the list of what failed and what is late; the list refreshes itself."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _REFRESH_SECONDS: Final = 10
 
 @workspace_page("look", methods=("GET",))
 def failures(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show each section's first rows; the parameter `section` names one to show alone, with more rows."""
+    """Show the first rows of each section; the parameter `section` names one to show alone, with more rows."""
     filter_form = FailureFilter.from_query(request.GET, place.workspace)
     query = filter_form.query
     section_name = request.GET.get("section", "")
     if section_name not in failure_sections.SECTIONS:
         section_name = ""
     now = utc_now()
-    sections = failure_sections.sections(place, filter_form, alone=section_name, now=now)
+    sections = failure_sections.list_sections(place, filter_form, alone=section_name, now=now)
     context: dict[str, Any] = {
         "sections": sections,
         "alone": section_name,

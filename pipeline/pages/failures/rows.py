@@ -1,4 +1,4 @@
-"""Builds the rows of the list of problems: what each is, why it is listed, and what clears it."""
+"""Builds the rows of the list of problems: what each is, why it is listed, and which acts help."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from pipeline.models import InboundDelivery, Mailing, Outlet, PersonaDraft, RawItem, Source
     from pipeline.publish.blockers import Blocker
 
-EXPLAINED: Final = 15
-"""Late publications whose causes are worked out, at a few statements each; others link to their item."""
+MAX_EXPLAINED: Final = 15
+"""The most late publications whose blockers are found, at a few SQL queries each; the others link to their item."""
 
 
 @dataclass(frozen=True)
 class FailureRow:
     """A row of the list of problems.
 
-    `token` names the row and its version for an act; it is empty where no act of this page helps. `acts` are
-    the acts that do, `at` is when it failed or was due, and `link` leads to its page.
+    `token` names the row and its version for an act; it is empty if no act of this page helps. `acts` are the
+    acts that help, `at` is when the row failed, was due or began, and `link` is the address of its page.
     """
 
     title: str
@@ -46,18 +46,21 @@ class FailureRow:
     why: str
     link: str = ""
     about: str = ""
+    """What the row belongs to: its outlet, platform, engine output or source."""
     advice: str = ""
+    """What a person can do if a retry can't help."""
     whose: labels.Badge = labels.NO_BADGE
-    """Badge of who has to mend the failure."""
+    """The badge that says whose task it is to solve the problem."""
     until: datetime | None = None
+    """When the row is tried again or its blocker ends, if that is known."""
     token: str = ""
     acts: frozenset[str] = frozenset()
     move: str = ""
-    """Address of the page that reschedules it."""
+    """The address of the page that reschedules a publication."""
     action: NextAction | None = None
-    """Link to where its obstacle can be removed."""
-    cancel_said: str = ""
-    """Label of the cancel button: what has failed already is dismissed, as it isn't scheduled any more."""
+    """The link to the page that removes the blocker."""
+    cancel_label: str = ""
+    """The label of the cancel button: a failed publication is dismissed, because it isn't scheduled any more."""
 
     @property
     def can_retry(self) -> bool:
@@ -72,7 +75,7 @@ class FailureRow:
         return recovery.AT in self.acts
 
     @property
-    def retry_said(self) -> str:
+    def retry_label(self) -> str:
         """The label of the retry button; an unknown outcome is looked up first."""
         return _("Check status") if self.label == str(labels.PUBLICATIONS["unknown"].label) else _("Retry")
 
@@ -86,12 +89,12 @@ def _version_token(prefix: str, key: UUID, version: int) -> str:
 
 
 def _message_of(error: Mapping[str, Any] | None, default: str = "") -> str:
-    """Return the message of a stored error without ids, or `default` where it has none."""
+    """Return the message of a stored error without ids of items, or `default` if it has none."""
     return display.without_ids(str((error or {}).get("message", ""))) or default
 
 
 def _advice_if_final(error: Mapping[str, Any] | None) -> str:
-    """Return what helps where a retry can't; empty where it can."""
+    """Return the stored advice if a retry can't help, else an empty text."""
     return str((error or {}).get("action", "")) if recoverable_failures.is_final(error) else ""
 
 
@@ -102,21 +105,25 @@ def _title(row: Any) -> str:
 # --- Publications ----------------------------------------------------------------------------------------------------
 
 
-def late(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
-    """Build the rows of late publications, each with its first obstacle as the command `explain` finds it."""
+def build_late_rows(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
+    """Build the rows of late publications, the first `MAX_EXPLAINED` with their first blocker.
+
+    A publication that was deleted meanwhile is left out.
+    """
     keys = [row.pk for row in rows]
     publications = Publication.objects.of(place.workspace).select_related(
         "item__raw_item", "outlet", "workspace", "queue"
     )
     publications_by_id = {row.pk: row for row in publications.filter(pk__in=keys)} if keys else {}
     return [
-        _late_row(place, publications_by_id[key], now, is_explained=index < EXPLAINED)
+        _late_row(place, publications_by_id[key], now, is_explained=index < MAX_EXPLAINED)
         for index, key in enumerate(keys)
         if key in publications_by_id
     ]
 
 
 def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bool) -> FailureRow:
+    """Return the row of a late publication; with `is_explained`, its first blocker is found."""
     blocker = next(explanation.blockers_of(row, now), None) if is_explained else None
     is_by_hand = row.is_handed_over
     is_scheduled = row.status == PublicationStatus.SCHEDULED
@@ -132,7 +139,7 @@ def _late_row(place: Place, row: Publication, now: datetime, *, is_explained: bo
         until=blocker.until if blocker is not None else None,
         token=_version_token("pub", row.pk, row.version) if is_scheduled else "",
         acts=_SCHEDULE_ACTS if is_scheduled else frozenset(),
-        cancel_said=_("Unschedule"),
+        cancel_label=_("Unschedule"),
         move=place.url_of("calendar_move", pub=row.pk) if is_scheduled else "",
         action=_action_when_late(place, row, blocker, is_by_hand=is_by_hand),
     )
@@ -151,6 +158,7 @@ def _why_late(row: Publication, blocker: Blocker | None, *, is_by_hand: bool, is
 def _action_when_late(
     place: Place, row: Publication, blocker: Blocker | None, *, is_by_hand: bool
 ) -> NextAction | None:
+    """Return the link to the page that removes the blocker, or `None` if there is none or this page removes it."""
     if is_by_hand:
         address = place.url_of("package", pub=row.pk)
         return NextAction(_("Post manually"), address, is_post=False) if place.may_edit else None
@@ -160,7 +168,7 @@ def _action_when_late(
         return NextAction(_("View outlet"), place.url_of("outlet_page", out=row.outlet_id), is_post=False)
     action = next_actions.next_action_for(place, row.item, blocker)
     if action is None or action.address == place.url_of("item_publish", gen=row.item_id):
-        # This page reschedules it itself.
+        # This page has its own form to reschedule the publication.
         return None
     return (
         NextAction(action.label, place.url_of("item_page", gen=row.item_id), is_post=False)
@@ -169,17 +177,21 @@ def _action_when_late(
     )
 
 
-def failed(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
+def build_failed_rows(place: Place, rows: Sequence[Publication], now: datetime) -> list[FailureRow]:
     """Build the rows of publications that failed or whose outcome is unknown."""
     del now
     return [_failed_row(place, row) for row in rows]
 
 
 def _failed_row(place: Place, row: Publication) -> FailureRow:
+    """Return the row of a publication that failed or whose outcome is unknown."""
     tone, _icon, label = labels.PUBLICATIONS[row.status]
     error: Mapping[str, Any] = row.error or {}
     is_unknown = row.status == PublicationStatus.UNKNOWN
     error_class = str(error.get("class", ""))
+    whose = labels.NO_BADGE
+    if not is_unknown and error_class != "retry":
+        whose = labels.FAILURE_CLASSES.get(error_class, labels.NO_BADGE)
     return FailureRow(
         title=_title(row.item),
         at=row.updated_at,
@@ -189,19 +201,17 @@ def _failed_row(place: Place, row: Publication) -> FailureRow:
         link=place.url_of("item_page", gen=row.item_id),
         about=row.outlet.name,
         advice=str(error.get("action") or ""),
-        whose=labels.NO_BADGE
-        if is_unknown or error_class == "retry"
-        else labels.FAILURE_CLASSES.get(error_class, labels.NO_BADGE),
+        whose=whose,
         until=row.next_attempt_at if is_unknown else None,
         token=_version_token("pub", row.pk, row.version),
         acts=_RETRY_ACTS if is_unknown else _RETRY_ACTS | _SCHEDULE_ACTS,
-        cancel_said=_("Dismiss"),
+        cancel_label=_("Dismiss"),
         action=_action_when_failed(place, row, error_class),
     )
 
 
 def _action_when_failed(place: Place, row: Publication, error_class: str) -> NextAction | None:
-    """Return the link to what has to change before a retry can succeed; None where a retry alone may help."""
+    """Return the link to what must change before a retry can succeed, or `None` if a retry alone may help."""
     if error_class == "account":
         return NextAction(_("View outlet"), place.url_of("outlet_page", out=row.outlet_id), is_post=False)
     if error_class == "content" and place.may_edit and row.item.status in EDITABLE_ITEMS:
@@ -212,14 +222,15 @@ def _action_when_failed(place: Place, row: Publication, error_class: str) -> Nex
 # --- Generation ------------------------------------------------------------------------------------------------------
 
 
-def not_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
+def build_failed_item_rows(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
     """Build the rows of items whose generation failed."""
     del now
     errors = recoverable_failures.current_errors(place.workspace, {row.pk: row.error for row in rows})
-    return [_not_made_row(place, row, errors[row.pk]) for row in rows]
+    return [_failed_item_row(place, row, errors[row.pk]) for row in rows]
 
 
-def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
+def _failed_item_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> FailureRow:
+    """Return the row of an item whose generation failed; it can be retried unless the error is final."""
     tone, _icon, label = labels.GENERATED_ITEMS["failed"]
     is_final = recoverable_failures.is_final(error)
     return FailureRow(
@@ -239,8 +250,8 @@ def _not_made_row(place: Place, row: Any, error: Mapping[str, Any] | None) -> Fa
     )
 
 
-def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
-    """Build the rows of items still in generation; the run says what it waits for, as a cap or an answer."""
+def build_generating_rows(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureRow]:
+    """Build the rows of items that are still being generated, each with what its run waits for."""
     del now
     return [
         FailureRow(
@@ -257,7 +268,7 @@ def long_made(place: Place, rows: Sequence[Any], now: datetime) -> list[FailureR
     ]
 
 
-def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
+def build_raw_item_rows(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow]:
     """Build the rows of raw items that failed or wait for credits."""
     del now
     reasons = raw_item_outcomes.current_reasons(place.workspace, rows)
@@ -265,6 +276,7 @@ def raw(place: Place, rows: Sequence[RawItem], now: datetime) -> list[FailureRow
 
 
 def _raw_item_row(place: Place, row: RawItem, reason: Mapping[str, Any] | None) -> FailureRow:
+    """Return the row of a raw item; it can be retried unless the reason is final."""
     is_final = recoverable_failures.is_final(reason)
     return FailureRow(
         title=row.title or row.url or _("Untitled"),
@@ -284,7 +296,7 @@ def _raw_item_row(place: Place, row: RawItem, reason: Mapping[str, Any] | None) 
     )
 
 
-def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[FailureRow]:
+def build_draft_rows(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[FailureRow]:
     """Build the rows of persona drafts that failed."""
     del now
     return [
@@ -305,7 +317,7 @@ def drafts(place: Place, rows: Sequence[PersonaDraft], now: datetime) -> list[Fa
 # --- Sources, outlets, mailings and deliveries -----------------------------------------------------------------------
 
 
-def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[FailureRow]:
+def build_source_rows(place: Place, rows: Sequence[Source], now: datetime) -> list[FailureRow]:
     """Build the rows of sources that fail or are gone."""
     del now
     return [
@@ -324,7 +336,7 @@ def sources(place: Place, rows: Sequence[Source], now: datetime) -> list[Failure
     ]
 
 
-def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[FailureRow]:
+def build_outlet_rows(place: Place, rows: Sequence[Outlet], now: datetime) -> list[FailureRow]:
     """Build the rows of outlets that must be reconnected."""
     del now
     failure_rows = []
@@ -347,8 +359,8 @@ def outlets(place: Place, rows: Sequence[Outlet], now: datetime) -> list[Failure
     return failure_rows
 
 
-def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[FailureRow]:
-    """Build the rows of stopped mailings; each is resumed on the page that counts who has received it."""
+def build_mailing_rows(place: Place, rows: Sequence[Mailing], now: datetime) -> list[FailureRow]:
+    """Build the rows of stopped mailings; the page that each links to resumes it."""
     del now
     return [
         FailureRow(
@@ -368,8 +380,8 @@ def mailings(place: Place, rows: Sequence[Mailing], now: datetime) -> list[Failu
     ]
 
 
-def deliveries(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[FailureRow]:
-    """Build the rows of failed deliveries; each is replayed on its own page once its source is corrected."""
+def build_delivery_rows(place: Place, rows: Sequence[InboundDelivery], now: datetime) -> list[FailureRow]:
+    """Build the rows of failed deliveries; the page that each links to replays it."""
     del now
     return [
         FailureRow(

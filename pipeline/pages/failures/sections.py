@@ -1,7 +1,7 @@
 """Finds what failed and what is late, by section of the list of problems.
 
-The number of statements is bounded: one for all counts, one for each section, and a few for each of the first
-late publications, whose causes are worked out as the command `explain` does it.
+The number of SQL queries is bounded: one for all counts, a few for each section, and a few for each of the first
+late publications, whose causes are found as the command `explain` finds them.
 """
 
 from __future__ import annotations
@@ -41,63 +41,63 @@ if TYPE_CHECKING:
     from accounts.pages.page_access import Place
 
 ROWS: Final = 15
-"""Rows of each section where all sections are shown."""
+"""The most rows of each section on the page of all sections."""
 MORE_ROWS: Final = 100
-"""Rows of a section that is shown alone; as many as one act clears at once."""
+"""The most rows of a section that is shown alone: as many as one act handles at once."""
 
 
 @dataclass(frozen=True)
 class FailureSection:
-    """A section with its rows; `said` is the line under its label, and `is_cut` says that more rows exist."""
+    """A section with its rows; `description` is the line under its label, and `is_cut` says that more exist."""
 
     name: str
     label: str
-    said: str
+    description: str
     count: CappedCount
     rows: Sequence[failure_rows.FailureRow]
     is_cut: bool
 
 
 @dataclass(frozen=True)
-class FailureList:
+class SectionDefinition:
     """The definition of a section: how its rows are found, filtered, ordered and displayed.
 
-    `find` returns the query of all its rows, `causes` narrow it by a cause, `field` is the time that the
-    filter `since` compares, and `tell` builds the displayed rows. `said` is the line under its label.
+    `find` returns the query of all its rows, `causes` narrow it by a cause, `time_column` is the column that the
+    filter `since` compares, and `build_rows` builds the displayed rows. `description` is the line under its label.
     """
 
     kind: str
     label: _StrPromise
-    said: _StrOrPromise
+    description: _StrOrPromise
     find: Callable[[Place, datetime], QuerySet[Any]]
     causes: Mapping[str, Q]
-    field: str
+    time_column: str
     order: str
-    tell: Callable[[Place, Sequence[Any], datetime], list[failure_rows.FailureRow]]
+    build_rows: Callable[[Place, Sequence[Any], datetime], list[failure_rows.FailureRow]]
     outlet: str = ""
-    """The column that the filter by outlet compares; empty where the rows belong to no outlet."""
+    """The column that the filter by outlet compares; empty if the rows belong to no outlet."""
 
 
-def sections(
-    place: Place, narrowed: forms.FailureFilter, *, alone: str, now: datetime
+def list_sections(
+    place: Place, filter_form: forms.FailureFilter, *, alone: str, now: datetime
 ) -> list[FailureSection]:
-    """Return the sections that have rows; with `alone`, only that one, with up to `MORE_ROWS` rows."""
+    """Return the sections that have rows; `alone` names the only one to return, with up to `MORE_ROWS` rows."""
     queries_by_section = [
         (name, definition, rows)
-        for name, definition, rows in _filtered_queries(place, narrowed, now)
+        for name, definition, rows in _filtered_queries(place, filter_form, now)
         if alone in {"", name}
     ]
     if not queries_by_section:
         return []
-    counts = count_each(*(rows for _name, _kind, rows in queries_by_section))
+    counts = count_each(*(rows for _name, _definition, rows in queries_by_section))
     max_rows = MORE_ROWS if alone else ROWS
     return [
         FailureSection(
             name,
             str(definition.label),
-            str(definition.said),
+            str(definition.description),
             count,
-            definition.tell(place, list(rows.order_by(definition.order, "id")[:max_rows]), now),
+            definition.build_rows(place, list(rows.order_by(definition.order, "id")[:max_rows]), now),
             is_cut=count.number > max_rows,
         )
         for (name, definition, rows), count in zip(queries_by_section, counts, strict=True)
@@ -107,27 +107,27 @@ def sections(
 
 def _filtered_queries(
     place: Place, filter_form: forms.FailureFilter, now: datetime
-) -> Iterator[tuple[str, FailureList, QuerySet[Any]]]:
+) -> Iterator[tuple[str, SectionDefinition, QuerySet[Any]]]:
     """Yield the name, definition and filtered query of each section that the filters leave."""
     filters = filter_form.cleaned_data
-    starts_at, outlet = filter_form.starts_at(now), filter_form.outlet_asked
+    starts_at, outlet_id = filter_form.starts_at(now), filter_form.outlet_id
     for name, definition in SECTIONS.items():
-        if filters["kind"] not in {"", definition.kind} or (outlet is not None and not definition.outlet):
+        if filters["kind"] not in {"", definition.kind} or (outlet_id is not None and not definition.outlet):
             continue
         if filters["cause"] and filters["cause"] not in definition.causes:
             continue
         rows = definition.find(place, now)
         if filters["cause"]:
             rows = rows.filter(definition.causes[filters["cause"]])
-        if outlet is not None:
-            rows = rows.filter(**{definition.outlet: outlet})
+        if outlet_id is not None:
+            rows = rows.filter(**{definition.outlet: outlet_id})
         if starts_at is not None:
-            rows = rows.filter(**{f"{definition.field}__gte": starts_at})
+            rows = rows.filter(**{f"{definition.time_column}__gte": starts_at})
         yield name, definition, rows
 
 
 def _late_publications(place: Place, now: datetime) -> QuerySet[Any]:
-    # Those that wait for a person are included: that is a cause of its own here.
+    # Publications that wait to be posted by hand are included, because the filters have that cause.
     rows = Publication.objects.of(place.workspace).live().unsent()
     late_publications: QuerySet[Any] = rows.filter(due_at__lt=now - limits.LATE_AFTER)
     return late_publications
@@ -197,114 +197,117 @@ _ANY_CAUSE: Final = Q()
 _IS_BY_HAND: Final = Q(step=Publication.BY_HAND)
 _HAS_FAILED: Final = Q(status=PublicationStatus.FAILED)
 
-SECTIONS: Final[Mapping[str, FailureList]] = {
-    "late": FailureList(
-        "publications",
-        gettext_lazy("Late"),
-        gettext_lazy("Overdue posts"),
-        _late_publications,
-        {forms.LATE: ~_IS_BY_HAND, forms.BY_HAND: _IS_BY_HAND},
-        "due_at",
-        "due_at",
-        failure_rows.late,
+SECTIONS: Final[Mapping[str, SectionDefinition]] = {
+    "late": SectionDefinition(
+        kind="publications",
+        label=gettext_lazy("Late"),
+        description=gettext_lazy("Overdue posts"),
+        find=_late_publications,
+        causes={forms.LATE: ~_IS_BY_HAND, forms.BY_HAND: _IS_BY_HAND},
+        time_column="due_at",
+        order="due_at",
+        build_rows=failure_rows.build_late_rows,
         outlet="outlet_id",
     ),
-    "outlets": FailureList(
-        "outlets",
-        gettext_lazy("Outlets to reconnect"),
-        gettext_lazy("Log-in expired. Posts are waiting."),
-        _outlets_to_reconnect,
-        {forms.ACCOUNT: _ANY_CAUSE},
-        "updated_at",
-        "-updated_at",
-        failure_rows.outlets,
+    "outlets": SectionDefinition(
+        kind="outlets",
+        label=gettext_lazy("Outlets to reconnect"),
+        description=gettext_lazy("Log-in expired. Posts are waiting."),
+        find=_outlets_to_reconnect,
+        causes={forms.ACCOUNT: _ANY_CAUSE},
+        time_column="updated_at",
+        order="-updated_at",
+        build_rows=failure_rows.build_outlet_rows,
         outlet="id",
     ),
-    "failed": FailureList(
-        "publications",
-        gettext_lazy("Publishing failed"),
-        gettext_lazy("Not retried automatically"),
-        _failed_publications,
-        {
+    "failed": SectionDefinition(
+        kind="publications",
+        label=gettext_lazy("Publishing failed"),
+        description=gettext_lazy("Not retried automatically"),
+        find=_failed_publications,
+        causes={
             forms.ACCOUNT: _HAS_FAILED & Q(error__class="account"),
             forms.CONTENT: _HAS_FAILED & Q(error__class="content"),
             forms.PLATFORM: _HAS_FAILED & ~Q(error__class="account") & ~Q(error__class="content"),
             forms.UNKNOWN: Q(status=PublicationStatus.UNKNOWN),
         },
-        "updated_at",
-        "-updated_at",
-        failure_rows.failed,
+        time_column="updated_at",
+        order="-updated_at",
+        build_rows=failure_rows.build_failed_rows,
         outlet="outlet_id",
     ),
-    "mailings": FailureList(
-        "mailings",
-        gettext_lazy("Stopped mailings"),
-        gettext_lazy("Waiting to be resumed"),
-        _stopped_mailings,
-        {forms.STOPPED: _ANY_CAUSE},
-        "updated_at",
-        "-updated_at",
-        failure_rows.mailings,
+    "mailings": SectionDefinition(
+        kind="mailings",
+        label=gettext_lazy("Stopped mailings"),
+        description=gettext_lazy("Waiting to be resumed"),
+        find=_stopped_mailings,
+        causes={forms.STOPPED: _ANY_CAUSE},
+        time_column="updated_at",
+        order="-updated_at",
+        build_rows=failure_rows.build_mailing_rows,
         outlet="outlet_id",
     ),
-    "making": FailureList(
-        "items",
-        gettext_lazy("Still generating"),
-        gettext_lazy("Started over an hour ago"),
-        _items_long_in_making,
-        {forms.LATE: _ANY_CAUSE},
-        "created_at",
-        "id",
-        failure_rows.long_made,
+    "making": SectionDefinition(
+        kind="items",
+        label=gettext_lazy("Still generating"),
+        description=gettext_lazy("Started over an hour ago"),
+        find=_items_long_in_making,
+        causes={forms.LATE: _ANY_CAUSE},
+        time_column="created_at",
+        order="id",
+        build_rows=failure_rows.build_generating_rows,
     ),
-    "items": FailureList(
-        "items",
-        gettext_lazy("Failed"),
-        gettext_lazy("Retry regenerates them"),
-        _failed_items,
-        {forms.MAKING: _ANY_CAUSE},
-        "updated_at",
-        "-updated_at",
-        failure_rows.not_made,
+    "items": SectionDefinition(
+        kind="items",
+        label=gettext_lazy("Failed"),
+        description=gettext_lazy("Retry regenerates them"),
+        find=_failed_items,
+        causes={forms.MAKING: _ANY_CAUSE},
+        time_column="updated_at",
+        order="-updated_at",
+        build_rows=failure_rows.build_failed_item_rows,
     ),
-    "raw": FailureList(
-        "raw",
-        gettext_lazy("Raw items without content"),
-        gettext_lazy("Items waiting for credits resume automatically"),
-        _stuck_raw_items,
-        {forms.MAKING: Q(status=RawItemStatus.FAILED), forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA)},
-        "updated_at",
-        "-updated_at",
-        failure_rows.raw,
+    "raw": SectionDefinition(
+        kind="raw",
+        label=gettext_lazy("Raw items without content"),
+        description=gettext_lazy("Items waiting for credits resume automatically"),
+        find=_stuck_raw_items,
+        causes={
+            forms.MAKING: Q(status=RawItemStatus.FAILED),
+            forms.CREDITS: Q(status=RawItemStatus.WAITING_QUOTA),
+        },
+        time_column="updated_at",
+        order="-updated_at",
+        build_rows=failure_rows.build_raw_item_rows,
     ),
-    "sources": FailureList(
-        "sources",
-        gettext_lazy("Failing sources"),
-        "",
-        _failing_sources,
-        {forms.FETCHING: _ANY_CAUSE},
-        "failing_since",
-        "-failing_since",
-        failure_rows.sources,
+    "sources": SectionDefinition(
+        kind="sources",
+        label=gettext_lazy("Failing sources"),
+        description="",
+        find=_failing_sources,
+        causes={forms.FETCHING: _ANY_CAUSE},
+        time_column="failing_since",
+        order="-failing_since",
+        build_rows=failure_rows.build_source_rows,
     ),
-    "deliveries": FailureList(
-        "deliveries",
-        gettext_lazy("Deliveries without content"),
-        gettext_lazy("Deleted after 3 days"),
-        _failed_deliveries,
-        {forms.MAKING: _ANY_CAUSE},
-        "created_at",
-        "-id",
-        failure_rows.deliveries,
+    "deliveries": SectionDefinition(
+        kind="deliveries",
+        label=gettext_lazy("Deliveries without content"),
+        description=gettext_lazy("Deleted after 3 days"),
+        find=_failed_deliveries,
+        causes={forms.MAKING: _ANY_CAUSE},
+        time_column="created_at",
+        order="-id",
+        build_rows=failure_rows.build_delivery_rows,
     ),
-    "drafts": FailureList(
-        "drafts",
-        gettext_lazy("Failed persona drafts"),
-        gettext_lazy("Deleted after 7 days"),
-        _failed_drafts,
-        {forms.MAKING: _ANY_CAUSE},
-        "created_at",
-        "-created_at",
-        failure_rows.drafts,
+    "drafts": SectionDefinition(
+        kind="drafts",
+        label=gettext_lazy("Failed persona drafts"),
+        description=gettext_lazy("Deleted after 7 days"),
+        find=_failed_drafts,
+        causes={forms.MAKING: _ANY_CAUSE},
+        time_column="created_at",
+        order="-created_at",
+        build_rows=failure_rows.build_draft_rows,
     ),
 }

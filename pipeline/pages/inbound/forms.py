@@ -1,4 +1,4 @@
-"""Forms for a webhook source: try a mapping, and rotate the secret of its sender."""
+"""Defines the forms of a webhook source: one tries a mapping, one rotates the sender's secret."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ FIELDS: Final[Mapping[str, _StrPromise]] = {
     "metadata": _("Metadata"),
     "body_format": _("Body format"),
 }
-"""Labels of the fields that a mapping can fill."""
+"""The labels of the fields that a mapping can fill, by name."""
 
 
 class TryMappingForm(forms.Form):
     """A payload and a mapping, with one field for each expression.
 
-    With `has_delivery` the payload is a stored delivery's. Empty fields are left out of the mapping.
+    With `has_delivery`, the payload is that of a stored delivery. Empty fields are left out of the mapping.
     """
 
     payload = forms.CharField(
@@ -54,7 +54,7 @@ class TryMappingForm(forms.Form):
             self.fields[name] = _expression_field(label)
 
     def clean_payload(self) -> dict[str, Any]:
-        """Return the JSON object; an empty text is an empty object."""
+        """Return the JSON object of the payload, which is an empty object for an empty text."""
         try:
             payload = parse_json((self.cleaned_data.get("payload") or "{}").encode())
         except AppError as error:
@@ -64,11 +64,11 @@ class TryMappingForm(forms.Form):
         return payload
 
     def field_of(self, path: str) -> str:
-        """Return the form's field for the path of an error: `title` for `mapping.title`."""
+        """Return the field at which an error of this path is shown: `title` for `mapping.title`."""
         return path.rpartition(".")[2]
 
     def wishes(self) -> dict[str, Any]:
-        """Return the settings to change; `None` removes a setting, such as a mapping without any field."""
+        """Return the settings to change; a mapping without any field is `None`, which removes the setting."""
         mapping = {name: self.cleaned_data[name] for name in FIELDS if self.cleaned_data[name]}
         return {"mapping": mapping or None}
 
@@ -90,7 +90,7 @@ def _expression_field(label: Any) -> forms.CharField:
 
 
 class RotateSecretForm(forms.Form):
-    """The new secret, which may be left out, and whether the old one ends at once."""
+    """The new secret, which is generated if it is left out, and whether the old one ends at once."""
 
     secret = forms.CharField(
         label=_("Own secret"),

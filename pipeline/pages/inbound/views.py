@@ -1,4 +1,4 @@
-"""Views of a webhook source: deliveries, replay, trial of a mapping, and the sender's secret."""
+"""Shows a webhook source's deliveries, replays one, tries a mapping, and rotates the sender's secret."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _POLL_SECONDS: Final = 5
 
 @workspace_page("look", methods=("GET",))
 def source_deliveries(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """List the newest deliveries; the list polls for new ones."""
+    """List the newest deliveries, at most `INBOUND_BODIES_KEPT`; the list polls for new ones."""
     source = find_source(place, src)
     rows = InboundDelivery.objects.of(place.workspace).filter(source=source).order_by("-id").defer("body")
     delivery_rows = [
@@ -78,7 +78,7 @@ def source_delivery(request: HttpRequest, place: Place, src: UUID, ind: UUID) ->
 
 @workspace_page("edit", methods=("POST",))
 def source_delivery_replay(request: HttpRequest, place: Place, src: UUID, ind: UUID) -> HttpResponse:
-    """Process a stored delivery again; a double click does it once."""
+    """Process a stored delivery again; a double click processes it once."""
     delivery = _find_delivery(place, find_source(place, src), ind)
     if kept_forms.is_first_sending(request):
         with report_errors(request):
@@ -130,9 +130,9 @@ def source_dry_run(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
 
 
 def find_source(place: Place, src: UUID) -> Source:
-    """Return the workspace's webhook source, or raise `Http404`.
+    """Return the workspace's webhook source, or raise `Http404` if there is none or it was deleted.
 
-    The source of pushed content has no address of its own and isn't found.
+    The source of pushed content has no address, so it isn't found either.
     """
     webhook_sources = Source.objects.of(place.workspace).filter(
         type="webhook", is_push=False, deleted_at=None
@@ -153,9 +153,9 @@ def _source_context(source: Source) -> dict[str, Any]:
 
 
 def _find_delivery(place: Place, source: Source, ind: UUID) -> Any:
-    """Return the delivery, or raise `Http404`.
+    """Return the source's delivery, or raise `Http404` if there is none.
 
-    Its body isn't loaded whole: `excerpt` is the start of it.
+    Its body isn't loaded; the attribute `excerpt` has the start of it.
     """
     deliveries = InboundDelivery.objects.of(place.workspace).filter(source=source, pk=ind)
     return get_object_or_404(
@@ -164,9 +164,9 @@ def _find_delivery(place: Place, source: Source, ind: UUID) -> Any:
 
 
 def _requested_delivery(request: HttpRequest, place: Place, source: Source) -> InboundDelivery | None:
-    """Return the delivery that the form or the query names, `None` if neither does.
+    """Return the delivery that the form or the address names, or `None` if neither names one.
 
-    Raises `Http404` for one that doesn't exist.
+    Raises `Http404` if the delivery doesn't exist.
     """
     public_id = request.POST.get("delivery") or request.GET.get("delivery", "")
     if not public_id:
@@ -179,7 +179,7 @@ def _requested_delivery(request: HttpRequest, place: Place, source: Source) -> I
 
 
 def _save_mapping(source: Source, form: TryMappingForm, place: Place) -> None:
-    """Save the mapping in the source's config; an empty one is removed."""
+    """Save the mapping in the source's config, or remove it from there if it is empty."""
     config = {**source.config, **form.wishes()}
     new_config = {name: value for name, value in config.items() if value is not None}
     secrets.change(source, {"config": new_config}, workspace=place.workspace, now=utc_now())
@@ -205,9 +205,9 @@ def source_secret(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
 @workspace_page("manage")
 @fresh_log_in_required
 def source_secret_rotate(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Rotate the secret, and show the new one if it was generated.
+    """Rotate the secret on POST, and show the new one if it was generated; a double click rotates once.
 
-    The old one stays valid for a day unless `stops_now` is chosen.
+    The old secret stays valid for `TOKEN_OVERLAP_DEFAULT` unless `stops_now` is chosen.
     """
     source = find_source(place, src)
     form = kept_forms.form_for(request, RotateSecretForm)

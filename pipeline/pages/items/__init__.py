@@ -1,3 +1,1 @@
-"""Pages of generated items: the list, and each item as it
-will look, with all that is known of it and done with it.
-"""
+"""Pages of generated items: their list, and the page of each item with its actions."""

@@ -1,6 +1,4 @@
-"""Views that act on an item or one of its publications:
-approve, reject, regenerate, unschedule, retry, delete.
-"""
+"""Acts on an item or one of its publications: approve, reject, regenerate, unschedule, retry, delete."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
 @workspace_page("edit", methods=("POST",))
 def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Approve the item and offer an undo."""
+    """Approve the item in the version that the form names, with an undo."""
     row = find_item(place, gen)
     with report_errors(request):
         version = version_in(request.POST)
@@ -52,7 +50,7 @@ def item_approve(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @workspace_page("edit")
 def item_reject(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Show the form that rejects the item; reject it with the reason on POST, with an undo."""
+    """Show the form that rejects the item, and reject it with the reason on POST, with an undo."""
     row = find_item(place, gen)
     form = kept_forms.form_for(request, RejectForm, initial={"version": row.version})
     if request.method == "POST" and form.is_valid():
@@ -99,9 +97,9 @@ def item_retry(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @workspace_page("edit")
 def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Create a further variant and redirect to it; a double click creates one only.
+    """Show the form for another variant; on POST, create the variant and redirect to it.
 
-    The form keeps its instructions where that fails.
+    A double click creates one variant. If the creation fails, the form keeps its instructions.
     """
     row = find_item(place, gen)
     form = kept_forms.form_for(request, RegenerateForm)
@@ -126,7 +124,7 @@ def item_regenerate(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
 def item_choose(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     """Choose this variant and archive the others, with an undo.
 
-    With `back`, ids separated by commas, restore the variants that were archived at the time `at` instead.
+    A POST with `back`, ids separated by commas, restores those variants that were archived at the time `at` instead.
     """
     row = find_item(place, gen)
     restored_keys = [
@@ -169,8 +167,9 @@ def item_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 
 def _find_publication(place: Place, pub: UUID) -> Publication:
-    """Return the publication with its item and outlet;
-    raises `Http404` for a test one and for a deleted item.
+    """Return the publication with its item and outlet.
+
+    Raises `Http404` if the workspace has no such publication, or if it is a test's or its item was deleted.
     """
     rows = Publication.objects.of(place.workspace).filter(test=False, item__deleted_at=None)
     row: Publication = get_object_or_404(rows.select_related("item", "outlet"), pk=pub)
@@ -179,17 +178,17 @@ def _find_publication(place: Place, pub: UUID) -> Publication:
 
 @workspace_page("edit", methods=("POST",))
 def publication_retry(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """Retry a failed publication, and warn where something keeps it from being sent."""
+    """Retry a failed publication, and warn if a blocker keeps it from being sent."""
     row = _find_publication(place, pub)
     with report_errors(request):
         now = utc_now()
         retried = publish.retry(row, by=place.user.email, now=now)
-        waits = next_actions.waits_of(
-            place, slot_times.with_obstacles(place.workspace, [retried.pk]), now=now
+        waits = next_actions.find_waits(
+            place, slot_times.load_publications(place.workspace, [retried.pk]), now=now
         )
         for line in waits.lines:
             messages.warning(request, line)
-        if not waits.obstacles:
+        if not waits.blockers:
             messages.success(request, _("Retrying %(outlet)s.") % {"outlet": row.outlet.name})
     return redirect(place.url_of("item_page", gen=row.item_id))
 
@@ -206,9 +205,9 @@ def publication_reconcile(request: HttpRequest, place: Place, pub: UUID) -> Http
 
 @workspace_page("edit")
 def publication_remove(request: HttpRequest, place: Place, pub: UUID) -> HttpResponse:
-    """Delete a post at its platform, after a page that asks for confirmation.
+    """Delete a post at its platform on POST; before that, show a page that asks for confirmation.
 
-    It asks because a deleted post can only be published again as a new one.
+    The page asks because a deleted post can only be published again as a new one.
     """
     row = _find_publication(place, pub)
     if request.method == "POST":

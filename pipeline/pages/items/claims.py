@@ -1,4 +1,4 @@
-"""Builds the claim map: what the draft claims, and where the source says it."""
+"""Builds the claim map: what the item claims, and where the source says it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from pipeline.models import GeneratedItem
 
-WHOLE_CHARACTERS: Final = 12_000
-"""The longest source that is shown whole; of a longer one only the text around the claims is shown."""
-AROUND_CHARACTERS: Final = 500
-"""Characters of a longer source that are shown before and after each quote."""
+MAX_WHOLE_SOURCE_CHARACTERS: Final = 12_000
+"""The longest source that is shown whole; of a longer one only the text around the quotes is shown."""
+QUOTE_CONTEXT_CHARACTERS: Final = 500
+"""The characters of a longer source that are shown before and after each quote."""
 
 
 @dataclass(frozen=True)
 class ShownClaim:
-    """A claim, numbered from 1; `is_placed` is true where its quote was found in the source that is shown."""
+    """A claim, numbered from 1; `is_placed` is true if its quote was found in the source that is shown."""
 
     number: int
     text: str
@@ -37,9 +37,9 @@ class ShownClaim:
 
 @dataclass(frozen=True)
 class SourcePassage:
-    """A run of the source's text; `is_gap` marks where text was left out.
+    """A passage of the source's text; an empty one with `is_gap` stands for text that was left out.
 
-    `numbers` are the claims that rest on the run, `starting_here` those whose quote begins with it.
+    `numbers` are the claims whose quotes cover the passage, `starting_here` those whose quote begins with it.
     """
 
     text: str
@@ -59,13 +59,13 @@ class ClaimMap:
 
     claims: tuple[ShownClaim, ...]
     pieces: tuple[SourcePassage, ...]
-    """Empty where the source's text isn't kept, or there was none."""
+    """The shown text of the source; empty if the source isn't kept, had no text, or has no quote to show."""
     title: str = ""
     dropped_count: int = 0
-    """Number of claims of the generated text that the edited text no longer makes."""
+    """The number of claims of the generated text that the edited text no longer makes."""
 
 
-def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
+def number_claims(item: GeneratedItem) -> list[tuple[int, str]]:
     """Return number and text of each claim that the item's text still makes."""
     return [
         (number, str(claim.get("text", ""))) for number, claim in enumerate(_remaining_claims(item), start=1)
@@ -73,8 +73,9 @@ def numbered(item: GeneratedItem) -> list[tuple[int, str]]:
 
 
 def _remaining_claims(item: GeneratedItem) -> list[Mapping[str, Any]]:
-    """Return the claims that the item's text still makes;
-    text rewritten by a person claims nothing of the source.
+    """Return the claims that the item's text still makes.
+
+    A claim of an edited item is dropped if the edited text no longer contains it.
     """
     claims: list[Mapping[str, Any]] = item.claims
     if item.revision <= 1:
@@ -83,8 +84,8 @@ def _remaining_claims(item: GeneratedItem) -> list[Mapping[str, Any]]:
     return [claim for claim in claims if find_in_draft(item_text, str(claim.get("text", ""))) is not None]
 
 
-def map_of(item: GeneratedItem) -> ClaimMap:
-    """Return the item's claim map with one statement at most; with none for an item that claimed nothing."""
+def build_claim_map(item: GeneratedItem) -> ClaimMap:
+    """Return the item's claim map with one SQL query at most, and without one for an item that claimed nothing."""
     claims = _remaining_claims(item)
     if not item.claims:
         return ClaimMap((), ())
@@ -112,16 +113,17 @@ def map_of(item: GeneratedItem) -> ClaimMap:
 
 
 def _beginning_passages(text: str) -> list[SourcePassage]:
-    """Return the beginning of the source, for a text with no claim left: a person has to compare the two."""
+    """Return the beginning of the source, for a text with no claim left, because a person has to compare them."""
     if not text:
         return []
-    if len(text) <= WHOLE_CHARACTERS:
+    if len(text) <= MAX_WHOLE_SOURCE_CHARACTERS:
         return [SourcePassage(text)]
-    return [SourcePassage(text[: _next_word_edge(text, WHOLE_CHARACTERS)]), SourcePassage("", is_gap=True)]
+    end = _next_word_edge(text, MAX_WHOLE_SOURCE_CHARACTERS)
+    return [SourcePassage(text[:end]), SourcePassage("", is_gap=True)]
 
 
 def _find_source_body(item: GeneratedItem) -> RawBody | None:
-    """Return the source's text in the version that the item was made from; None where it isn't kept."""
+    """Return the source's text in the version that the item was made from, or `None` if it isn't kept."""
     if item.raw_item_id is None or item.raw_version is None:
         return None
     body: RawBody | None = (
@@ -133,9 +135,9 @@ def _find_source_body(item: GeneratedItem) -> RawBody | None:
 
 
 def _find_quote(claim: Mapping[str, Any], text: str) -> tuple[int, int] | None:
-    """Return start and end of the claim's quote, at the position that the claim names if the quote is there.
+    """Return start and end of the claim's quote, or `None` if the quote is empty or not in the text.
 
-    None where the quote isn't in the text.
+    The position that the claim names is used if the quote is there, else the quote's first occurrence.
     """
     quote = str(claim.get("quote", ""))
     start, end = claim.get("start"), claim.get("end")
@@ -148,11 +150,12 @@ def _find_quote(claim: Mapping[str, Any], text: str) -> tuple[int, int] | None:
 
 
 def _split_into_passages(text: str, spans: Mapping[int, tuple[int, int]]) -> list[SourcePassage]:
-    """Return the shown text of the source, split wherever a quote begins or ends."""
+    """Return the shown text of the source, split wherever a quote begins or ends; none without a quote."""
     if not spans:
         return []
     passages: list[SourcePassage] = []
-    for start, end in _shown_windows(text, spans):
+    windows = _shown_windows(text, spans)
+    for start, end in windows:
         if start:
             passages.append(SourcePassage("", is_gap=True))
         edges = {start, end}
@@ -167,19 +170,20 @@ def _split_into_passages(text: str, spans: Mapping[int, tuple[int, int]]) -> lis
             )
             starting_here = tuple(number for number in numbers if spans[number][0] == passage_start)
             passages.append(SourcePassage(text[passage_start:passage_end], numbers, starting_here))
-    if _shown_windows(text, spans)[-1][1] < len(text):
+    if windows[-1][1] < len(text):
         passages.append(SourcePassage("", is_gap=True))
     return passages
 
 
 def _shown_windows(text: str, spans: Mapping[int, tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return start and end of each shown stretch: all of the source, or some text around each quote."""
-    if len(text) <= WHOLE_CHARACTERS:
+    """Return start and end of each shown part: all of the source, or the text around each quote."""
+    if len(text) <= MAX_WHOLE_SOURCE_CHARACTERS:
         return [(0, len(text))]
     windows: list[tuple[int, int]] = []
     for first, last in sorted(spans.values()):
-        start = _next_word_edge(text, max(first - AROUND_CHARACTERS, 0))
-        end = _next_word_edge(text, min(last + AROUND_CHARACTERS, len(text)))
+        start = _next_word_edge(text, max(first - QUOTE_CONTEXT_CHARACTERS, 0))
+        end = _next_word_edge(text, min(last + QUOTE_CONTEXT_CHARACTERS, len(text)))
+        # Moved to the edge of a word, a bound may have passed the quote's own.
         start, end = min(start, first), max(end, last)
         if windows and start <= windows[-1][1]:
             windows[-1] = (windows[-1][0], max(windows[-1][1], end))
@@ -189,10 +193,8 @@ def _shown_windows(text: str, spans: Mapping[int, tuple[int, int]]) -> list[tupl
 
 
 def _next_word_edge(text: str, at: int) -> int:
-    """Return the position of the first space from `at`
-    on, so that no word is cut; `at` where none is near.
-    """
+    """Return the index of the first space from `at` on, so that no word is cut, or `at` if no space is near."""
     if at in {0, len(text)}:
         return at
     space = text.find(" ", at)
-    return at if space < 0 or space - at > AROUND_CHARACTERS else space
+    return at if space < 0 or space - at > QUOTE_CONTEXT_CHARACTERS else space

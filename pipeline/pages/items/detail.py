@@ -1,4 +1,4 @@
-"""Page of one item: how it will look, its source, its checks, its cost, and its publications."""
+"""Shows one item: how it will look, its source, its checks, its cost, and its publications."""
 
 from __future__ import annotations
 
@@ -21,16 +21,21 @@ from pipeline.models import (
     PublicationStatus,
     Revision,
 )
-from pipeline.pages.items import claims, display, next_actions, preview, publications
-from pipeline.pages.items import outlet_fit as fits
-from pipeline.pages.items import recurrence_display as returns
+from pipeline.pages.items import (
+    claims,
+    display,
+    next_actions,
+    outlet_fit,
+    preview,
+    publications,
+    recurrence_display,
+)
 from pipeline.pages.items.storyboard.scene_display import scenes_of
 from pipeline.review import decisions, rewrites, storyboards
 from pipeline.states import EDITABLE_ITEMS, ITEMS_IN_MAKING, PUBLISHABLE_ITEMS
 from pipeline.writers.extractive import APPROVED_LINES, FROM_SOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from uuid import UUID
 
     from django.http import HttpRequest
@@ -39,14 +44,16 @@ if TYPE_CHECKING:
 _POLL_SECONDS: Final = 2
 _PROGRESS_PART: Final = "progress"
 _REWRITE_PART, _CARD_PART = "rewriting", "card-rewriting"
-REVISIONS: Final = 20
+MAX_REVISIONS: Final = 20
 """The most revisions that the page lists."""
 _MAX_VARIANTS: Final = 12
+"""The most variants of the item's group that the page lists."""
 
 
 def find_item(place: Place, gen: UUID) -> GeneratedItem:
-    """Return the item with all that its pages read; raises
-    `Http404` for a test item and for a deleted one.
+    """Return the item with all that its pages read.
+
+    Raises `Http404` if the workspace has no such item, or if it is a test item or was deleted.
     """
     rows = (
         GeneratedItem.objects.of(place.workspace)
@@ -67,12 +74,12 @@ def files_of(place: Place, row: GeneratedItem) -> list[Asset]:
 
 @workspace_page("look", methods=("GET",))
 def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Show the item; a poll of its progress or of its rewrite gets that part alone."""
+    """Show the item; a poll of its progress or of its rewrite gets that fragment alone."""
     row = find_item(place, gen)
     progress = _render_progress(request, place, row)
     if isinstance(progress, HttpResponse):
         return progress
-    context = seen(place, row)
+    context = item_context(place, row)
     rewriting = _render_rewriting(request, context["rewrite"])
     if isinstance(rewriting, HttpResponse):
         return rewriting
@@ -80,29 +87,27 @@ def item_page(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return render(request, "pages/items/detail.html", context)
 
 
-def seen(place: Place, row: GeneratedItem) -> dict[str, Any]:
-    """Return all that the page shows of an item.
-
-    The number of statements depends on the number of outlets alone.
-    """
+def item_context(place: Place, row: GeneratedItem) -> dict[str, Any]:
+    """Return the context of the item's page; the number of its SQL queries depends on the number of outlets alone."""
     now = utc_now()
     assets = files_of(place, row)
     siblings = _list_variants(place, row)
     storyboard = storyboards.stored_storyboard_in(assets) if row.bucket == "video" else None
     scenes = scenes_of(storyboard) if storyboard is not None else ()
-    sendings = publications.sendings_of(place, row)
+    shown_publications = publications.read_publications(place, row)
     return {
         **item_head(place, row),
         "origin": display.origin_of(row),
-        "look": preview.preview_of(row, assets, claims.numbered(row)),
+        "look": preview.preview_of(row, assets, claims.number_claims(row)),
         "scenes": scenes,
-        "fits": fits.fits_of(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
-        "map": claims.map_of(row),
+        "fits": outlet_fit.read_fits(row, now=now) if row.body and row.status not in ITEMS_IN_MAKING else (),
+        "map": claims.build_claim_map(row),
         "siblings": siblings,
-        "sent": sendings,
-        "sent_leads": any(sending.needs_somebody for sending in sendings),
-        "returns": returns.recurrence_of(place, row),
-        "outlook": next_actions.outlook_of(place, row, now=now) if sendings or row.held else None,
+        "sent": shown_publications,
+        # The publications are shown first if a person has to act on one.
+        "sent_leads": any(publication.needs_somebody for publication in shown_publications),
+        "returns": recurrence_display.recurrence_context(place, row),
+        "outlook": next_actions.read_outlook(place, row, now=now) if shown_publications or row.held else None,
         "revisions": _list_revisions(place, row),
         "offline_writers": (FROM_SOURCE, APPROVED_LINES),
         "rewrite": rewrites.standing_of(row),
@@ -117,8 +122,8 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """Return what every page of an item shows at its top."""
     badge = labels.of_item(row)
     if row.status in labels.SPREADING:
-        spread = publications.spread_of(place.workspace, [(row.pk, row.status)])
-        badge = labels.of_spread(badge, row.status, spread[row.pk])
+        counts = publications.count_by_status(place.workspace, [(row.pk, row.status)])
+        badge = labels.of_spread(badge, row.status, counts[row.pk])
     failure = recoverable_failures.current_error(place.workspace, row)
     return {
         "item": row,
@@ -144,36 +149,19 @@ def item_head(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 
 def _render_progress(request: HttpRequest, place: Place, row: GeneratedItem) -> HttpResponse | str:
-    """Return a fragment that polls what is under way; empty where nothing is.
+    """Return the polling fragment of an item that is being generated or sent.
 
-    A poll that finds it ended gets a response that reloads the whole page.
+    There are three results: the fragment's HTML for a page load, an empty text if nothing is under way, and the
+    response to a poll. The response to a poll that finds nothing under way reloads the whole page.
     """
-    unsent: Sequence[Publication] = ()
-    if row.status == GeneratedItemStatus.PUBLISHING or (
-        row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
-    ):
-        rows = Publication.objects.of(place.workspace).unsent().by_platform()
-        now = utc_now()
-        rows = rows.filter(item=row, due_at__lte=now, wake_at__isnull=False).order_by("id")
-        # The page shows in another place what blocks the others.
-        unsent = [
-            publication
-            for publication in rows.select_related("outlet", "queue", "workspace", "item").defer(
-                "workspace__model_key"
-            )
-            if (publication.next_attempt_at is None or publication.next_attempt_at <= now)
-            and (
-                publication.status != PublicationStatus.SCHEDULED
-                or next(publish.find_blockers(publication, now), None) is None
-            )
-        ]
-    is_moving = row.status in ITEMS_IN_MAKING or (bool(unsent) and not row.held)
-    if not is_moving:
+    outlet_names = _names_of_sending_outlets(place, row)
+    is_under_way = row.status in ITEMS_IN_MAKING or (bool(outlet_names) and not row.held)
+    if not is_under_way:
         return HttpResponse(headers={"HX-Refresh": "true"}) if is_poll_for(request, _PROGRESS_PART) else ""
     context = {
         "item": row,
         "stage": display.progress_label(row),
-        "outlets": [publication.outlet.name for publication in unsent],
+        "outlets": outlet_names,
     }
     return polling_fragment(
         request,
@@ -185,11 +173,42 @@ def _render_progress(request: HttpRequest, place: Place, row: GeneratedItem) -> 
     )
 
 
-def _render_rewriting(request: HttpRequest, standing: rewrites.RewriteStanding | None) -> HttpResponse | str:
-    """Return the same kind of fragment for the item's rewrite.
+def _names_of_sending_outlets(place: Place, row: GeneratedItem) -> list[str]:
+    """Return the outlets to which the item is being sent now, without those whose publication is blocked.
 
-    A review card polls here too. It gets the end as a
-    fragment, not as a reload: what is typed there must stay.
+    The page shows the blockers of the other publications in another place.
+    """
+    may_be_sending = row.status == GeneratedItemStatus.PUBLISHING or (
+        row.status == GeneratedItemStatus.SCHEDULED and row.publish_at is not None
+    )
+    if not may_be_sending:
+        return []
+    now = utc_now()
+    due_publications = (
+        Publication.objects.of(place.workspace)
+        .unsent()
+        .by_platform()
+        .filter(item=row, due_at__lte=now, wake_at__isnull=False)
+        .select_related("outlet", "queue", "workspace", "item")
+        .defer("workspace__model_key")
+        .order_by("id")
+    )
+    return [
+        publication.outlet.name
+        for publication in due_publications
+        if (publication.next_attempt_at is None or publication.next_attempt_at <= now)
+        and (
+            publication.status != PublicationStatus.SCHEDULED
+            or next(publish.find_blockers(publication, now), None) is None
+        )
+    ]
+
+
+def _render_rewriting(request: HttpRequest, standing: rewrites.RewriteStanding | None) -> HttpResponse | str:
+    """Return the polling fragment of the item's rewrite, with the three results of `_render_progress`.
+
+    A review card polls this view too. When the rewrite has ended, the card gets a fragment and no reload, because
+    what was typed on the card must stay.
     """
     is_working = standing is not None and standing.is_working
     is_card = is_poll_for(request, _CARD_PART)
@@ -208,9 +227,7 @@ def _render_rewriting(request: HttpRequest, standing: rewrites.RewriteStanding |
 
 
 def _list_variants(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
-    """Return the variants of the item's group, the item
-    among them, in order; empty where it is the only one.
-    """
+    """Return the variants of the item's group in order, or none if the item is the only one."""
     rows = GeneratedItem.objects.of(place.workspace).filter(
         variant_group=row.variant_group, deleted_at=None, test=False
     )
@@ -239,6 +256,6 @@ def _list_variants(place: Place, row: GeneratedItem) -> list[dict[str, Any]]:
 
 
 def _list_revisions(place: Place, row: GeneratedItem) -> list[Revision]:
-    """Return the newest revisions, at most `REVISIONS`."""
+    """Return the newest revisions, at most `MAX_REVISIONS`."""
     rows = Revision.objects.of(place.workspace).filter(item=row).order_by("-number")
-    return list(rows[:REVISIONS])
+    return list(rows[:MAX_REVISIONS])

@@ -8,24 +8,23 @@ from difflib import SequenceMatcher
 from typing import Final
 
 _MAX_WORDS: Final = 1_500
-"""Longer texts are compared line by line, because the cost grows with the square of the number of words."""
+"""The most words of a text that is compared word by word; the cost grows with the square of their number."""
 _SHARED_CHARACTERS: Final = 160
-"""Characters of shared text that are shown on each side of a difference."""
+"""The characters of shared text that are shown on each side of a difference."""
+# Matches a word with the white space before it, and white space at the end of the text.
 _WORD: Final = re.compile(r"\s*\S+|\s+$")
 
 
 @dataclass(frozen=True)
 class DiffSegment:
-    """Consecutive words; `side` is `mine` or `theirs`
-    where only one of the two texts has them, else empty.
-    """
+    """Consecutive words; `side` is `mine` or `theirs` if only that text has them, and empty if both have them."""
 
     side: str
     text: str
 
 
 def differences(mine: str, theirs: str) -> tuple[DiffSegment, ...]:
-    """Return both texts merged in their order; of long passages that both share only the ends are kept."""
+    """Return both texts merged in their order; only the ends of long passages that both share are kept."""
     my_words, their_words = _WORD.findall(mine), _WORD.findall(theirs)
     if max(len(my_words), len(their_words)) > _MAX_WORDS:
         my_words, their_words = mine.splitlines(keepends=True), theirs.splitlines(keepends=True)
@@ -44,7 +43,7 @@ def differences(mine: str, theirs: str) -> tuple[DiffSegment, ...]:
 
 
 def _shorten(text: str) -> str:
-    """Return the ends of the text with a mark between them; a short text is returned whole."""
+    """Return the ends of a long text with `[…]` between them, or a short text whole."""
     if len(text) <= 3 * _SHARED_CHARACTERS:
         return text
     return f"{text[:_SHARED_CHARACTERS].rstrip()} […] {text[-_SHARED_CHARACTERS:].lstrip()}"

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 
 def progress_label(item: GeneratedItem) -> str:
-    """Return how far the item's run is, and what it waits
-    for; empty for an item that isn't being generated.
-    """
+    """Return how far the item's run is and what it waits for, or an empty text if it isn't being generated."""
     if item.status != GeneratedItemStatus.GENERATING:
         return ""
     run = item.generation
@@ -64,8 +62,8 @@ def with_links(message: str, workspace: UUID) -> SafeString:
 
 
 @dataclass(frozen=True)
-class CheckSeen:
-    """A check's label and message, as people read them."""
+class ShownCheck:
+    """The label and the message of a check, as pages show them."""
 
     label: str
     message: SafeString
@@ -75,29 +73,27 @@ class CheckSeen:
 class Checks:
     """The checks of an item's text, by outcome."""
 
-    failed: tuple[CheckSeen, ...]
-    warning: tuple[CheckSeen, ...]
-    passed: tuple[CheckSeen, ...]
+    failed: tuple[ShownCheck, ...]
+    warning: tuple[ShownCheck, ...]
+    passed: tuple[ShownCheck, ...]
     is_missing: bool = False
-    """True where there is text that nothing has checked in its present form."""
+    """True if the item has a text whose present version hasn't been checked."""
     is_edited: bool = False
     leads: bool = False
-    """True where the checks are shown first: the item can still
-    be decided on, and a check found something or is missing.
-    """
+    """True if the page shows the checks first: the item can be edited, and a check found something or is missing."""
 
     def __len__(self) -> int:
-        """Return the number of checks; missing ones count as one."""
+        """Return the number of checks; if the text wasn't checked, that counts as one more."""
         return len(self.failed) + len(self.warning) + len(self.passed) + self.is_missing
 
 
 def checks_of(item: GeneratedItem) -> Checks:
     """Return the checks of the item's present text, by outcome."""
-    grouped: dict[str, list[CheckSeen]] = {"failed": [], "warning": [], "passed": []}
+    grouped: dict[str, list[ShownCheck]] = {"failed": [], "warning": [], "passed": []}
     for check in item.present_checks:
         code = str(check.get("code", ""))
         label = str(labels.CHECKS.get(code, "")) or capfirst(code.replace("_", " "))
-        check_seen = CheckSeen(label, with_links(str(check.get("message", "")), item.workspace_id))
+        check_seen = ShownCheck(label, with_links(str(check.get("message", "")), item.workspace_id))
         grouped.setdefault(str(check.get("outcome")), []).append(check_seen)
     is_missing = item.revision > 0 and not item.is_checked
     return Checks(
@@ -112,10 +108,10 @@ def checks_of(item: GeneratedItem) -> Checks:
 
 @dataclass(frozen=True)
 class MadeBy:
-    """Who wrote an item's text, and what that cost.
+    """Who wrote an item's text, and what that cost in tokens, US dollars and credits.
 
-    `writer` names who wrote the first text; `label` also says if a person has
-    edited it since; `disclosure` says how the text is labelled elsewhere.
+    `writer` names who wrote the first text; `label` also says if a person has edited it since; `disclosure` says
+    how platforms label the text.
     """
 
     is_offline: bool
@@ -130,7 +126,7 @@ class MadeBy:
 
 
 def origin_of(item: GeneratedItem) -> str:
-    """Return where the item's raw item came from; empty for an item without a source."""
+    """Return where the item's raw item came from, or an empty text for an item without a source."""
     if item.source is None:
         return ""
     external_id = item.raw_item.external_id if item.raw_item is not None else ""
@@ -138,7 +134,7 @@ def origin_of(item: GeneratedItem) -> str:
 
 
 def made_by(item: GeneratedItem) -> MadeBy | None:
-    """Return who wrote the item, and what that cost; None where nothing was written yet."""
+    """Return who wrote the item and what that cost, or `None` if nothing was written yet."""
     generator: Mapping[str, Any] = item.generator
     if not generator:
         return None
@@ -167,11 +163,12 @@ def made_by(item: GeneratedItem) -> MadeBy | None:
 
 
 def _format_dollars(amount: str) -> str:
-    """Return the amount without trailing zeros but with two decimals at least: `0.004200` is 0.0042."""
-    whole, _point, decimals = amount.partition(".")
-    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')}"
+    """Return the amount without trailing zeros but with two decimals at least: `0.0042` for `0.004200`."""
+    dollars, _point, decimals = amount.partition(".")
+    return f"{dollars}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
+# Matches the name of a numbered text on the screen, such as `point 2`.
 _NUMBERED_NAME: Final = re.compile(r"(.+?) (\d+)")
 _SCENE_TEXT_LABELS: Final[Mapping[str, _StrPromise]] = {
     "title": gettext_lazy("Title"),
@@ -185,20 +182,21 @@ _SCENE_TEXT_LABELS: Final[Mapping[str, _StrPromise]] = {
 
 
 def scene_name(name: str) -> str:
-    """Return what people call a text on the screen; a template may have names of its own."""
+    """Return the label of a text on the screen, which is its name if the name isn't a common one."""
     match = _NUMBERED_NAME.fullmatch(name)
     base_name, number = (match[1], f" {match[2]}") if match else (name, "")
     return f"{_SCENE_TEXT_LABELS.get(base_name) or capfirst(base_name.replace('_', ' '))}{number}"
 
 
 def angle_of(item: GeneratedItem) -> str:
-    """Return the label of the item's angle; empty where it has none."""
+    """Return the label of the item's angle, or an empty text if it has none."""
     return str(labels.ANGLES[Angle(item.angle)]) if item.angle else ""
 
 
-def overtaken_by(item: GeneratedItem, user: str) -> str:
-    """Return who wrote the newest text, in words for `user`,
-    who meant to save another. The item must be freshly loaded.
+def describe_newer_edit(item: GeneratedItem, user: str) -> str:
+    """Return the sentence for `user`, whose edit came too late, about who wrote the newest text.
+
+    `item` must have been loaded after the refusal.
     """
     writers = Revision.objects.of(item.workspace_id).filter(item=item, number=item.revision)
     if user in writers.values_list("made_by", flat=True):

@@ -1,6 +1,4 @@
-"""Views that edit an item in place, with its length for each
-outlet while a person types, and that restore a former revision.
-"""
+"""Edits an item in place, counting its text for each outlet meanwhile, and restores former revisions."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.states import Overtaken
 from pipeline.models import GeneratedItem, Revision
-from pipeline.pages.items import display
-from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items import display, outlet_fit
 from pipeline.pages.items.detail import files_of, find_item, item_head
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import number_in, version_in
@@ -35,16 +32,16 @@ if TYPE_CHECKING:
 
 @workspace_page("edit")
 def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Edit the item.
+    """Show the form that edits the item, and save it on POST with `save`.
 
-    A person who was overtaken keeps what they typed, sees the newest text, and may save
-    over it. The text is counted while they type, as each outlet counts it. Those polls come
-    to this view too, so that what was typed is kept where the session has ended meanwhile.
+    If somebody else saved meanwhile, the form keeps what was typed, shows the newest text, and may be saved over it.
+    While a person types, polls to this view count the text as each outlet counts it. They come to this view so that
+    what was typed is kept if the session has ended meanwhile.
     """
     row = find_item(place, gen)
     form = kept_forms.form_for(request, ItemEditForm, item=row, assets=files_of(place, row))
     if is_poll_for(request, "counts"):
-        counts_context = {"fits": fits.fits_of(as_typed(row, form), now=utc_now())}
+        counts_context = {"fits": outlet_fit.read_fits(copy_as_typed(row, form), now=utc_now())}
         return render(request, "pages/items/outlet_fit.html", counts_context)
     overtaken = ""
     if request.method == "POST" and "save" in request.POST and form.is_valid():
@@ -52,7 +49,7 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
             return _save(request, place, row, form)
         except Overtaken:
             row = find_item(place, gen)
-            overtaken = display.overtaken_by(row, place.user.email)
+            overtaken = display.describe_newer_edit(row, place.user.email)
             form = ItemEditForm(form.data, item=row, assets=files_of(place, row))
             form.merge_with_newest()
         except AppError as error:
@@ -61,14 +58,14 @@ def item_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         **item_head(place, row),
         "form": form,
         "overtaken": overtaken,
-        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
+        "fits": outlet_fit.read_fits(copy_as_typed(row, form), now=utc_now()),
     }
     return render(request, "pages/items/edit.html", context)
 
 
 @workspace_page("edit", methods=("POST",))
 def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Make the text of a former revision the newest one."""
+    """Make the text of a former revision the newest one; raises `Http404` if the item has no such revision."""
     row = find_item(place, gen)
     number = number_in(request.POST, "number")
     revisions = Revision.objects.of(place.workspace).filter(item=row)
@@ -91,10 +88,8 @@ def item_back(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
     return redirect(place.url_of("item_page", gen=gen))
 
 
-def as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
-    """Return an unsaved copy with the form's text; with
-    the item's own where the form is unbound or invalid.
-    """
+def copy_as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
+    """Return an unsaved copy of the item with the form's text, or unchanged if the form is unbound or invalid."""
     typed_item = copy(row)
     if form.is_bound and form.is_valid():
         changes = form.changes()
@@ -107,12 +102,13 @@ def as_typed(row: GeneratedItem, form: ItemEditForm) -> GeneratedItem:
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: ItemEditForm) -> HttpResponse:
-    """Save what was changed and redirect to the item, with an undo where that made a revision.
+    """Save what was changed and redirect to the item, with an undo if that made a revision.
 
-    Raises `Invalid` where the form names no version, and `Overtaken` where the version isn't the newest.
+    Raises `Invalid` if the form names no version, `Overtaken` if the version isn't the newest, and each other error
+    of `decisions.edit`.
     """
     changes = form.changes()
-    # Without a change nothing is written, so nobody can have been overtaken.
+    # Without a change nothing is written, so the version doesn't matter.
     if not changes:
         messages.info(request, _("No changes."))
         return redirect(place.url_of("item_page", gen=row.pk))

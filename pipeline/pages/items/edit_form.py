@@ -1,4 +1,4 @@
-"""Form that edits an item in place: its title, its text, the typed fields of its kind, and its alt texts."""
+"""Defines the form that edits an item in place: its title, text, alt texts and the typed fields of its bucket."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _PART_PREFIX: Final = "part_"
 _CONTENT_PREFIX: Final = "content_"
 _ALT_PREFIX: Final = "alt_"
 _KIND_KEY: Final = "kind"
-"""The purpose of a slide. Its engine relies on it, and it isn't part of the slide's text."""
+"""The key of a slide's purpose, which isn't edited because the engine relies on it and no reader sees it."""
 _ONE_LINE_KEYS: Final = frozenset({"title", "heading"})
-"""Keys of a slide or section whose text stands on one line."""
+"""The keys of a slide or section whose text has a single line."""
 _EXTRA_PARTS: Final = 1
-"""Empty fields after the last part of a thread, to continue it."""
+"""The number of empty fields after the last post of a thread, to continue it."""
 _MAX_ALT_CHARACTERS: Final = 2000
 _WIDGET_ROWS: Final[Mapping[str, int]] = {"caption": 4, "script": 10, "meta_description": 3}
+"""The lines of the fields that have several; any other field has one line."""
 _FIELD_LABELS: Final = {
     "caption": gettext_lazy("Caption"),
     "tags": gettext_lazy("Tags"),
@@ -50,27 +51,26 @@ _FIELD_LABELS: Final = {
     "preheader": gettext_lazy("Preheader"),
 }
 _ENGINE_FIELDS: Final = frozenset({"form"})
-"""Text that its engine sets and nobody edits; saving keeps it."""
+"""The fields that only the engine sets; saving the form keeps them."""
 _KEY_ORDER: Final = ("kind", "title", "heading", "headline", "text", "link")
-"""Keys of a slide or section in reading order; the database keeps no order of its own."""
-# The text of sections is part of a Markdown body too; the body wins where both were changed.
+"""The keys of a slide or section in reading order, because the database keeps no order of keys."""
+# The text of sections is part of a Markdown body too; if both were changed, the body wins.
 _DERIVED_FIELD: Final = "sections"
 
 
 class _VerbatimField(forms.CharField):
-    """A text field that keeps white space at the ends, so that what nobody touched comes back as it was."""
+    """A text field that keeps white space at its ends, so that a text that wasn't edited comes back unchanged."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(strip=False, max_length=limits.BODY_CHARACTERS, **given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(strip=False, max_length=limits.BODY_CHARACTERS, **options)
 
     def validate(self, value: str) -> None:
+        # White space alone is no text, so it doesn't fill a required field.
         super().validate(value if value.strip() else "")
 
 
 class ItemEditForm(VersionedForm):
-    """The form of one item: it has the fields that the
-    item has. `changes` returns only what differs from it.
-    """
+    """The form of one item, with the fields that the item has; `changes` returns what differs from the item."""
 
     title = forms.CharField(
         label=gettext_lazy("Title"),
@@ -80,16 +80,18 @@ class ItemEditForm(VersionedForm):
     )
 
     began = forms.CharField(required=False, widget=forms.HiddenInput)
-    """A short hash of what each field held when the form was opened, as JSON."""
+    """A JSON object with a short hash of the text that each field held when the form was opened."""
 
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
         self.item = item
-        self.described = {f"{_ALT_PREFIX}{file.pk.hex}": file for file in assets if _needs_alt_text(file)}
-        super().__init__(*args, **{**kwargs, "initial": _initial_values(item, self.described)})
+        self.described_assets = {
+            f"{_ALT_PREFIX}{file.pk.hex}": file for file in assets if _needs_alt_text(file)
+        }
+        super().__init__(*args, **{**kwargs, "initial": _initial_values(item, self.described_assets)})
         self._add_text_fields()
         for name, field in _build_typed_fields(item):
             self.fields[name] = field
-        for name, asset in self.described.items():
+        for name, asset in self.described_assets.items():
             label = _("Alt text of %(file)s") % {"file": asset.name}
             self.fields[name] = forms.CharField(
                 label=label,
@@ -106,13 +108,13 @@ class ItemEditForm(VersionedForm):
         return [name for name in self.fields if name not in _HIDDEN_FIELDS]
 
     def _newest_value(self, name: str) -> str:
-        """Return what the item holds now for a field."""
+        """Return the text that the stored item has in a field."""
         return str(self.initial.get(name) or "")
 
     def merge_with_newest(self) -> None:
-        """Update a form that was overtaken: typed text stays, and every other field gets the newest text.
+        """Update a form after somebody else saved: typed text stays, and every other field gets the newest text.
 
-        Else the next save would revert what somebody else wrote in fields that this person never touched.
+        Without that, the next save would revert the other person's changes in fields that this person didn't edit.
         """
         posted: Any = self.data
         merged = posted.copy()
@@ -124,18 +126,16 @@ class ItemEditForm(VersionedForm):
         self.data = merged
 
     @property
-    def differing(self) -> Iterator[tuple[str, tuple[DiffSegment, ...]]]:
-        """Yield label and differences of each field whose typed text differs from the newest text."""
+    def conflicts(self) -> Iterator[tuple[str, tuple[DiffSegment, ...]]]:
+        """The label and the differences of each field whose typed text differs from the newest text."""
         for name in self._editable_fields():
-            typed, newest = (
-                _normalize_newlines(str(self[name].value() or "")),
-                _normalize_newlines(self._newest_value(name)),
-            )
+            typed = _normalize_newlines(str(self[name].value() or ""))
+            newest = _normalize_newlines(self._newest_value(name))
             if typed != newest:
                 yield str(self[name].label), differences(typed, newest)
 
     def _add_text_fields(self) -> None:
-        """Add a field for the body, or one for each post of a thread and some to continue it."""
+        """Add a field for the body, or one for each post of a text item and an empty one to continue a thread."""
         parts = _text_parts(self.item)
         if not parts:
             rows = 6 if TRAITS[self.item.bucket].is_posted else 18
@@ -145,7 +145,7 @@ class ItemEditForm(VersionedForm):
             )
             return
         count = len(parts) + (_EXTRA_PARTS if len(parts) > 1 else 0)
-        # Text typed into a post that somebody else has removed meanwhile isn't lost.
+        # Text that was typed into a post keeps its field, even if somebody else removed that post meanwhile.
         while count < MAX_MEMBERS and self.data.get(f"{_PART_PREFIX}{count}"):
             count += 1
         for number in range(count):
@@ -159,19 +159,19 @@ class ItemEditForm(VersionedForm):
             )
 
     @property
-    def words(self) -> Iterator[BoundField]:
+    def text_fields(self) -> Iterator[BoundField]:
         """The fields of the item's main text."""
         return (self[name] for name in self.fields if name == "body" or name.startswith(_PART_PREFIX))
 
     @property
     def typed_fields(self) -> Iterator[BoundField]:
-        """The typed fields of the item's kind."""
+        """The typed fields of the item's bucket."""
         return (self[name] for name in self.fields if name.startswith(_CONTENT_PREFIX))
 
     @property
     def alt_texts(self) -> Iterator[tuple[BoundField, str, bool]]:
-        """Yield each alt text's field, its file's address, and whether the file is a picture."""
-        for name, asset in self.described.items():
+        """The field of each alt text, the path of its file, and whether the file is a picture."""
+        for name, asset in self.described_assets.items():
             yield self[name], f"/media/{asset.secret}/{asset.name}", asset.kind == "image"
 
     def clean(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class ItemEditForm(VersionedForm):
         return data
 
     def changes(self) -> dict[str, Any]:
-        """Return what differs from the item, as `decisions.edit` takes it."""
+        """Return what differs from the item, as `decisions.edit` takes it: empty if nothing was changed."""
         data, item = self.cleaned_data, self.item
         changed: dict[str, Any] = {}
         # The title is one line; white space at its ends is never meant.
@@ -199,7 +199,7 @@ class ItemEditForm(VersionedForm):
             changed["content"] = content
         alt_texts = {
             asset.pk: alt_text
-            for name, asset in self.described.items()
+            for name, asset in self.described_assets.items()
             if (alt_text := _prefer_old_newlines(data[name], asset.alt_text)) != asset.alt_text
         }
         if alt_texts:
@@ -207,7 +207,7 @@ class ItemEditForm(VersionedForm):
         return changed
 
     def _edited_content(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the item's content with what was typed."""
+        """Return the item's content with the typed texts; empty posts of a thread are left out."""
         content = dict(self.item.content)
         old_parts = _text_parts(self.item)
         if old_parts:
@@ -220,37 +220,34 @@ class ItemEditForm(VersionedForm):
             if new_parts != old_parts:
                 content["parts"] = new_parts
         for name, kind in TRAITS[self.item.bucket].content.items():
-            typed = f"{_CONTENT_PREFIX}{name}"
+            field_name = f"{_CONTENT_PREFIX}{name}"
             if kind == OBJECTS and name in content and not _is_derived_from_body(self.item, name):
                 content[name] = [
-                    {
-                        key: _prefer_old_newlines(data[field], value)
-                        if (field := f"{typed}_{index}_{key}") in data
-                        else value
-                        for key, value in member.items()
-                    }
+                    _edited_member(member, f"{field_name}_{index}", data)
                     for index, member in enumerate(content[name])
                 ]
-            elif kind == TEXTS and typed in data:
+            elif kind == TEXTS and field_name in data:
                 old = content.get(name, [])
-                is_same = data[typed] == _join_tags(old)
-                content |= _entry_unless_empty(name, old if is_same else _split_tags(data[typed]), content)
-            elif typed in data:
-                content |= _entry_unless_empty(
-                    name, _prefer_old_newlines(data[typed], content.get(name, "")), content
-                )
+                is_same = data[field_name] == _join_tags(old)
+                new = old if is_same else _split_tags(data[field_name])
+                content |= _entry_unless_empty(name, new, content)
+            elif field_name in data:
+                text = _prefer_old_newlines(data[field_name], content.get(name, ""))
+                content |= _entry_unless_empty(name, text, content)
         return content
 
     def _content_field_name(self, path: str) -> str:
-        """Return the name of the field for a content path such
-        as `slides[2].text`; for a whole slide, its first field.
+        """Return the name of the field for a content path such as `slides[2].text`.
+
+        A path of a whole slide leads to the slide's first field.
         """
-        names = [part for part in re.split(r"[.\[\]]+", path) if part]
-        wanted = _CONTENT_PREFIX + "_".join(names)
-        return next((name for name in self.fields if name == wanted or name.startswith(f"{wanted}_")), wanted)
+        keys = [part for part in re.split(r"[.\[\]]+", path) if part]
+        field_name = _CONTENT_PREFIX + "_".join(keys)
+        matches = (name for name in self.fields if name == field_name or name.startswith(f"{field_name}_"))
+        return next(matches, field_name)
 
     def field_of(self, path: str) -> str:
-        """Return the name of the field that an error's path belongs to."""
+        """Return the name of the field at which an error of this path, such as `content.tags`, is shown."""
         head, _dot, rest = path.partition(".")
         name = self._content_field_name(rest) if head == "content" else head
         if name == f"{_CONTENT_PREFIX}parts" or (name == "body" and "body" not in self.fields):
@@ -258,25 +255,35 @@ class ItemEditForm(VersionedForm):
         return name
 
 
+def _edited_member(member: Mapping[str, Any], prefix: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a slide or section with the texts of its fields, whose names begin with `prefix`."""
+    return {
+        key: _prefer_old_newlines(data[field_name], value)
+        if (field_name := f"{prefix}_{key}") in data
+        else value
+        for key, value in member.items()
+    }
+
+
 def _needs_alt_text(asset: Asset) -> bool:
-    """Return whether readers meet the file; frames of a storyboard are only for reviewing it."""
+    """Return whether readers see the file; frames of a storyboard are only for reviewing it."""
     return asset.kind in {"image", "video"} and not asset.role.startswith("frame")
 
 
 def _is_same_content(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether both contents are equal, sections aside where they are derived from the body."""
+    """Return whether both contents are equal; sections are compared only if the new content has them."""
     if _DERIVED_FIELD in new:
         return dict(old) == dict(new)
     return {**old, _DERIVED_FIELD: None} == {**new, _DERIVED_FIELD: None}
 
 
 def _hash_text(text: str) -> str:
-    """Return a short hash of the text, the same for every kind of line end."""
+    """Return a short hash of the text, which is the same for every kind of line end."""
     return blake2b(_normalize_newlines(text).encode(), digest_size=6).hexdigest()
 
 
 def _parse_hashes(text: str) -> Mapping[str, Any]:
-    """Return the hashes that a browser sent; empty where they aren't what a form of ours holds."""
+    """Return the hashes that a browser sent, or none if the text isn't a JSON object."""
     try:
         hashes = json.loads(text)
     except (RecursionError, ValueError):
@@ -285,17 +292,17 @@ def _parse_hashes(text: str) -> Mapping[str, Any]:
 
 
 def _entry_unless_empty(name: str, value: Any, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value by its name; nothing for a field that never existed and is left empty."""
+    """Return the value by its name, or nothing if it is empty and the content has no such field."""
     return {name: value} if value or name in content else {}
 
 
 def _normalize_newlines(text: str) -> str:
-    """Return the text with single line feeds: browsers end lines with two characters."""
+    """Return the text with line feeds as line ends, because browsers end lines with two characters."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _prefer_old_newlines(new: str, old: str) -> str:
-    """Return the old text where the new one differs only in line ends, which a browser doesn't keep."""
+    """Return the old text if the new one differs only in line ends, which browsers change, else the new one."""
     return old if _normalize_newlines(new) == _normalize_newlines(old) else _normalize_newlines(new)
 
 
@@ -308,7 +315,7 @@ def _split_tags(text: str) -> list[str]:
 
 
 def _text_parts(item: GeneratedItem) -> list[str]:
-    """Return the posts of a text item; empty for any other kind."""
+    """Return the posts of a text item, or none for an item of another bucket."""
     if item.bucket != "text":
         return []
     return [str(part) for part in item.content.get("parts") or [item.body]]
@@ -327,7 +334,7 @@ def _body_label(item: GeneratedItem) -> str:
 
 def _build_typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]]:
     """Yield name and field of each content field that people may edit."""
-    # What follows the body has no field: no platform is sent what would be written there.
+    # The field that repeats the body is left out, because no platform is sent what would be typed there.
     left_out = _ENGINE_FIELDS | {
         "parts",
         text_following_body(item.bucket, ItemWords(item.body, content=item.content)),
@@ -344,19 +351,12 @@ def _build_typed_fields(item: GeneratedItem) -> Iterator[tuple[str, forms.Field]
             forms.Textarea(attrs={"rows": rows}) if rows else forms.TextInput(attrs={"autocomplete": "off"})
         )
         help_text = _("Comma-separated") if kind == TEXTS else ""
-        yield (
-            f"{_CONTENT_PREFIX}{name}",
-            _VerbatimField(
-                label=label,
-                required=False,
-                widget=widget,
-                help_text=help_text,
-            ),
-        )
+        field = _VerbatimField(label=label, required=False, widget=widget, help_text=help_text)
+        yield f"{_CONTENT_PREFIX}{name}", field
 
 
 def _build_member_fields(item: GeneratedItem, name: str) -> Iterator[tuple[str, forms.Field]]:
-    """Yield a field for each text of a slide or section; the field's name says which one it is."""
+    """Yield name and field of each text of a slide or section; the name holds its index and key."""
     member_label = {"slides": _("Slide"), "sections": _("Section")}.get(name, str(capfirst(name)))
     for index, member in enumerate(item.content.get(name) or ()):
         for key in sorted(member, key=_key_rank):
@@ -364,15 +364,9 @@ def _build_member_fields(item: GeneratedItem, name: str) -> Iterator[tuple[str, 
             if key == _KIND_KEY or not isinstance(value, str):
                 continue
             label = f"{member_label} {index + 1}: {key.replace('_', ' ')}"
-            is_short = key in _ONE_LINE_KEYS
-            yield (
-                f"{_CONTENT_PREFIX}{name}_{index}_{key}",
-                _VerbatimField(
-                    label=label,
-                    required=False,
-                    widget=forms.TextInput() if is_short else forms.Textarea(attrs={"rows": 3}),
-                ),
-            )
+            widget = forms.TextInput() if key in _ONE_LINE_KEYS else forms.Textarea(attrs={"rows": 3})
+            field = _VerbatimField(label=label, required=False, widget=widget)
+            yield f"{_CONTENT_PREFIX}{name}_{index}_{key}", field
 
 
 def _key_rank(key: str) -> tuple[int, str]:
@@ -381,7 +375,7 @@ def _key_rank(key: str) -> tuple[int, str]:
 
 
 def _initial_values(item: GeneratedItem, described_assets: Mapping[str, Asset]) -> dict[str, Any]:
-    """Return what each field of the form holds at first."""
+    """Return the initial values of the form's fields."""
     content: Mapping[str, Any] = item.content
     values: dict[str, Any] = {"version": item.version, "title": item.title, "body": item.body}
     values |= {f"{_PART_PREFIX}{number}": part for number, part in enumerate(_text_parts(item))}

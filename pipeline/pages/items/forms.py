@@ -1,4 +1,4 @@
-"""Forms of items: filters of the list, the reason of a rejection, and where and when to publish."""
+"""Defines the forms of items: filters of the list, the reason of a rejection, and outlets and time of publishing."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 SOURCES_OFFERED: Final = 200
 """The most sources that the filter lists."""
 REASON_CHARACTERS: Final = 500
+"""The most characters of the reason for a rejection."""
 _MAX_NUMBER_DIGITS: Final = 9
 NOW, NEXT, AT = "now", "next", "at"
+"""The values of the field `when`: now, in the next free slot, or at a chosen time."""
 
 
 class ItemFilter(forms.Form):
@@ -77,18 +79,16 @@ class ItemFilter(forms.Form):
         fields: Any = self.fields
         engines = [engine.name for engine in plugins.every("engines", Engine)]
         fields["engine"].choices = [("", _("Any format")), *((name, name) for name in engines)]
-        sources = choices.sources(workspace, SOURCES_OFFERED)
-        # A source named by its id is accepted, though the list doesn't reach to it or it was deleted since.
+        sources = choices.source_choices(workspace, SOURCES_OFFERED)
+        # A source that isn't listed is accepted by its id: the list may be too short, or the source was deleted.
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(sources):
             sources.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *sources]
-        fields["persona"].choices = [("", _("Any persona")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *choices.persona_choices(workspace)]
 
     def conditions(self) -> dict[str, Any]:
-        """Return the chosen filters as conditions of a query;
-        a search and a hold are added by the list itself.
-        """
+        """Return the chosen filters as conditions of a query, without the search and the hold."""
         data = self.cleaned_data
         conditions: dict[str, Any] = {
             column: data[name]
@@ -102,23 +102,23 @@ class ItemFilter(forms.Form):
 
 
 def version_in(posted: QueryDict) -> int | None:
-    """Return the version that the page showed; None where the form names none."""
+    """Return the version that the page showed, or `None` if the form names no valid one."""
     return number_in(posted, "version")
 
 
 def number_in(posted: QueryDict, name: str) -> int | None:
-    """Return a posted number; None where it is none, or longer than any that exists."""
+    """Return a posted number, or `None` if the field is no number or has more than `_MAX_NUMBER_DIGITS` digits."""
     text = posted.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_NUMBER_DIGITS else None
 
 
 class VersionedForm(forms.Form):
-    """A form that carries the version which the person looked at, through a log-in too."""
+    """A form that carries the version that the person looked at, even if they have to log in again."""
 
     version = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def take_newest(self, version: int) -> None:
-        """Update a form that was overtaken to the newer version; what was typed stays for another look."""
+        """Set the newer version, after somebody else saved meanwhile, and say so; what was typed stays."""
         self.add_error(None, changed_meanwhile_message())
         posted: Any = self.data
         updated = posted.copy()
@@ -151,7 +151,7 @@ class RegenerateForm(forms.Form):
 
 
 class WhenForm(VersionedForm):
-    """When something is published; the time is one on the workspace's clocks."""
+    """When something is published; `local_time` is a local time in `zone`, the workspace's time zone."""
 
     when = forms.ChoiceField(
         label=gettext_lazy("When"),
@@ -173,14 +173,12 @@ class WhenForm(VersionedForm):
     zone: str = "UTC"
 
     def clean_local_time(self) -> datetime | None:
-        """Return the time as it was typed, without a zone:
-        it is on the workspace's clocks, not the server's.
-        """
+        """Return the time as it was typed, without a zone, because it isn't one in the server's zone."""
         typed: datetime | None = self.cleaned_data["local_time"]
         return typed.replace(tzinfo=None) if typed is not None else None
 
     def clean(self) -> dict[str, Any]:
-        """Check that a picked time exists, isn't past, and is at most `PUBLISH_AHEAD` away."""
+        """Check that a picked time exists, isn't in the past, and is at most `PUBLISH_AHEAD` away."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if data.get("when") != AT or "local_time" in self.errors:
             return data
@@ -203,7 +201,7 @@ class WhenForm(VersionedForm):
         return data
 
     def timing(self) -> PublishWish:
-        """Return the chosen time, as publishing takes it."""
+        """Return the chosen time, as `publish` takes it."""
         data = self.cleaned_data
         is_timed = data["when"] == AT
         return PublishWish(
@@ -214,7 +212,7 @@ class WhenForm(VersionedForm):
 
 
 class PublishForm(WhenForm):
-    """Where and when an item is published."""
+    """The outlets and the time of a publication."""
 
     field_order = ("version", "outlets", "when", "local_time", "keep_siblings")
     outlets = forms.MultipleChoiceField(
@@ -253,7 +251,7 @@ class PublishForm(WhenForm):
             del self.fields["keep_siblings"]
 
     def wish(self) -> PublishWish:
-        """Return the chosen time and outlets, as publishing takes them."""
+        """Return the chosen time and outlets, as `publish` takes them."""
         data = self.cleaned_data
         return replace(self.timing(), outlets=data["outlets"], keep_siblings=data.get("keep_siblings", False))
 

@@ -57,13 +57,13 @@ _COLUMNS: Final = (
 
 @workspace_page("look", methods=("GET",))
 def items_page(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show a page of the items that match the filters; none where a filter isn't understood."""
+    """Show a page of the items that match the filters, or no items if a filter is invalid."""
     form = ItemFilter(request.GET, workspace=place.workspace)
     is_understood = form.is_valid()
     rows = _find_rows(request, place, form) if is_understood else []
     page_rows = rows[:ROWS]
     pictures = _first_pictures(place, [row["id"] for row in page_rows])
-    spreads = publications.spread_of(place.workspace, [(row["id"], row["status"]) for row in page_rows])
+    spreads = publications.count_by_status(place.workspace, [(row["id"], row["status"]) for row in page_rows])
     query = request.GET.copy()
     query.pop("before", None)
     newest = query.urlencode()
@@ -76,7 +76,7 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
         "filter": form,
         "rows": shown_rows,
         "stories": _group_by_story(shown_rows),
-        # Viewers can decide on nothing.
+        # Viewers can't decide on items.
         "has_acts": place.may_edit and any(row["token"] for row in shown_rows),
         "kept": request.GET.urlencode(),
         "older": query.urlencode() if len(rows) > ROWS else "",
@@ -90,11 +90,11 @@ def items_page(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dict[str, Any]]:
-    """Return one row more than a page shows; however deep, a page costs the same.
+    """Return one row more than a page shows, at the same cost however far the page is from the first one.
 
-    Raises `Http404` where `before` is no item's id.
+    Raises `Http404` if `before` is no item's id.
     """
-    # As `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
+    # Compiles to `test = false`; Django's `NOT test` keeps SQLite from seeking in the index of the list.
     rows = GeneratedItem.objects.of(place.workspace).filter(test=Value(False), deleted_at=None)  # noqa: FBT003
     rows = rows.filter(**form.conditions())
     if form.cleaned_data["held"] == "yes":
@@ -108,7 +108,7 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
             raise Http404
     if form.cleaned_data["q"]:
         keys = search.find_items(place.workspace.pk, form.cleaned_data["q"], among=rows)
-        # Where the last item is no longer among the results, they begin again.
+        # If the last item is no longer among the results, they begin again.
         start = keys.index(last_key) + 1 if last_key in keys else 0
         rows_by_key = {
             row["id"]: row for row in rows.filter(pk__in=keys[start : start + ROWS + 1]).values(*_COLUMNS)
@@ -120,7 +120,7 @@ def _find_rows(request: HttpRequest, place: Place, form: ItemFilter) -> list[dic
 
 
 def _group_by_story(rows: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the rows of each story of this page together, where the first of them stands."""
+    """Return the rows grouped by story; a story comes at the place of its first row."""
     rows_by_story: dict[UUID, list[dict[str, Any]]] = {}
     for row in rows:
         rows_by_story.setdefault(story_key(row), []).append(row)
@@ -149,7 +149,7 @@ def _row_context(row: dict[str, Any], picture: str, spread: Mapping[str, int]) -
     is_open = row["status"] == GeneratedItemStatus.READY
     return {
         **row,
-        # The version is what the person decides on: a changed item is refused.
+        # The token holds the version, so that a decision on an item that was changed meanwhile is refused.
         "token": f"{encode('gen', row['id'])}:{row['version']}" if is_open else "",
         "title": title,
         "excerpt": row["excerpt"] if row["excerpt"] != title else "",

@@ -1,4 +1,4 @@
-"""Finds what keeps posts from being published, in order, each with the page or the button that removes it."""
+"""Finds what keeps posts from being published, each blocker with the page or the button that removes it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pipeline.publish import Blocker
 
 _PLANNED_CODE: Final = "not_due"
-# Blockers that are no obstacle to a person: the post is published,
-# its time is still to come, or nobody has asked for it yet.
+# Blockers that need no action: the post is published, its time is still to come, or nobody has requested it yet.
 _HARMLESS_CODES: Final = frozenset({"already_published", "not_requested", _PLANNED_CODE})
+# Matches `/publications/pub_…/retry` as kind, prefix of the id and action; `/generated/gen_…` has no action.
 _CALL_PATH: Final = re.compile(r"/(generated|publications)/([a-z]+)_[0-9a-z]{26}(?:/([a-z]+))?")
 
 
@@ -38,9 +38,10 @@ class NextAction:
 
 
 @dataclass(frozen=True)
-class Obstacle:
-    """What keeps posts from being published; `outlets`
-    names those affected, empty where it is the item itself.
+class ShownBlocker:
+    """What keeps posts from being published, as pages show it.
+
+    `outlets` are the names of the outlets affected, separated by commas; it is empty if the blocker is the item's.
     """
 
     message: str
@@ -60,119 +61,118 @@ class PlannedPost:
 
 @dataclass(frozen=True)
 class Waits:
-    """The obstacles that keep posts from being sent at their time, and the ids of those posts."""
+    """The blockers that keep posts from being sent at their time, and the ids of those posts."""
 
-    obstacles: tuple[Obstacle, ...]
+    blockers: tuple[ShownBlocker, ...]
     publications: frozenset[UUID]
 
     @property
     def lines(self) -> list[str]:
-        """Return a sentence for each obstacle, for the message after publishing."""
+        """A sentence about each blocker, for the message after publishing."""
         return [
             _("Nothing is sent to %(outlets)s yet: the post waits. %(why)s")
-            % {"outlets": obstacle.outlets, "why": obstacle.message}
-            for obstacle in self.obstacles
+            % {"outlets": blocker.outlets, "why": blocker.message}
+            for blocker in self.blockers
         ]
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What keeps an item from being published, and its posts that nothing keeps."""
+    """The blockers of an item and of its posts, and the posts that have none."""
 
-    obstacles: tuple[Obstacle, ...] = ()
+    blockers: tuple[ShownBlocker, ...] = ()
     planned: tuple[PlannedPost, ...] = ()
 
 
-def outlook_of(place: Place, item: GeneratedItem, *, now: datetime) -> Outlook:
-    """Return the item's obstacles and planned posts; the item comes with its workspace and its raw item."""
+def read_outlook(place: Place, item: GeneratedItem, *, now: datetime) -> Outlook:
+    """Return the item's blockers and planned posts; its workspace and its raw item must be loaded."""
     explained = explanation.explain(item, now=now)
     planned = tuple(
         PlannedPost(row.outlet.name, row.due_at)
         for row, blockers in explained.publications
         if row.due_at is not None and [blocker.code for blocker in blockers] == [_PLANNED_CODE]
     )
-    return Outlook(_item_obstacles(place, item, explained), planned)
+    return Outlook(_item_blockers(place, item, explained), planned)
 
 
-def _item_obstacles(
+def _item_blockers(
     place: Place, item: GeneratedItem, explained: explanation.Explained
-) -> tuple[Obstacle, ...]:
-    """Return each obstacle of the item and of its
-    publications once, with the names of the outlets affected.
-    """
+) -> tuple[ShownBlocker, ...]:
+    """Return each blocker of the item and of its publications once, with the names of the outlets affected."""
     blocked = [(blocker, "") for blocker in explained.blockers]
-    outlets_by_obstacle: dict[Obstacle, list[str]] = {}
+    outlets_by_blocker: dict[ShownBlocker, list[str]] = {}
     for row, blockers in explained.publications:
         if row.is_handed_over:
-            outlets_by_obstacle.setdefault(_manual_post_obstacle(place, row), []).append(row.outlet.name)
+            outlets_by_blocker.setdefault(_manual_post_blocker(place, row), []).append(row.outlet.name)
         else:
             blocked += [(blocker, row.outlet.name) for blocker in blockers]
-    for cause, outlet in blocked:
-        if cause.code not in _HARMLESS_CODES:
-            since = None if cause.until else cause.since
-            obstacle = Obstacle(cause.message, "", since, cause.until, next_action_for(place, item, cause))
-            outlets_by_obstacle.setdefault(obstacle, []).append(outlet)
+    for blocker, outlet in blocked:
+        if blocker.code not in _HARMLESS_CODES:
+            since = None if blocker.until else blocker.since
+            action = next_action_for(place, item, blocker)
+            shown_blocker = ShownBlocker(blocker.message, "", since, blocker.until, action)
+            outlets_by_blocker.setdefault(shown_blocker, []).append(outlet)
     return tuple(
-        replace(cause, outlets=", ".join(filter(None, names))) for cause, names in outlets_by_obstacle.items()
+        replace(shown_blocker, outlets=", ".join(filter(None, names)))
+        for shown_blocker, names in outlets_by_blocker.items()
     )
 
 
-def before_publishing(place: Place, outlets: Iterable[Outlet]) -> tuple[Obstacle, ...]:
-    """Return why nothing is sent to some of these outlets without access. Makes no statement."""
+def access_blockers_of(place: Place, outlets: Iterable[Outlet]) -> tuple[ShownBlocker, ...]:
+    """Return why nothing is sent to some of these outlets as long as the workspace has no access, without a query."""
     outlet_list = list(outlets)
     blockers = publish.access_blockers(place.workspace, {outlet.platform for outlet in outlet_list})
-    return _merge_obstacles(
+    return _merge_blockers(
         place,
         [(blockers[outlet.platform], outlet.name) for outlet in outlet_list if outlet.platform in blockers],
     )
 
 
-def before_any_publishing(place: Place) -> tuple[Obstacle, ...]:
-    """Return why posts to outlets of other services aren't sent without access. Makes no statement."""
-    return _merge_obstacles(
+def general_access_blockers(place: Place) -> tuple[ShownBlocker, ...]:
+    """Return why nothing is sent to other services as long as the workspace has no access, without a query."""
+    # No platform is named "", so it stands for any platform of another service.
+    return _merge_blockers(
         place, [(blocker, "") for blocker in publish.access_blockers(place.workspace, [""]).values()]
     )
 
 
-def waits_of(place: Place, rows: Iterable[Publication], *, now: datetime) -> Waits:
-    """Return what keeps these posts from being sent at their time.
-
-    They come with outlet, item, workspace and queue.
-    """
+def find_waits(place: Place, rows: Iterable[Publication], *, now: datetime) -> Waits:
+    """Return the first blocker of each of these posts; outlet, item, workspace and queue must be loaded."""
     blocked = [
         (blocker, row) for row in rows if (blocker := next(publish.find_blockers(row, now), None)) is not None
     ]
     return Waits(
-        _merge_obstacles(place, [(blocker, row.outlet.name) for blocker, row in blocked]),
+        _merge_blockers(place, [(blocker, row.outlet.name) for blocker, row in blocked]),
         frozenset(row.pk for _blocker, row in blocked),
     )
 
 
-def _merge_obstacles(place: Place, blocked: Iterable[tuple[Blocker, str]]) -> tuple[Obstacle, ...]:
-    """Return each obstacle once, with the names of the outlets affected."""
-    outlets_by_obstacle: dict[Obstacle, list[str]] = {}
-    for cause, outlet in blocked:
-        obstacle = Obstacle(cause.message, "", None, cause.until, _workspace_action(place, cause))
-        outlets_by_obstacle.setdefault(obstacle, []).append(outlet)
+def _merge_blockers(place: Place, blocked: Iterable[tuple[Blocker, str]]) -> tuple[ShownBlocker, ...]:
+    """Return each blocker once, with the names of the outlets affected."""
+    outlets_by_blocker: dict[ShownBlocker, list[str]] = {}
+    for blocker, outlet in blocked:
+        action = _workspace_action(place, blocker)
+        shown_blocker = ShownBlocker(blocker.message, "", None, blocker.until, action)
+        outlets_by_blocker.setdefault(shown_blocker, []).append(outlet)
     return tuple(
-        replace(cause, outlets=", ".join(dict.fromkeys(names)))
-        for cause, names in outlets_by_obstacle.items()
+        replace(shown_blocker, outlets=", ".join(dict.fromkeys(names)))
+        for shown_blocker, names in outlets_by_blocker.items()
     )
 
 
-def _manual_post_obstacle(place: Place, row: Publication) -> Obstacle:
-    """Return the obstacle of a post that a person has to publish by hand."""
+def _manual_post_blocker(place: Place, row: Publication) -> ShownBlocker:
+    """Return the blocker of a post that a person has to publish by hand."""
     message = _("Post it manually, then mark it posted.")
     action = (
         NextAction(_("Post manually"), place.url_of("package", pub=row.pk), is_post=False)
         if place.may_edit
         else None
     )
-    return Obstacle(message, "", row.due_at, None, action)
+    return ShownBlocker(message, "", row.due_at, None, action)
 
 
 def next_action_for(place: Place, item: GeneratedItem, blocker: Blocker) -> NextAction | None:
-    """Return the action that removes a blocker; None where none does, or the person may not take it."""
+    """Return the action that removes a blocker, or `None` if no page has one or the person may not take it."""
     workspace_action = _workspace_action(place, blocker)
     call = blocker.clears
     if workspace_action is not None or call is None or not place.may_edit:
@@ -197,8 +197,9 @@ def next_action_for(place: Place, item: GeneratedItem, blocker: Blocker) -> Next
 
 
 def _workspace_action(place: Place, blocker: Blocker) -> NextAction | None:
-    """Return the action for a blocker of all posts: request
-    access, or resume publishing; None for any other.
+    """Return the action for a blocker of all posts: request access or resume publishing.
+
+    Returns `None` for any other blocker, and if the person may not take the action.
     """
     if blocker.needs_access and place.may_manage:
         return NextAction(_("Request access"), place.url_of("access"), is_post=False)
@@ -208,7 +209,7 @@ def _workspace_action(place: Place, blocker: Blocker) -> NextAction | None:
 
 
 def _publication_action(place: Place, action: str | None, public_id: str, prefix: str) -> NextAction | None:
-    """Return the action on a publication that a call names; None where no page offers it."""
+    """Return the action on a publication that a call names, or `None` if no page offers it."""
     actions = {
         "retry": (_("Retry"), "publication_retry"),
         "reconcile": (_("Check status"), "publication_reconcile"),

@@ -1,6 +1,4 @@
-"""Reads what became of an item on each outlet: status, failures
-in words, what was handed over, and what can be done now.
-"""
+"""Reads the publications of an item for its page: status, failures, calls, and what can be done now."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlatformCall:
-    """A call to a platform, in words; `receipt` is what
-    the platform handed over, None where it was nothing.
-    """
+    """A call to a platform as the page shows it; `receipt` is the platform's receipt, or `None` without one."""
 
     attempt: Attempt
     tone: str
@@ -40,14 +36,14 @@ class PlatformCall:
     error: str
     receipt: Mapping[str, Any] | None
     late: Mapping[str, Any] | None
-    """What the platform answered after the call had been given up."""
+    """The answer that came after the call had been given up, or `None` if none came."""
     late_at: datetime | None
     late_link: str
 
 
 @dataclass(frozen=True)
-class Sending:
-    """A publication of an item as its page shows it, with the actions that are open to a person."""
+class ShownPublication:
+    """A publication of an item as its page shows it, with the actions that its status allows."""
 
     publication: Publication
     platform: str
@@ -57,6 +53,7 @@ class Sending:
     error: str
     advice: str
     waits: str
+    """What the publication waits for; empty if nothing."""
     calls: tuple[PlatformCall, ...]
     metrics: tuple[tuple[str, int], ...]
     is_by_hand: bool
@@ -67,20 +64,20 @@ class Sending:
 
     @property
     def needs_somebody(self) -> bool:
-        """True where a person has to act."""
+        """True if a person has to act."""
         return self.can_retry or self.can_reconcile or self.is_by_hand
 
     @property
     def can_anything(self) -> bool:
-        """True where any action is offered."""
+        """True if any action is offered."""
         return self.needs_somebody or self.can_remove
 
 
-def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mapping[UUID, Counter[str]]:
-    """Count each item's publications by status, for items whose own status may hide it.
+def count_by_status(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mapping[UUID, Counter[str]]:
+    """Count the publications by status of each item whose own status doesn't tell them apart.
 
-    `by_hand` counts those that wait for a person. `items` are ids
-    with statuses; without such an item there is no statement.
+    `items` are ids with statuses. The key `by_hand` counts the publications that a person has to post. There is no
+    SQL query if no item has one of the statuses `labels.SPREADING`.
     """
     counts: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     item_keys = [key for key, status in items if status in labels.SPREADING]
@@ -96,18 +93,18 @@ def spread_of(workspace: Workspace, items: Iterable[tuple[UUID, str]]) -> Mappin
     return counts
 
 
-def sendings_of(place: Place, item: GeneratedItem) -> tuple[Sending, ...]:
-    """Return the item's publications, the newest first, with two statements however many there are."""
+def read_publications(place: Place, item: GeneratedItem) -> tuple[ShownPublication, ...]:
+    """Return the item's publications, the newest first, with two SQL queries however many there are."""
     rows = Publication.objects.of(place.workspace).filter(item=item).select_related("outlet", "queue")
     publications = list(rows.defer("outlet__credentials").order_by("-id"))
     attempts = Attempt.objects.of(place.workspace).filter(publication__item=item).order_by("-number")
     calls: defaultdict[UUID, list[Attempt]] = defaultdict(list)
     for attempt in attempts:
         calls[attempt.publication_id].append(attempt)
-    return tuple(_build_sending(row, calls[row.pk]) for row in publications)
+    return tuple(_show_publication(row, calls[row.pk]) for row in publications)
 
 
-def _build_sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
+def _show_publication(row: Publication, calls: Sequence[Attempt]) -> ShownPublication:
     """Return a publication as its page shows it, with its calls and the actions that its status allows."""
     platform = platform_if_known(row.platform)
     tone, _icon, label = labels.PUBLICATIONS[row.status]
@@ -115,7 +112,7 @@ def _build_sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
     if is_by_hand:
         tone, label = "warn", _("Post manually")
     error: Mapping[str, Any] = row.error or {}
-    return Sending(
+    return ShownPublication(
         publication=row,
         platform=str(platform.label) if platform is not None else row.platform,
         tone=tone,
@@ -141,21 +138,19 @@ def _build_sending(row: Publication, calls: Sequence[Attempt]) -> Sending:
 
 
 def _public_link(row: Publication, platform: Platform | None) -> str:
-    """Return where people read the post; for an entry of
-    the workspace's own feed a place on the feed's page.
-    """
+    """Return the address where people read the post: an entry of the own feed is on the feed's page."""
     if row.url and platform is not None and platform.is_own_feed:
         return f"{feed_page_address(row.outlet.secret)}#{row.external_id}"
     return _safe_url(row.url)
 
 
 def _safe_url(url: str) -> str:
-    """Return the address if a browser opens it safely, else an empty text: platforms make these addresses."""
+    """Return the address if it is http(s), else an empty text, because a platform could name any scheme."""
     return url if url.startswith(("https://", "http://")) else ""
 
 
 def _build_call(attempt: Attempt) -> PlatformCall:
-    """Return an attempt as a call in words; a late answer is what came after it had been given up."""
+    """Return an attempt as the page shows it, with the answer that came late, if any."""
     tone, _icon, label = labels.ATTEMPTS[attempt.status]
     late = attempt.late_answer
     return PlatformCall(

@@ -1,6 +1,4 @@
-"""Page that publishes an item now, in the next slot, or
-at a time; it can show first what each outlet would get.
-"""
+"""Publishes an item now, in the next slot or at a time, or shows first what each outlet would get."""
 
 from __future__ import annotations
 
@@ -36,7 +34,10 @@ if TYPE_CHECKING:
 
 @workspace_page("edit")
 def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Publish or schedule the item; with `check`, run every outlet's rules and store nothing."""
+    """Show the form, and publish or schedule the item on POST.
+
+    A POST with `check` shows what each outlet would get instead, and stores nothing.
+    """
     row = find_item(place, gen)
     outlets = _list_outlets(place, row)
     form = kept_forms.form_for(
@@ -64,14 +65,14 @@ def item_publish(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         **item_head(place, row),
         "form": form,
         "has_outlets": bool(outlets),
-        "waits": next_actions.before_publishing(place, outlets),
+        "waits": next_actions.access_blockers_of(place, outlets),
         "rehearsed": dry_run_results,
     }
     return render(request, "pages/items/publish.html", context)
 
 
 def _list_outlets(place: Place, row: GeneratedItem) -> list[Outlet]:
-    """Return the outlets that take such items, the item's own ones first."""
+    """Return the outlets that take the item, its default outlets first."""
     rows = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials").order_by("id")
     outlets = [outlet for outlet in rows if row.bucket in buckets_of(outlet.platform)]
     return sorted(outlets, key=lambda outlet: encode("out", outlet.pk) not in row.outlets)
@@ -86,9 +87,9 @@ def _has_siblings(place: Place, row: GeneratedItem) -> bool:
 
 
 def _initial_values(request: HttpRequest, row: GeneratedItem, outlets: list[Outlet]) -> dict[str, Any]:
-    """Return the form's first values.
+    """Return the form's initial values: by default the item's default outlets, or else the first outlet.
 
-    A scheduled item begins as it is scheduled, so that a person who changes nothing leaves it there.
+    For a scheduled item they are its outlets and its time, so that a person who changes nothing keeps them.
     """
     outlet_ids = [encode("out", outlet.pk) for outlet in outlets]
     requested_when = request.GET.get("when", "")
@@ -111,14 +112,14 @@ def _initial_values(request: HttpRequest, row: GeneratedItem, outlets: list[Outl
 
 
 def _dry_run(place: Place, row: GeneratedItem, form: PublishForm) -> list[dict[str, Any]]:
-    """Return what each outlet would get, and what would keep it from being sent."""
+    """Return what each outlet would get and when, and what would keep it from being sent."""
     verdicts = publish.dry_run(row, form.wish(), now=utc_now())
     is_now = form.cleaned_data["when"] == NOW
     return [
         {
             "fit": outlet_fit.fit_of(row, verdict),
             "due_at": None if is_now else verdict.due_at,
-            "waits": next_actions.before_publishing(place, [verdict.outlet]),
+            "waits": next_actions.access_blockers_of(place, [verdict.outlet]),
         }
         for verdict in verdicts
     ]
@@ -127,9 +128,9 @@ def _dry_run(place: Place, row: GeneratedItem, form: PublishForm) -> list[dict[s
 def _publish_and_redirect(
     request: HttpRequest, place: Place, row: GeneratedItem, form: PublishForm
 ) -> HttpResponse:
-    """Publish or schedule the item and redirect to its page, with an undo where it was scheduled.
+    """Publish or schedule the item and redirect to its page, with an undo if it was scheduled.
 
-    Raises the error of the decision where it failed.
+    Raises the error of the decision if it failed, such as `Overtaken` or `CannotPublish`.
     """
     if not kept_forms.is_first_sending(request):
         return redirect(place.url_of("item_page", gen=row.pk))
@@ -144,7 +145,7 @@ def _publish_and_redirect(
         kept_forms.allow_sending_again(request)
         raise decided.error or Overtaken()
     publications = slot_times.publications_in(place.workspace, decided.former)
-    waits = next_actions.waits_of(place, publications, now=utc_now())
+    waits = next_actions.find_waits(place, publications, now=utc_now())
     for line in waits.lines:
         messages.warning(request, line)
     if form.cleaned_data["when"] == NOW:

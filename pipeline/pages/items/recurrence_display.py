@@ -1,4 +1,4 @@
-"""Reads what is shown of an item that repeats: on its own page, and in the list beside the series."""
+"""Reads what is shown of items that repeat: on the item's page, and in the list next to the series."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from accounts.pages.page_access import Place
     from pipeline.models import GeneratedItem
 
-LISTED: Final = 250
-"""The most recurrences listed: all that may be active at once, and the newest of those that have stopped."""
-_TURNS_SHOWN: Final = 3
+MAX_LISTED: Final = 250
+"""The most recurrences that are listed: all that may be active at once, and the newest of the stopped ones."""
+_MAX_TURNS_SHOWN: Final = 3
+"""The most repetitions that the item's page shows."""
 
 
-def recurrence_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
-    """Return what the item's page shows of its recurrence;
-    None where it can't repeat and there is nothing to show.
+def recurrence_context(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
+    """Return what the item's page shows of its recurrence.
+
+    For a repetition, that is the item that repeats. Returns `None` if there is nothing to show and the person can't
+    let the item repeat.
     """
     row = Recurrence.objects.of(place.workspace).filter(item=item).first()
     if row is not None:
-        newest = row.turns.select_related("item").order_by("-id")[:_TURNS_SHOWN]
+        newest = row.turns.select_related("item").order_by("-id")[:_MAX_TURNS_SHOWN]
         return {"row": row, "turns": [_turn_context(newest_turn) for newest_turn in newest]}
     if item.raw_item_id is None:
         return None
@@ -40,7 +43,7 @@ def recurrence_of(place: Place, item: GeneratedItem) -> dict[str, Any] | None:
 
 
 def list_recurrences(place: Place) -> list[dict[str, Any]]:
-    """Return the active recurrences by their next time, then the stopped ones; always with two statements."""
+    """Return the active recurrences by their next time, then the stopped ones, with two SQL queries."""
     newest = RecurrenceTurn.everywhere.filter(recurrence=OuterRef("pk")).order_by("-id")
     rows = (
         Recurrence.objects.of(place.workspace)
@@ -49,7 +52,7 @@ def list_recurrences(place: Place) -> list[dict[str, Any]]:
         .annotate(last_turn=Subquery(newest.values("pk")[:1]))
         .order_by("status", "due_at", "-updated_at", "id")
     )
-    recurrences = list(rows[:LISTED])
+    recurrences = list(rows[:MAX_LISTED])
     keys = [row.last_turn for row in recurrences if row.last_turn is not None]
     turns = RecurrenceTurn.objects.of(place.workspace).select_related("item").in_bulk(keys)
     return [
@@ -64,6 +67,6 @@ def list_recurrences(place: Place) -> list[dict[str, Any]]:
 
 
 def _turn_context(turn: RecurrenceTurn) -> dict[str, Any]:
-    """Return what is shown of one repetition; its item is None where that was deleted."""
+    """Return what is shown of one repetition; its item is `None` if that was deleted."""
     item = turn.item if turn.item is not None and turn.item.deleted_at is None else None
     return {"turn": turn, "decision": labels.RECURRENCE_TURNS[turn.decision], "item": item}

@@ -1,4 +1,4 @@
-"""Pages that let an item repeat: how often, when next, what came of it, and why it stopped."""
+"""Lets an item repeat, changes how often and at what time it does, and stops it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.models import GeneratedItem
 
 _INITIAL_DAYS: Final = 30
-"""Days between repetitions that the form begins with."""
+"""The initial number of days between repetitions."""
 
 
 class RecurringForm(VersionedForm):
@@ -57,7 +57,7 @@ class RecurringForm(VersionedForm):
 
 @workspace_page("edit")
 def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Let the item repeat, or change how often; each has an undo."""
+    """Show the form; on POST, let the item repeat or change how often it does, with an undo."""
     row = find_item(place, gen)
     recurrence = Recurrence.objects.of(place.workspace).filter(item=row).first()
     form = kept_forms.form_for(request, RecurringForm, initial=_initial_values(recurrence))
@@ -78,7 +78,7 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
 
 
 def _initial_values(recurrence: Recurrence | None) -> dict[str, Any]:
-    """Return the form's first values: those of the recurrence, or the default ones."""
+    """Return the form's initial values: those of the recurrence, or the default ones."""
     if recurrence is None:
         return {"every_days": _INITIAL_DAYS, "time": TIME}
     return {"every_days": recurrence.every_days, "time": recurrence.time, "version": recurrence.version}
@@ -91,7 +91,7 @@ def _save(
     recurrence: Recurrence | None,
     values: Mapping[str, Any],
 ) -> None:
-    """Begin the repeat, or change the one that is active, and offer an undo."""
+    """Begin a recurrence, or change the active one, and offer an undo."""
     now, by = utc_now(), place.user.email
     if recurrence is None or recurrence.status == RecurrenceStatus.STOPPED:
         begun = recurring.begin(item, **values, by=by, now=now)
@@ -114,7 +114,7 @@ def _saved_message(recurrence: Recurrence) -> str:
 
 @workspace_page("edit", methods=("POST",))
 def item_recurring_stop(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Stop the repeat; with `on=yes`, let it go on."""
+    """Stop the recurrence with an undo, or resume it with `on=yes`."""
     item, is_resumed = find_item(place, gen), request.POST.get("on") == "yes"
     row = get_object_or_404(Recurrence.objects.of(place.workspace), item=item)
     with report_errors(request):

@@ -1,6 +1,4 @@
-"""Views that rewrite an item's text in place, from its page
-or its review card: request, watch, cancel and undo it.
-"""
+"""Requests, cancels and undoes a rewrite of an item's text, from the item's page or its review card."""
 
 from __future__ import annotations
 
@@ -31,12 +29,13 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 REVIEW: Final = "review"
-"""The value of `back` where a person came from the review card."""
+"""The value of `back` for a person who came from the review card."""
 
 
 class RewriteForm(VersionedForm):
-    """A wish such as shorter, with instructions or replaced
-    by them; `back` and `query` say where it was made.
+    """The wish for a rewrite, with instructions that add to it or replace it.
+
+    `back` and `query` say from which page it was requested, and with which filters.
     """
 
     wish = forms.ChoiceField(
@@ -62,9 +61,9 @@ class RewriteForm(VersionedForm):
 
 @workspace_page("edit")
 def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Request a rewrite; a double click requests one only.
+    """Show the form for a rewrite, and request the rewrite on POST; a double click requests one.
 
-    The page shows the price or what is missing, and while the rewrite runs the button that cancels it.
+    The page shows the price, or what is missing, or the button that cancels a rewrite that is running.
     """
     row = find_item(place, gen)
     origin = {name: request.GET.get(name, "") for name in ("back", "query")}
@@ -98,7 +97,7 @@ def item_rewrite(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def item_rewrite_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Cancel a rewrite that is under way."""
+    """Cancel the rewrite that is running."""
     row = find_item(place, gen)
     with report_errors(request):
         rewrites.cancel(row, now=utc_now())
@@ -108,7 +107,7 @@ def item_rewrite_cancel(request: HttpRequest, place: Place, gen: UUID) -> HttpRe
 
 @workspace_page("edit", methods=("POST",))
 def item_rewrite_undo(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Bring back the text from before the rewrite."""
+    """Restore the text from before the rewrite."""
     row = find_item(place, gen)
     with report_errors(request):
         rewrites.undo_rewrite(
@@ -119,7 +118,7 @@ def item_rewrite_undo(request: HttpRequest, place: Place, gen: UUID) -> HttpResp
 
 
 def _return_address(request: HttpRequest, place: Place, gen: UUID) -> str:
-    """Return where the person was: the item's own page, or its card with the same filters."""
+    """Return the address where the person was: the item's page, or its card with the same filters."""
     if request.POST.get("back") != REVIEW:
         return place.url_of("item_page", gen=gen)
     query = QueryDict(QueueFilter.query_in(QueryDict(request.POST.get("query", ""))), mutable=True)

@@ -1,6 +1,4 @@
-"""Views for the saved filters of the list of items: show
-them above it, save, rename, delete and restore them.
-"""
+"""Shows, saves, renames, deletes and restores the saved filters of the list of items."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 
-def filters_of(form: ItemFilter) -> dict[str, str]:
-    """Return the chosen filters; none where a filter isn't understood."""
+def chosen_filters(form: ItemFilter) -> dict[str, str]:
+    """Return the chosen filters, or none if a filter is invalid."""
     return {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
 
 
 def views_context(place: Place, form: ItemFilter) -> dict[str, Any]:
-    """Return the saved views in order of their names, and the one that is shown now. One statement."""
-    filters = filters_of(form)
+    """Return the saved views by name, and the one that has the chosen filters, with one SQL query."""
+    filters = chosen_filters(form)
     rows = list(SavedView.objects.of(place.workspace).order_by("name"))
     return {
         "views": [{"view": view, "query": urlencode(view.filters)} for view in rows],
@@ -48,9 +46,9 @@ def _redirect_to_list(place: Place, filters: Mapping[str, str]) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def item_view_save(request: HttpRequest, place: Place) -> HttpResponse:
-    """Save the filters as a view; a deleted view is restored by this too."""
+    """Save the filters as a view; the undo of a deletion calls this view too."""
     form = ItemFilter(QueryDict(request.POST.get("filters", "")), workspace=place.workspace)
-    filters = filters_of(form)
+    filters = chosen_filters(form)
     with report_errors(request):
         view = saved_views.create(place.workspace, request.POST.get("name", ""), filters)
         messages.success(request, _("%(name)s saved.") % {"name": view.name})

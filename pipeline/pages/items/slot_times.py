@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.models import GeneratedItem, Outlet
 
-NAMED_MOST: Final = 4
-"""The most outlets whose next slot a label names; each costs a statement."""
+MAX_OUTLETS_NAMED: Final = 4
+"""The most outlets whose next slot a label names; each costs a query."""
 
 
 def short_time(moment: datetime, zone: str) -> str:
-    """Return the moment on the clocks of the zone, such as `30 Nov, 09:00`."""
+    """Return the moment as a local time in the zone, such as `30 Nov, 09:00`."""
     local = moment.astimezone(ZoneInfo(zone))
     return f"{local.day} {local:%b, %H:%M}"
 
 
 def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime) -> str:
-    """Return the next free slots in words: of one outlet the time alone, of several each with its name.
+    """Return the next free slots as a label: the time of a single outlet, or name and time of several.
 
-    Empty where none has a free slot.
+    The label names the first `MAX_OUTLETS_NAMED` outlets; it is empty if none of them has a free slot.
     """
     standing = {
         row.outlet_id: row for row in Publication.objects.of(item.workspace).standing().filter(item=item)
     }
     zone = item.workspace.timezone
     named_times = []
-    for outlet in outlets[:NAMED_MOST]:
+    for outlet in outlets[:MAX_OUTLETS_NAMED]:
         queue = publish.publish_queue_of(outlet, item.workspace)
         slot = next_free_slot(outlet, queue, after=now, own=standing.get(outlet.pk))
         if slot is not None:
@@ -51,28 +51,26 @@ def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime)
 
 
 def publications_in(workspace: Workspace, *formers: Mapping[str, Any]) -> list[Publication]:
-    """Return the publications that decisions scheduled, in their order; empty where there are none.
+    """Return the publications that decisions scheduled, by id, with outlet, item, queue and workspace.
 
-    They come with outlet, item, queue and workspace.
+    `formers` are the states before the decisions; each holds the ids of the publications that it made or moved.
     """
     public_ids = [
         public_id for former in formers for key in ("made", "stood") for public_id in former.get(key, ())
     ]
     keys = [key for public_id in public_ids if (key := decode("pub", public_id)) is not None]
-    return with_obstacles(workspace, keys) if keys else []
+    return load_publications(workspace, keys) if keys else []
 
 
-def with_obstacles(workspace: Workspace, keys: Sequence[UUID]) -> list[Publication]:
-    """Return the publications with all that tells what keeps
-    them from being sent: outlet, item, queue and workspace.
-    """
+def load_publications(workspace: Workspace, keys: Sequence[UUID]) -> list[Publication]:
+    """Return the publications by id, with what their blockers follow from: outlet, item, queue and workspace."""
     rows = Publication.objects.of(workspace).filter(pk__in=keys)
     rows = rows.select_related("outlet", "item", "queue", "workspace").defer("workspace__model_key")
     return list(rows.order_by("id"))
 
 
 def scheduled_sentence(rows: Sequence[Publication], zone: str) -> str:
-    """Return a sentence that names each time once, with the outlets that publish then."""
+    """Return the sentence "Scheduled for …", which names each time once with the outlets that publish then."""
     by_time: dict[str, list[str]] = {}
     for row in rows:
         if row.due_at is not None:

@@ -1,4 +1,4 @@
-"""Forms of the page New: one for what is pasted, one for what is made of it."""
+"""Defines the forms of Create: one for what is pasted, one for what is made of it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 _ADDRESS: Final = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+# Matches an address without a scheme, such as `example.org:8000/news`; a host may have letters of any script.
 _BARE_ADDRESS: Final = re.compile(
     r"(?P<host>(?:[a-z0-9-]+\.)+[a-z]{2,24}|(?:[^\W_][\w-]*\.)+[^\W\d_]{2,24})(?::[0-9]{1,5})?(?:[/?#][^\s<>\"]*)?",
     re.IGNORECASE,
 )
 _FEED_SCHEME: Final = re.compile(r"feed:(?://)?(?=https?://)|feed:(?=//)", re.IGNORECASE)
-"""The `feed:` scheme, with which browsers and feed readers pass on the address of a feed."""
-WORDS_CHARACTERS: Final = 200_000
-"""Maximum length of a text that is pasted or read behind a link."""
+"""Matches the scheme with which browsers pass on a feed's address, as in `feed://…` and `feed:https://…`."""
+MAX_TEXT_CHARACTERS: Final = 200_000
+"""The longest text that is pasted, or read from a link or a file."""
 
 
 def address_in(text: str) -> str:
-    """Return the URL if the text is a URL and nothing else; empty otherwise.
+    """Return the URL if the text is a URL with a valid host and nothing else, or an empty text.
 
     A URL without a scheme gets https://; angle brackets around it and the `feed:` scheme are removed.
     """
@@ -40,14 +41,16 @@ def address_in(text: str) -> str:
         text = text[1:-1]
     text = _FEED_SCHEME.sub("", text, count=1) if text[:5].lower() == "feed:" else text
     text = text.removeprefix("//")
-    address = text if _ADDRESS.fullmatch(text) else f"https://{text}" if _is_bare_address(text) else ""
+    address = text
+    if not _ADDRESS.fullmatch(text):
+        address = f"https://{text}" if _is_bare_address(text) else ""
     return address if has_host(address) else ""
 
 
 def _is_bare_address(text: str) -> bool:
     """Return whether the text is a URL without its scheme, such as example.org/news."""
     match = _BARE_ADDRESS.fullmatch(text)
-    # In other scripts two words around a full stop look like a host, so the top-level domain has to exist.
+    # In other scripts two words around a full stop look like a host, so the top-level domain must exist.
     return match is not None and (
         match["host"].isascii() or match["host"].rpartition(".")[2].lower() in TOP_LEVEL_DOMAINS
     )
@@ -59,7 +62,7 @@ class PasteForm(forms.Form):
     what = forms.CharField(
         label=gettext_lazy("Link or text"),
         required=False,
-        max_length=WORDS_CHARACTERS,
+        max_length=MAX_TEXT_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 8, "placeholder": "https://example.org/news/ferry"}),
         help_text=gettext_lazy("A URL or several, or text, Markdown or HTML"),
     )
@@ -100,8 +103,8 @@ class ChosenForm(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["engines"].choices = choices.engines()
-        fields["persona"].choices = choices.personas(workspace)
+        fields["engines"].choices = choices.engine_choices()
+        fields["persona"].choices = choices.persona_choices(workspace)
 
 
 class MakeForm(ChosenForm):
@@ -111,7 +114,7 @@ class MakeForm(ChosenForm):
     body = forms.CharField(
         label=gettext_lazy("Text"),
         required=False,
-        max_length=WORDS_CHARACTERS,
+        max_length=MAX_TEXT_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 12}),
         help_text=gettext_lazy("Posts use only this text"),
     )
@@ -124,23 +127,23 @@ class MakeForm(ChosenForm):
     )
     upload = forms.CharField(required=False, widget=forms.HiddenInput)
     is_file = forms.BooleanField(required=False, widget=forms.HiddenInput)
-    """Whether the text came from a file."""
+    """True if the text came from a file."""
     price = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    """The credits that were shown last. Nothing is made for a higher price before that was shown as well."""
+    """The price in credits that was shown last; nothing is made for a higher price that wasn't shown."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _mark_alternatives(self, "title", "body")
 
     def clean_url(self) -> str:
-        """Return the full URL; empty for none."""
+        """Return the full URL, or an empty text if none was typed."""
         url: str = self.cleaned_data["url"].strip()
         if url and not address_in(url):
             raise forms.ValidationError(_("Enter a full http:// or https:// URL."), code="address")
         return address_in(url)
 
     def clean(self) -> dict[str, Any]:
-        """Require a text with words, unless a file was uploaded."""
+        """Require a text with a letter or digit, unless a file was uploaded."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not cleaned.get("upload") and not self.errors:
             error_message = why_no_text(cleaned.get("title", ""), cleaned.get("body", ""))
@@ -150,7 +153,7 @@ class MakeForm(ChosenForm):
 
 
 def why_no_text(title: str, body: str) -> str:
-    """Return the sentence that says what to do if title and body have no words; empty if they have."""
+    """Return a sentence that asks for a text if title and body have no letter or digit, else an empty text."""
     text = f"{title} {body}"
     if any(character.isalnum() for character in strip_tags(text)):
         return ""
@@ -158,9 +161,9 @@ def why_no_text(title: str, body: str) -> str:
 
 
 def _mark_alternatives(form: forms.Form, *names: str) -> None:
-    """Mark fields of which one has to be filled, so that the page labels none as optional.
+    """Mark fields of which one has to be filled, so that the page labels no field of them as optional.
 
-    None of them is required, because another one may be filled.
+    The fields aren't required, because the other one may be filled.
     """
     for name in names:
         field: Any = form.fields[name]

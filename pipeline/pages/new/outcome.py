@@ -1,4 +1,4 @@
-"""The outcome of one raw item so far: each generated item with its text, its pictures and what to do next."""
+"""Reads the outcome of one raw item: each generated item with its text, its pictures and what to do next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.models import RawItem
     from pipeline.pages.items.preview import ItemPreview, PreviewFile
 
-_RAW_IN_PROGRESS: Final = frozenset({"queued", "processing"})
+_RAW_IN_PROGRESS: Final = frozenset({RawItemStatus.QUEUED, RawItemStatus.PROCESSING})
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,12 @@ class MadeItem:
     tone: str
     icon: str
     label: str
-    words: str
+    text: str
+    """The body without markup."""
     error: str
     advice: str
     """What to do if a retry can't help; empty if it can."""
-    look: ItemPreview
+    preview: ItemPreview
     pictures: tuple[PreviewFile, ...]
     """All pictures that the item publishes, in every size."""
     files: tuple[PreviewFile, ...]
@@ -49,7 +50,7 @@ class MadeItem:
 
     @property
     def is_under_way(self) -> bool:
-        """Return whether the item is still being made."""
+        """True if the item is still being made."""
         return self.item.status in ITEMS_IN_MAKING
 
 
@@ -57,7 +58,7 @@ class MadeItem:
 class SkippedEngine:
     """A format of which nothing is made, or fewer variants than were requested.
 
-    `variants` has the numbers of the skipped ones, from 1; it is empty if all were skipped.
+    `variants` has the numbers of the skipped variants, from 1; it is empty if all were skipped.
     """
 
     name: str
@@ -66,43 +67,43 @@ class SkippedEngine:
 
     @property
     def numbers(self) -> str:
-        """Return the numbers of the skipped variants, separated by commas."""
+        """The numbers of the skipped variants, separated by commas."""
         return ", ".join(str(number) for number in self.variants)
 
 
 @dataclass(frozen=True)
 class MadeOutcome:
-    """All that came of a raw item so far; `is_done` says that nothing is in progress any more."""
+    """All that came of a raw item so far; `is_done` is true if nothing is in progress any more."""
 
     items: tuple[MadeItem, ...]
     left_out: tuple[SkippedEngine, ...]
     reason: str
     """Why nothing is made of the raw item itself; empty if something is."""
     is_done: bool
-    language: str = ""
+    language_warning: str = ""
     """Why the stated language can't be the language of the text; empty if it can."""
 
     @property
-    def ready(self) -> int:
-        """Return how many items are made and not on hold."""
+    def ready_count(self) -> int:
+        """The number of items that are made and not on hold."""
         return sum(
             made.item.status not in {*ITEMS_IN_MAKING, GeneratedItemStatus.FAILED} and not made.hold
             for made in self.items
         )
 
     @property
-    def held(self) -> int:
-        """Return how many items are on hold."""
+    def held_count(self) -> int:
+        """The number of items on hold."""
         return sum(bool(made.hold) for made in self.items)
 
     @property
-    def failed(self) -> int:
-        """Return how many items failed."""
+    def failed_count(self) -> int:
+        """The number of items that failed."""
         return sum(made.item.status == GeneratedItemStatus.FAILED for made in self.items)
 
 
-def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
-    """Return the outcome of a raw item of the workspace. Deleted items are left out."""
+def read_outcome(workspace: Workspace, raw: RawItem) -> MadeOutcome:
+    """Return the outcome of a raw item of the workspace, without deleted items."""
     rows = GeneratedItem.objects.of(workspace).filter(raw_item=raw, deleted_at=None)
     items = list(rows.select_related("generation").order_by("engine_output", "variant_index", "id"))
     assets = _assets_by_item(workspace, items)
@@ -112,11 +113,11 @@ def of(workspace: Workspace, raw: RawItem) -> MadeOutcome:
     made_items = tuple(_made_item(item, errors.get(item.pk), assets.get(item.pk, ())) for item in items)
     is_done = raw.status not in _RAW_IN_PROGRESS and not any(entry.is_under_way for entry in made_items)
     reason = (raw.reason or {}).get("message", "") if raw.status not in _RAW_IN_PROGRESS else ""
-    # A skipped raw item has one reason for all formats; it is shown instead.
+    # A skipped raw item has one reason for all formats, which is shown instead of each format's.
     skipped = _skipped_engines(raw) if raw.status != RawItemStatus.SKIPPED else ()
     checks = [check for item in items for check in item.present_checks]
-    language = next((check["message"] for check in checks if check["code"] == LANGUAGE), "")
-    return MadeOutcome(made_items, skipped, str(reason), is_done, str(language))
+    language_warning = next((check["message"] for check in checks if check["code"] == LANGUAGE), "")
+    return MadeOutcome(made_items, skipped, str(reason), is_done, str(language_warning))
 
 
 def _skipped_engines(raw: RawItem) -> tuple[SkippedEngine, ...]:
@@ -146,9 +147,9 @@ def _made_item(item: GeneratedItem, error: Mapping[str, Any] | None, assets: Seq
         tone=tone,
         icon=icon,
         label=str(label),
-        words=plain_text(item.body, item.body_format),
+        text=plain_text(item.body, item.body_format),
         error=display.without_ids(str((item.error or {}).get("message", ""))),
-        look=preview,
+        preview=preview,
         pictures=(*preview.pictures, *preview.other_sizes),
         files=_files_not_shown(preview),
         advice=str((error or {}).get("action", "")) if recoverable_failures.is_final(error) else "",

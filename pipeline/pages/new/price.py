@@ -1,4 +1,4 @@
-"""The price of the choices at Create, and the check that no more is charged than was shown."""
+"""Shows the price of the choices at Create, and checks that no more is charged than was shown."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 
 def known_choices(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return formats and variants of a form that isn't validated yet, without unknown formats."""
-    engine_names = {name for name, _label in choices.engines()}
+    """Return the formats and the number of variants of a form that isn't validated yet.
+
+    Unknown formats are left out, and an invalid number of variants counts as 1.
+    """
+    engine_names = {name for name, _label in choices.engine_choices()}
     variants = str(values.get("variants") or 1)
     return {
         "engines": [name for name in values.get("engines") or () if name in engine_names],
@@ -25,7 +28,7 @@ def known_choices(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def price_context(place: Place, price: int, why_not: Sequence[str], *, has_plan: bool) -> dict[str, Any]:
-    """Return the template's context: the price, what is skipped and why, and the credits that are left.
+    """Return the template's context: the price, why formats are skipped, and the remaining credits.
 
     `left` is `None` for a workspace whose credits aren't limited.
     """
@@ -41,6 +44,6 @@ def price_context(place: Place, price: int, why_not: Sequence[str], *, has_plan:
     }
 
 
-def is_agreed(price: int, shown: int | None) -> bool:
+def is_agreed(price: int, shown_price: int | None) -> bool:
     """Return whether the price, in credits, is at most the one that was shown."""
-    return shown is not None and price <= shown
+    return shown_price is not None and price <= shown_price

@@ -1,10 +1,10 @@
-"""The steps for several links that are pasted at once: each page is read, and items are made of each."""
+"""Reads the pages of several links that are pasted at once, and makes items of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django import forms
 from django.contrib import messages
@@ -22,7 +22,7 @@ from pipeline import limits
 from pipeline.ingest import pasted_url, plan_and_estimate, raw_content, store_raw_item
 from pipeline.models import WorkspaceDefaults
 from pipeline.models.raw_item import PASTED_PREFIX
-from pipeline.pages.new.forms import WORDS_CHARACTERS, ChosenForm, address_in
+from pipeline.pages.new.forms import MAX_TEXT_CHARACTERS, ChosenForm, address_in
 from pipeline.pages.new.price import is_agreed, known_choices, price_context
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 _SALT: Final = "create.links"
 _READ_SECONDS: Final = 30
-"""After this time no further link is read, because a person is waiting for the page."""
+"""The seconds after which no further link is read, because a person waits for the page."""
 _SIGNATURE_SECONDS: Final = 24 * 3600
-"""How long the signed pages of a form can be used."""
+"""How many seconds the signed pages of a form can be used."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,22 @@ class _LinkedPage:
 
 @dataclass
 class _ReadLinks:
-    """The pages that were read; `unread` has the link and the reason for each that couldn't be read."""
+    """The pages that were read; `unread` has the link and the reason of each page that wasn't."""
 
     pages: list[_LinkedPage] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
 
 
+class _TotalPrice(NamedTuple):
+    """The price of all pages in credits, why formats are skipped, and whether anything would be made."""
+
+    price: int
+    why_not: list[str]
+    has_plan: bool
+
+
 class LinksForm(ChosenForm):
-    """The choices for all links together; `found` has the pages that were read, signed."""
+    """The choices for all links together; `found` holds the pages that were read, as a signed text."""
 
     found = forms.CharField(widget=forms.HiddenInput)
     price = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -68,17 +76,20 @@ class LinksForm(ChosenForm):
 
 
 def links_in(text: str) -> list[str]:
-    """Return the distinct links if the text is two or more links and nothing else; empty otherwise."""
+    """Return the distinct links if the text is two or more links and nothing else, or an empty list.
+
+    The list has a single link if the same one was pasted twice.
+    """
     addresses = [address_in(word.strip(",;")) for word in text.split()]
     if len(addresses) < 2 or not all(addresses):
         return []
     return list(dict.fromkeys(addresses))
 
 
-def read(request: HttpRequest, place: Place, links: Sequence[str]) -> HttpResponse:
+def read_and_show(request: HttpRequest, place: Place, links: Sequence[str]) -> HttpResponse:
     """Read the pages and show the second step.
 
-    Raises `Invalid` for too many links, and if none can be read.
+    Raises `Invalid` if there are more than `LINKS_AT_ONCE` links, or if no page can be read.
     """
     if len(links) > limits.LINKS_AT_ONCE:
         message = _("%(count)d links: paste at most %(most)d at a time.")
@@ -95,16 +106,17 @@ def read(request: HttpRequest, place: Place, links: Sequence[str]) -> HttpRespon
         "persona": encode("per", defaults.persona_id),
         "variants": 1,
         "found": signing.dumps(
-            [[linked_page.url, linked_page.title, linked_page.body] for linked_page in read_links.pages],
-            salt=_SALT,
-            compress=True,
+            [[page.url, page.title, page.body] for page in read_links.pages], salt=_SALT, compress=True
         ),
     }
     return _render_form(request, place, LinksForm(workspace=place.workspace, initial=initial), read_links)
 
 
-def make(request: HttpRequest, place: Place) -> HttpResponse:
-    """Make the items of all pages, or of none, and go to the list; else show the form again."""
+def make_items(request: HttpRequest, place: Place) -> HttpResponse:
+    """Make the items of all pages and redirect to the list of items, or show the form again and make none.
+
+    The form is shown again if it has errors, if only the choices changed, or if the price is higher than was shown.
+    """
     read_links = _ReadLinks(_load_signed_pages(request.POST.get("found", "")))
     if not read_links.pages:
         messages.error(request, _("Expired. Paste the links again."))
@@ -114,10 +126,10 @@ def make(request: HttpRequest, place: Place) -> HttpResponse:
         with report_errors(request, form):
             defaults = _load_defaults(place)
             contents = _raw_contents(request, form.cleaned_data, read_links.pages)
-            price, _why_not, has_plan = _estimate_price(place, contents, defaults)
-            if not has_plan:
+            total = _estimate_price(place, contents, defaults)
+            if not total.has_plan:
                 form.add_error("engines", _("None of these formats can be made of these pages."))
-            elif is_agreed(price, form.cleaned_data["price"]):
+            elif is_agreed(total.price, form.cleaned_data["price"]):
                 store_raw_item.push_all(
                     place.workspace, defaults.push_source, contents, defaults=defaults, now=utc_now()
                 )
@@ -132,7 +144,7 @@ def make(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _read_links(links: Sequence[str]) -> _ReadLinks:
-    """Read the page of each link until the time is up; the rest is listed as unread."""
+    """Read the page of each link; those that fail, are too long or come after `_READ_SECONDS` are unread."""
     read_links = _ReadLinks()
     deadline = monotonic() + _READ_SECONDS
     for url in links:
@@ -142,9 +154,9 @@ def _read_links(links: Sequence[str]) -> _ReadLinks:
         page = pasted_url.read_page(url, now=utc_now())
         if page.entry is None:
             read_links.unread.append((url, page.message))
-        elif len(page.entry.body) > WORDS_CHARACTERS:
+        elif len(page.entry.body) > MAX_TEXT_CHARACTERS:
             message = _("More than %(most)s characters. Paste a part of its words instead.")
-            read_links.unread.append((url, message % {"most": f"{WORDS_CHARACTERS:,}"}))
+            read_links.unread.append((url, message % {"most": f"{MAX_TEXT_CHARACTERS:,}"}))
         else:
             title = page.entry.title or pasted_url.headline_of(page.entry.body)
             address = page.entry.url if 0 < len(page.entry.url) <= core_limits.URL_CHARACTERS else url
@@ -153,7 +165,7 @@ def _read_links(links: Sequence[str]) -> _ReadLinks:
 
 
 def _load_signed_pages(text: str) -> list[_LinkedPage]:
-    """Return the pages of the signed field; empty if the signature is wrong or expired."""
+    """Return the pages of the signed field, or none if the signature is wrong or has expired."""
     try:
         return [
             _LinkedPage(*fields) for fields in signing.loads(text, salt=_SALT, max_age=_SIGNATURE_SECONDS)
@@ -177,7 +189,7 @@ def _raw_contents(
     engine_choices = known_choices(values)
     return [
         raw_content.RawContent(
-            # Belongs to one rendering of the form, so that a double click makes the items once.
+            # The key belongs to one rendering of the form, so that a double click makes the items once.
             external_id=f"{PASTED_PREFIX}{form_key}:{number}" if form_key else "",
             url=page.url,
             title=page.title[: limits.TITLE_CHARACTERS],
@@ -192,8 +204,8 @@ def _raw_contents(
 
 def _estimate_price(
     place: Place, contents: Sequence[raw_content.RawContent], defaults: WorkspaceDefaults
-) -> tuple[int, list[str], bool]:
-    """Return the total price in credits, why some formats are skipped, and whether anything is made."""
+) -> _TotalPrice:
+    """Return the total price of all pages."""
     plans = [
         plan_and_estimate.estimate(
             place.workspace, defaults.push_source, content, defaults=defaults, now=utc_now()
@@ -202,22 +214,23 @@ def _estimate_price(
         if content.engines
     ]
     why_not = dict.fromkeys(str(reason) for plan in plans for reason in plan.why_not)
-    return sum(plan.price for plan in plans), list(why_not), any(plan.engines for plan in plans)
+    has_plan = any(plan.engines for plan in plans)
+    return _TotalPrice(sum(plan.price for plan in plans), list(why_not), has_plan)
 
 
 def _render_form(request: HttpRequest, place: Place, form: LinksForm, read_links: _ReadLinks) -> HttpResponse:
     """Render the second step with the price of its choices."""
     values = {name: form[name].value() or "" for name in form.fields}
-    price, why_not, has_plan = _estimate_price(
-        place, _raw_contents(request, values, read_links.pages), _load_defaults(place)
-    )
+    contents = _raw_contents(request, values, read_links.pages)
+    total = _estimate_price(place, contents, _load_defaults(place))
     is_create = form.is_bound and request.POST.get("links") == "yes" and not form.errors
     context = {
-        **price_context(place, price, why_not, has_plan=has_plan),
+        **price_context(place, total.price, total.why_not, has_plan=total.has_plan),
         "form": form,
         "pages": read_links.pages,
         "unread": read_links.unread,
         "why_no_price": _("Choose a format to see the price."),
-        "is_new_price": is_create and has_plan,
+        # The form had no error, so it is shown again only because the price changed.
+        "is_new_price": is_create and total.has_plan,
     }
     return render(request, "pages/new/links.html", context)

@@ -1,4 +1,4 @@
-"""Views of New: paste a link, a text or a file, see what it costs, have it made, and watch the items come."""
+"""Creates items from a link, a text or a file: shows what they cost, has them made, and shows their progress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipeline.media import uploads
 from pipeline.models import RawItem, Upload, WorkspaceDefaults
 from pipeline.models.raw_item import PASTED_PREFIX, UPLOADED_PREFIX
 from pipeline.pages.new import outcome, several_links
-from pipeline.pages.new.forms import WORDS_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
+from pipeline.pages.new.forms import MAX_TEXT_CHARACTERS, MakeForm, PasteForm, address_in, why_no_text
 from pipeline.pages.new.price import is_agreed, known_choices, price_context
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _PRICE_PART: Final = "price"
 
 @dataclass
 class _PastedContent:
-    """What was read: initial values of the second form, and `notes` to show above it."""
+    """What was read: initial values of the second form, and `notes` that the page shows above it."""
 
     initial: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -51,10 +51,10 @@ class _PastedContent:
 @body_limit(limits.UPLOAD_BODY_BYTES)
 @workspace_page("edit")
 def making(request: HttpRequest, place: Place) -> HttpResponse:
-    """Show both steps, and make the items.
+    """Show the first or second step, or make the items.
 
-    The POST of the first step reads what was pasted and shows the second. The second one posts `make` for
-    a single content, or `links` for several, and asks for its price as a fragment when the choices change.
+    A POST of the first step reads what was pasted and shows the second step. The second step posts `make` for a single
+    content, or `links` for several, and polls for its price as a fragment when the choices change.
     """
     if request.method == "POST" and is_poll_for(request, _PRICE_PART):
         price_form = MakeForm(request.POST, workspace=place.workspace)
@@ -62,23 +62,24 @@ def making(request: HttpRequest, place: Place) -> HttpResponse:
     if request.method == "POST" and "make" in request.POST:
         return _make(request, place)
     if request.method == "POST" and "links" in request.POST:
-        return several_links.make(request, place)
+        return several_links.make_items(request, place)
     files = {"files": request.FILES} if request.method == "POST" else {}
     form = kept_forms.form_for(request, PasteForm, **files)
     if request.method == "POST" and form.is_valid():
         links = several_links.links_in(form.cleaned_data["what"]) if not form.cleaned_data["file"] else []
         with report_errors(request, form):
             if len(links) > 1:
-                return several_links.read(request, place, links)
+                return several_links.read_and_show(request, place, links)
             pasted = _read_pasted(place, form)
             return _render_form(request, place, _prefilled_form(place, pasted), pasted.notes)
     return render(request, "pages/new/page.html", {"form": form})
 
 
 def _read_pasted(place: Place, form: PasteForm) -> _PastedContent:
-    """Read the text that was pasted, or that is behind the link or in the file.
+    """Read the pasted text, or the text of the link's page or of the file, and find its title.
 
-    Raises `Invalid` if it is longer than `WORDS_CHARACTERS`.
+    With a file, the link isn't read. Raises `Invalid` if the text is longer than `MAX_TEXT_CHARACTERS`, and the errors
+    of `uploads` if the file can't be stored.
     """
     pasted = _PastedContent()
     text = form.cleaned_data["what"].strip()
@@ -92,17 +93,17 @@ def _read_pasted(place: Place, form: PasteForm) -> _PastedContent:
         pasted.initial["body"] = text
     if form.cleaned_data["file"]:
         _read_file(place, form.cleaned_data["file"], pasted)
-    if len(pasted.initial.get("body", "")) > WORDS_CHARACTERS:
+    if len(pasted.initial.get("body", "")) > MAX_TEXT_CHARACTERS:
         message = _("More than %(most)s characters. Shorten it or use POST /v1/raw.")
         field = "file" if form.cleaned_data["file"] else "what"
-        raise Invalid.one(field, "too_long", message % {"most": f"{WORDS_CHARACTERS:,}"})
+        raise Invalid.one(field, "too_long", message % {"most": f"{MAX_TEXT_CHARACTERS:,}"})
     if not pasted.initial.get("title"):
         pasted.initial["title"] = pasted_url.headline_of(pasted.initial.get("body", ""))
     return pasted
 
 
 def _read_link(url: str, pasted: _PastedContent) -> None:
-    """Read the page behind the link; if it can't be read, the reason becomes a note."""
+    """Add title and text of the link's page; if it can't be read, add the reason as a note."""
     result = pasted_url.read_page(url, now=utc_now())
     if result.entry is None:
         pasted.notes.append(result.message)
@@ -131,7 +132,10 @@ def _prefilled_form(place: Place, pasted: _PastedContent) -> MakeForm:
 
 
 def _make(request: HttpRequest, place: Place) -> HttpResponse:
-    """Make the items if the price was agreed to; else show the form again."""
+    """Make the items and redirect to them, or show the form again and make none.
+
+    The form is shown again if it has errors, if only the choices changed, or if the price is higher than was shown.
+    """
     form = MakeForm(request.POST, workspace=place.workspace)
     if not form.is_valid():
         return _render_form(request, place, form)
@@ -159,7 +163,8 @@ def _raw_content(request: HttpRequest, place: Place, values: dict[str, Any]) -> 
     form_key = request.POST.get("once", "")[:64]
     is_file = bool(values.get("upload") or values.get("is_file"))
     return raw_content.RawContent(
-        # Belongs to one rendering of the form: a double click makes one item, pasting the text again another.
+        # The key belongs to one rendering of the form, so that a double click makes items once, and pasting the text
+        # again makes further ones.
         external_id=f"{UPLOADED_PREFIX if is_file else PASTED_PREFIX}{form_key}" if form_key else "",
         url=values.get("url", ""),
         title=values.get("title", ""),
@@ -187,7 +192,7 @@ def _render_form(
 
 
 def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[str, Any]:
-    """Return the context of the current choices of the second form: what they cost and what is skipped."""
+    """Return the template's context of the form's current choices: what they cost, and why formats are skipped."""
     values = {name: form[name].value() or "" for name in form.fields}
     plan = _estimate_plan(request, place, values)
     price, why_not = (plan.price, plan.why_not) if plan else (0, ())
@@ -199,7 +204,7 @@ def _price_context(request: HttpRequest, place: Place, form: MakeForm) -> dict[s
 
 
 def _why_no_price(values: dict[str, Any]) -> str:
-    """Return the reason why there is no price. It is shown only if nothing is made of the choices."""
+    """Return the reason that the page shows if nothing would be made, so that there is no price."""
     reason = why_no_text(values["title"], values["body"])
     if reason:
         return reason
@@ -209,7 +214,7 @@ def _why_no_price(values: dict[str, Any]) -> str:
 
 
 def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -> GenerationPlan | None:
-    """Return what would be made, or `None` if no format is chosen or there is no text."""
+    """Return what would be made, or `None` if no format is chosen or there is no text. An upload isn't counted."""
     defaults = WorkspaceDefaults.objects.of(place.workspace).select_related("push_source").get()
     chosen_values = {**values, **known_choices(values), "upload": ""}
     if not chosen_values["engines"] or not any(chosen_values.get(name) for name in ("title", "body")):
@@ -221,7 +226,7 @@ def _estimate_plan(request: HttpRequest, place: Place, values: dict[str, Any]) -
 
 
 def _find_upload(place: Place, public_id: str) -> Upload | None:
-    """Return the upload with this public id, or `None`."""
+    """Return the workspace's upload with this public id, or `None` if there is none."""
     key = decode("upl", public_id)
     if key is None:
         return None
@@ -234,9 +239,9 @@ def _find_upload(place: Place, public_id: str) -> Upload | None:
 
 @workspace_page("look", methods=("GET",))
 def made(request: HttpRequest, place: Place, raw: UUID) -> HttpResponse:
-    """Show what came of a raw item; the list of items polls until all are done."""
+    """Show the outcome of a raw item; the list of its items polls until all are done."""
     raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, deleted_at=None, test=False)
-    made_outcome = outcome.of(place.workspace, raw_item)
+    made_outcome = outcome.read_outcome(place.workspace, raw_item)
     fragment = polling_fragment(
         request,
         "made",

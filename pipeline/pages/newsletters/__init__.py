@@ -1,1 +1,1 @@
-"""Pages of newsletters: a workspace's subscribers and mailings, and what subscribers see."""
+"""Pages of newsletters: a workspace's subscribers and mailings, and the public pages of subscribers."""

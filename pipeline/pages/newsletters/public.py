@@ -1,4 +1,4 @@
-"""Public views for subscribers: sign up, confirm, unsubscribe and come back.
+"""Serves the public pages of subscribers: sign up, confirm, unsubscribe and subscribe again.
 
 Search engines must not index any of them.
 """
@@ -40,7 +40,7 @@ ONE_CLICK = "List-Unsubscribe"
 
 
 def _public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Return the view without caching or indexing, for GET, HEAD and POST only."""
+    """Return the view for GET, HEAD and POST only, with headers that forbid caching and indexing."""
 
     @never_cache
     @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,7 +54,7 @@ def _public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
 
 
 class SignUpForm(forms.Form):
-    """The address of somebody who subscribes."""
+    """The email address of a new subscriber."""
 
     email = forms.CharField(
         label=_("Your email address"),
@@ -72,10 +72,10 @@ class SignUpForm(forms.Form):
 
 @_public_page
 def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the form, and on POST mail a question for confirmation.
+    """Show the form, and send a mail that asks for confirmation on POST.
 
-    The answer is the same whether or not the address is
-    on the list, so that nobody can probe for subscribers.
+    The page is the same whether or not the address is on the list, so that nobody can probe for subscribers. Raises
+    `Http404` if there is no such list.
     """
     outlet = subscribers.find_newsletter(secret)
     if outlet is None:
@@ -93,7 +93,10 @@ def subscribe(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _is_rate_limited(request: HttpRequest, outlet: Outlet) -> bool:
-    """Count the request, and return whether the client's network or the list had too many."""
+    """Count the request, and return whether the client's network or the list had too many.
+
+    Returns `False` if the cache is down, because nothing can be counted then.
+    """
 
     def by_client(_group: str, request: HttpRequest) -> str:
         return client_network(request)
@@ -109,7 +112,7 @@ def _is_rate_limited(request: HttpRequest, outlet: Outlet) -> bool:
                 ("subscribe_list", by_list, limits.SUBSCRIBE_CALLS_OF_LIST),
             )
         ]
-    # Without the cache nothing can be counted. Each address still gets at most one mail an hour.
+    # Each address still gets at most one mail an hour.
     except (RedisError, OSError, OperationalError) as error:
         log.warning("subscribe_not_counted", error=str(error))
         return False
@@ -118,7 +121,7 @@ def _is_rate_limited(request: HttpRequest, outlet: Outlet) -> bool:
 
 @_public_page
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask on GET and confirm on POST, so that a mail program that prefetches links confirms nothing."""
+    """Ask on GET and confirm on POST, so that a mail program that prefetches links doesn't confirm."""
     subscriber = subscribers.find_subscriber(token)
     if subscriber is None or subscriber.status not in WANTED_SUBSCRIBERS:
         return render(request, "pages/newsletters/over.html", status=404)
@@ -132,9 +135,9 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
 @csrf_exempt
 @_public_page
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a button on GET and unsubscribe on POST.
+    """Show a button on GET; on POST, unsubscribe or undo that.
 
-    POST works without cookies, because the one click of a mailbox provider (RFC 8058) has none.
+    A POST works without cookies, because the one-click request of a mailbox provider (RFC 8058) has none.
     """
     subscriber = subscribers.find_subscriber(token)
     if subscriber is None:
@@ -153,7 +156,7 @@ def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _apply_action(request: HttpRequest, subscriber: Subscriber) -> None:
-    """Unsubscribe, or undo that, as the form requests."""
+    """Unsubscribe, or undo that, as the form's field `act` says; any other value does nothing."""
     if request.POST.get("act") == "unsubscribe":
         subscribers.unsubscribe(subscriber, now=utc_now())
     elif request.POST.get("act") == "come_back":

@@ -1,4 +1,4 @@
-"""Views of a newsletter's subscribers and mailings, for the workspace's members."""
+"""Shows and changes a newsletter's subscribers and mailings, for the workspace's members."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 ROWS: Final = 50
 """Subscribers on a page."""
-MAILINGS: Final = 10
-"""Newest mailings that are shown."""
+MAX_MAILINGS_SHOWN: Final = 10
+"""The most mailings that are shown, the newest ones."""
 
 
 class AddSubscribersForm(forms.Form):
@@ -42,7 +42,7 @@ class AddSubscribersForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """A CSV file of addresses, with the declaration of their consent."""
+    """A CSV file of addresses, with the declaration that their owners agreed."""
 
     file = forms.FileField(
         label=gettext_lazy("CSV file"),
@@ -54,7 +54,7 @@ class ImportForm(forms.Form):
 
 
 def _find_newsletter(place: Place, out: UUID) -> Outlet:
-    """Return the newsletter outlet. Raises `Http404` if the workspace has none with that id."""
+    """Return the newsletter outlet; raises `Http404` if the workspace has none with that id."""
     row: Outlet = get_object_or_404(
         Outlet.objects.of(place.workspace).select_related("workspace"),
         pk=out,
@@ -83,24 +83,23 @@ def subscribers(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
 def _list_context(
     request: HttpRequest, place: Place, outlet: Outlet, add_form: AddSubscribersForm, import_form: ImportForm
 ) -> dict[str, Any]:
-    """Return the context of the list; the secret address for bounces is shown to managers only."""
+    """Return the context of the list; only managers get the secret address for bounces."""
     subscribers_of_list = Subscriber.objects.of(place.workspace).filter(outlet=outlet)
     counts = {row["status"]: row["n"] for row in subscribers_of_list.values("status").annotate(n=Count("pk"))}
     wanted_status, search_text = request.GET.get("status", ""), request.GET.get("search", "").strip()[:254]
-    rows = (
-        subscribers_of_list.filter(status=wanted_status)
-        if wanted_status in labels.SUBSCRIBERS
-        else subscribers_of_list
-    )
-    rows = rows.filter(email__contains=search_text.lower()) if search_text else rows
+    rows = subscribers_of_list
+    if wanted_status in labels.SUBSCRIBERS:
+        rows = rows.filter(status=wanted_status)
+    if search_text:
+        rows = rows.filter(email__contains=search_text.lower())
     before = decode("sub", request.GET.get("before", ""))
-    rows = rows.filter(pk__lt=before) if before is not None else rows
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
     page_rows = list(rows.order_by("-id")[: ROWS + 1])
-    older_query = (
-        {"status": wanted_status, "search": search_text, "before": encode("sub", page_rows[ROWS - 1].pk)}
-        if page_rows[ROWS:]
-        else {}
-    )
+    older_query: dict[str, str] = {}
+    if page_rows[ROWS:]:
+        last_id = encode("sub", page_rows[ROWS - 1].pk)
+        older_query = {"status": wanted_status, "search": search_text, "before": last_id}
     queue = stage.get_or_create_queue(outlet)
     base = settings.PUBLIC_URL.rstrip("/")
     return {
@@ -122,13 +121,13 @@ def _list_context(
 
 
 def _newest_mailings(place: Place, outlet: Outlet) -> list[Mailing]:
-    """Return the newest mailings without their texts."""
+    """Return the newest mailings, at most `MAX_MAILINGS_SHOWN`, without their texts."""
     rows = Mailing.objects.of(place.workspace).filter(outlet=outlet).defer("html", "text")
-    return list(rows.order_by("-id")[:MAILINGS])
+    return list(rows.order_by("-id")[:MAX_MAILINGS_SHOWN])
 
 
 def _mailing_row(mailing: Mailing) -> dict[str, Any]:
-    """Return a mailing with its numbers of mails by outcome; `left` are those not sent yet."""
+    """Return the row of a mailing, with its number of mails by outcome; `left` counts those not sent yet."""
     counts = stage.count_deliveries(mailing)
     return {
         "mailing": mailing,
@@ -144,7 +143,7 @@ def _mailing_row(mailing: Mailing) -> dict[str, Any]:
 
 @workspace_page("edit")
 def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Add one address; a new one gets a mail to confirm."""
+    """Add one address; a new one gets a mail that asks for confirmation."""
     outlet, form = _find_newsletter(place, out), AddSubscribersForm(request.POST or None)
     if request.method != "POST":
         return _redirect_to_list(place, out)
@@ -163,7 +162,7 @@ def subscriber_add(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
 
 @workspace_page("edit")
 def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Import the addresses of a CSV file, and report how many were added."""
+    """Import the addresses of a CSV file, and report how many were added, known or refused."""
     outlet = _find_newsletter(place, out)
     if request.method != "POST":
         return _redirect_to_list(place, out)
@@ -186,7 +185,7 @@ def subscribers_import(request: HttpRequest, place: Place, out: UUID) -> HttpRes
 
 
 def _import_summary(result: subscribing.ImportResult) -> str:
-    """Return what an import did, with the first lines that had no address."""
+    """Return the sentences about what an import did, with the first lines that had no address."""
     summary = ngettext("%(n)s address was added.", "%(n)s addresses were added.", result.added) % {
         "n": result.added
     }
@@ -245,7 +244,7 @@ def mailing_resume(request: HttpRequest, place: Place, out: UUID, mlg: UUID) -> 
 
 
 def _change_mailing(request: HttpRequest, place: Place, out: UUID, mlg: UUID, change: Any) -> HttpResponse:
-    """Call `change` with the mailing, report its errors, and return to the list."""
+    """Call `change` with the mailing, report its errors, and redirect to the list."""
     outlet = _find_newsletter(place, out)
     mailing = get_object_or_404(Mailing.objects.of(place.workspace), outlet=outlet, pk=mlg)
     with report_errors(request):

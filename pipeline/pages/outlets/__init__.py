@@ -1,1 +1,1 @@
-"""Pages of outlets: the list with their health, one outlet and its settings, connecting, disconnecting."""
+"""Pages of outlets: the list with their health, each outlet with its settings, and the forms that connect one."""

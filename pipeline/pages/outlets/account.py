@@ -1,4 +1,4 @@
-"""Puts an outlet into words for its pages: its account, health, formats and limits."""
+"""Describes an outlet for its pages: its account, health, buckets and limits."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform
 
-_NOTE_WITH_TXT_RECORD: Final = re.compile(r'(?P<said>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
-"""Matches a note that ends with a TXT record, written as a line of a zone file."""
+_NOTE_WITH_TXT_RECORD: Final = re.compile(r'(?P<text>[^\n]*:) (?P<name>\S+) TXT "(?P<value>[^"]+)"')
+"""Matches a note that ends with a line of a zone file, such as `Publish: mail.example.org TXT "v=spf1"`."""
 
 
 def health_of(outlet: Outlet, now: datetime) -> HealthBadge:
-    """Return the outlet's health in plain words; the page shows the times beside it."""
+    """Return the outlet's health; the page shows the times next to it."""
     message = str((outlet.last_error or {}).get("message", ""))
     if outlet.status == OutletStatus.DISABLED:
         return HealthBadge("", "circle-pause", _("Switched off"), _("Publishing to it is off."))
@@ -54,21 +54,21 @@ def wants_reconnect(outlet: Outlet) -> bool:
 
 
 def account_of(outlet: Outlet) -> str:
-    """Return the account's handle, else its name or its id at the platform; empty where none is known."""
+    """Return the account's handle, name or id at the platform, the first that is known, or an empty text."""
     profile: Mapping[str, Any] = outlet.profile
     return str(profile.get("handle") or profile.get("name") or profile.get("external_id") or "")
 
 
-def takes(platform: Platform) -> str:
-    """Return the names of the buckets that the platform takes, with commas between them."""
+def bucket_names_of(platform: Platform) -> str:
+    """Return the names of the buckets that the platform takes, separated by commas."""
     return ", ".join(str(labels.BUCKETS[bucket]) for bucket in platform.buckets)
 
 
 @dataclass(frozen=True)
 class AccountNote:
-    """A note of the platform about an account; `name` and `value` are of a DNS record to publish, if any."""
+    """A note of the platform about an account; `name` and `value` are those of a DNS record to publish, if any."""
 
-    said: str
+    text: str
     name: str = ""
     value: str = ""
 
@@ -82,12 +82,12 @@ def _parse_note(text: str) -> AccountNote:
     match = _NOTE_WITH_TXT_RECORD.fullmatch(text)
     if match is None:
         return AccountNote(text)
-    return AccountNote(match["said"], match["name"], match["value"])
+    return AccountNote(match["text"], match["name"], match["value"])
 
 
 @dataclass(frozen=True)
 class Limit:
-    """How long a post of one bucket may be and what files it may have, in words."""
+    """How long a post of one bucket may be and which files it may have, as text."""
 
     bucket: str
     text: str
@@ -109,9 +109,9 @@ def limits_of(outlet: Outlet) -> list[Limit]:
 
 
 def pace_of(outlet: Outlet) -> tuple[int | None, int | None]:
-    """Return the most posts in any 24 hours and the least minutes between two posts.
+    """Return the most posts in any 24 hours, and the least minutes between two posts.
 
-    Both respect the platform's own caps and the workspace's; None is no limit.
+    Both respect the platform's limits and the outlet's settings; `None` stands for no limit.
     """
     limits = payloads.outlet(payloads.row_of(outlet), is_default=outlet.is_default)["limits"]
     gap = limits["gap_minutes"]

@@ -1,4 +1,4 @@
-"""Views that switch an outlet on or off, make it a default or not, and disconnect it after a confirmation."""
+"""Switches an outlet on or off, makes it a default or not, and disconnects it after a confirmation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @workspace_page("edit", methods=("POST",))
 def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Switch the outlet off, or on with `on=yes`; redirect to the list if the form has the field `list`."""
+    """Switch the outlet off, or on with `on=yes`; with the field `list`, redirect to the list of outlets."""
     outlet = find_outlet(place, out)
     is_on = request.POST.get("on") == "yes"
     by, now = place.user.email, utc_now()
@@ -45,7 +45,7 @@ def outlet_switch(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
 
 @workspace_page("edit", methods=("POST",))
 def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Make the outlet one of the workspace's defaults with `default=yes`; else it is one no longer."""
+    """Make the outlet a default one of the workspace with `default=yes`, else make it none."""
     outlet = find_outlet(place, out)
     is_default = request.POST.get("default") == "yes"
     with report_errors(request):
@@ -59,9 +59,9 @@ def outlet_default(request: HttpRequest, place: Place, out: UUID) -> HttpRespons
 
 @workspace_page("manage")
 def outlet_disconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Disconnect the outlet after a page that asks and says what is cancelled.
+    """Disconnect the outlet on POST; before that, show a page that asks and says what is cancelled.
 
-    The outlet's secrets are erased with it, so a disconnection can't be undone.
+    The page asks because the outlet's secrets are erased, so that a disconnection can't be undone.
     """
     outlet = find_outlet(place, out)
     if not platform_of(outlet.platform).is_connectable:

@@ -1,4 +1,4 @@
-"""Views that connect or reconnect an account; the platform confirms whose it is before anything is saved."""
+"""Connects or reconnects an account; the platform confirms the account before anything is saved."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @sensitive_post_parameters()
 @workspace_page("manage")
 def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
-    """Connect a new account on the platform with the settings and secrets of the form."""
+    """Connect a new account of the platform with the form's settings and secrets; a double click connects one."""
     platform = _find_connectable_platform(kind)
     form = kept_forms.form_for(request, ConnectForm, platform=platform)
     if request.method == "POST" and form.is_valid():
@@ -56,7 +56,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
             return _redirect_connected(request, place, outlet, form)
     context = {
         "platform": platform,
-        "takes": account.takes(platform),
+        "takes": account.bucket_names_of(platform),
         "form": form,
         "oauth": platform.oauth is not None,
         "oauth_address": oauth_address(place, platform),
@@ -67,7 +67,7 @@ def outlet_connect(request: HttpRequest, place: Place, kind: str) -> HttpRespons
 @sensitive_post_parameters()
 @workspace_page("manage")
 def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Give the outlet new secrets; posts that waited for them resume."""
+    """Give the outlet new secrets, so that posts that wait for them resume."""
     outlet = find_outlet(place, out)
     platform = _find_connectable_platform(outlet.platform)
     form = kept_forms.form_for(request, ReconnectForm, outlet=outlet, platform=platform)
@@ -97,9 +97,9 @@ def outlet_reconnect(request: HttpRequest, place: Place, out: UUID) -> HttpRespo
 @workspace_page("manage", methods=("GET",))
 @never_cache
 def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Show a secret that this service made, once."""
+    """Show a secret that this service made the first time that the page is opened, and never again."""
     outlet = find_outlet(place, out)
-    # A HEAD shows nothing, so it must not use the one showing up.
+    # A HEAD request shows nothing, so it must not use up the secret.
     secret = shown_once.take_secret(request, encode("out", out)) if request.method == "GET" else None
     return render(request, "pages/outlets/secret.html", {"outlet": outlet, "secret": secret})
 
@@ -107,7 +107,7 @@ def outlet_secret(request: HttpRequest, place: Place, out: UUID) -> HttpResponse
 def _redirect_connected(
     request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSettingsForm
 ) -> HttpResponse:
-    """Redirect to the outlet, or first to the page that shows its secret where this service made it."""
+    """Redirect to the outlet, or to the page that shows its secret if this service made one."""
     secret = outlets.secret_made(outlet, form.credentials())
     if secret is None:
         return redirect(place.url_of("outlet_page", out=outlet.pk))
@@ -116,14 +116,14 @@ def _redirect_connected(
 
 
 def oauth_address(place: Place, platform: Platform) -> str:
-    """Return the address that starts a log-in at the platform; empty if no app is registered for it here."""
+    """Return the address that starts a log-in at the platform, or an empty text if no app is registered for it."""
     if not oauth_connect.is_registered(platform.kind):
         return ""
     return place.url_of("outlet_oauth_start", kind=platform.kind)
 
 
 def _find_connectable_platform(kind: str) -> Platform:
-    """Return the platform; raises `Http404` where it is unknown or can't be connected."""
+    """Return the platform; raises `Http404` if it is unknown or can't be connected."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

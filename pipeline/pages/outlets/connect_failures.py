@@ -21,20 +21,23 @@ _SAFE_CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 @dataclass(frozen=True)
 class ConnectFailure:
-    """`code` is the platform's own error code. Where `is_for_operator`, the page names whom to contact."""
+    """Why a log-in connected nothing, and what to do next.
+
+    `code` is the platform's own error code. With `is_for_operator`, the page names the people to contact.
+    """
 
     message: str
     advice: str
     code: str = ""
     is_for_operator: bool = False
     can_begin_again: bool = True
-    """False where another log-in would fail in the same way."""
+    """False if another log-in would fail in the same way."""
 
 
-def without_code(error: str, platform: Platform) -> ConnectFailure:
+def explain_missing_code(error: str, platform: Platform) -> ConnectFailure:
     """Explain the error with which a platform sent a person back instead of a code.
 
-    The errors are those of RFC 6749, section 4.1.2.1; LinkedIn has codes of its own for a person who refuses.
+    The errors are those of RFC 6749, section 4.1.2.1, and LinkedIn's codes for a person who refuses.
     """
     names = {"platform": platform.label}
     code = error if _SAFE_CODE.fullmatch(error) else ""
@@ -65,13 +68,13 @@ def without_code(error: str, platform: Platform) -> ConnectFailure:
     )
 
 
-def over(error: AppError) -> ConnectFailure:
-    """Explain a return with a `state` that is not valid, or no longer."""
+def explain_invalid_state(error: AppError) -> ConnectFailure:
+    """Explain a return whose `state` isn't valid, or has expired."""
     advice = _("Start again from your outlets, in the same browser.")
     return ConnectFailure(str(error), advice)
 
 
-def of_role() -> ConnectFailure:
+def explain_missing_role() -> ConnectFailure:
     """Explain that the person's role no longer allows them to connect outlets."""
     return ConnectFailure(
         _("You no longer have permission to connect outlets."),
@@ -79,8 +82,10 @@ def of_role() -> ConnectFailure:
     )
 
 
-def refused(error: AppError, platform: Platform, attempt: OAuthAttempt | None = None) -> ConnectFailure:
-    """Explain why the platform, or the workspace itself, refused the account."""
+def explain_refusal(
+    error: AppError, platform: Platform, attempt: OAuthAttempt | None = None
+) -> ConnectFailure:
+    """Explain why the platform or this service refused the log-in or the account."""
     message, code = str(error), error.detail[0].code if error.detail else ""
     names = {"platform": platform.label}
     if code in _OPERATOR_CODES:

@@ -1,4 +1,4 @@
-"""Views of one outlet: its account, health, limits, waiting posts and failures; and of its settings."""
+"""Shows one outlet: its account, health, limits, waiting posts and failures; and edits its settings."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = 20
-"""Waiting posts, and failures, that the page shows."""
+"""The most waiting posts, and the most failures, that the page shows."""
 
 
 def find_outlet(place: Place, out: UUID) -> Outlet:
-    """Return the workspace's outlet; raises `Http404` where it has none with this id, or it was deleted."""
+    """Return the workspace's outlet; raises `Http404` if it has none with this id, or it was deleted."""
     rows = Outlet.objects.of(place.workspace).select_related("workspace").filter(deleted_at=None)
     row: Outlet = get_object_or_404(rows, pk=out)
     return row
@@ -46,7 +46,7 @@ def find_outlet(place: Place, out: UUID) -> Outlet:
 
 @workspace_page("look", methods=("GET",))
 def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Show one outlet."""
+    """Show one outlet with its next posts and its newest failures."""
     row = find_outlet(place, out)
     waiting = Publication.objects.of(place.workspace).open().filter(outlet=row).select_related("item")
     per_day, gap = account.pace_of(row)
@@ -67,7 +67,7 @@ def outlet(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
 
 
 def _feed_context(outlet: Outlet) -> dict[str, Any]:
-    """Return the addresses of the workspace's own feed and of its page for people; empty for others."""
+    """Return the addresses of the workspace's own feed and of its page; they are empty for another outlet."""
     is_own = platform_of(outlet.platform).is_own_feed
     return {
         "feeds": feed_addresses(outlet.secret) if is_own else {},
@@ -77,7 +77,7 @@ def _feed_context(outlet: Outlet) -> dict[str, Any]:
 
 @workspace_page("edit")
 def outlet_edit(request: HttpRequest, place: Place, out: UUID) -> HttpResponse:
-    """Edit the settings of an outlet that need no new log-in."""
+    """Edit those settings of an outlet that need no new log-in."""
     row = find_outlet(place, out)
     form = kept_forms.form_for(request, OutletEditForm, outlet=row, platform=platform_of(row.platform))
     if request.method == "POST" and form.is_valid():
@@ -116,7 +116,7 @@ def outlet_head(row: Outlet, tab: str) -> dict[str, Any]:
 
 
 def _count_subscribers(place: Place, outlet: Outlet) -> int | None:
-    """Return the number of active subscribers; None where the platform mails no subscribers."""
+    """Return the number of active subscribers, or `None` if the platform mails no subscribers."""
     if not platform_of(outlet.platform).mails_subscribers:
         return None
     return (
@@ -125,14 +125,14 @@ def _count_subscribers(place: Place, outlet: Outlet) -> int | None:
 
 
 def _queue_of(place: Place, outlet: Outlet) -> PublishQueue | None:
-    """Return the queue whose slots the outlet uses; None where its workspace has none yet."""
+    """Return the queue whose slots the outlet uses, or `None` if its workspace has no queue yet."""
     condition = {"pk": outlet.queue_id} if outlet.queue_id is not None else {"is_default": True}
     queue: PublishQueue | None = PublishQueue.objects.of(place.workspace).filter(**condition).first()
     return queue
 
 
 def _web_address(profile: Mapping[str, Any]) -> str:
-    """Return the profile's address; empty unless it is http(s), as a platform could name any scheme."""
+    """Return the profile's address if it is http(s), else an empty text: a platform could name any scheme."""
     address = str(profile.get("url") or "")
     return address if address.startswith(("https://", "http://")) else ""
 
@@ -148,12 +148,12 @@ def _waiting_row(publication: Publication) -> dict[str, Any]:
 
 
 def _linkable_item(publication: Publication) -> UUID | None:
-    """Return the id of the publication's item; None where it has no page, as a test or a deleted item."""
+    """Return the id of the publication's item, or `None` if it has no page: for a test, or a deleted item."""
     return None if publication.test or publication.item.deleted_at is not None else publication.item_id
 
 
 def _recent_failures(place: Place, outlet: Outlet) -> list[dict[str, Any]]:
-    """Return the newest calls that failed, and publications that failed before any call, newest first."""
+    """Return the newest failed calls, and publications whose error isn't a call's, newest first."""
     attempts = (
         Attempt.objects.of(place.workspace)
         .filter(
@@ -165,10 +165,10 @@ def _recent_failures(place: Place, outlet: Outlet) -> list[dict[str, Any]]:
         .order_by("-id")[:ROWS]
     )
     failures = [
-        _failure_row(record.finished_at or record.started_at, record.publication, record.error or {})
-        for record in attempts
+        _failure_row(attempt.finished_at or attempt.started_at, attempt.publication, attempt.error or {})
+        for attempt in attempts
     ]
-    listed = {(record["publication"].pk, record["error"].get("message")) for record in failures}
+    listed = {(failure["publication"].pk, failure["error"].get("message")) for failure in failures}
     failed_publications = (
         Publication.objects.of(place.workspace)
         .filter(outlet=outlet, error__isnull=False)
@@ -176,9 +176,9 @@ def _recent_failures(place: Place, outlet: Outlet) -> list[dict[str, Any]]:
         .order_by("-updated_at")[:ROWS]
     )
     failures += [
-        _failure_row(record.updated_at, record, record.error or {})
-        for record in failed_publications
-        if (record.pk, (record.error or {}).get("message")) not in listed
+        _failure_row(publication.updated_at, publication, publication.error or {})
+        for publication in failed_publications
+        if (publication.pk, (publication.error or {}).get("message")) not in listed
     ]
     return sorted(failures, key=lambda failure: failure["at"], reverse=True)[:ROWS]
 

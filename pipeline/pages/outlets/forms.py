@@ -1,4 +1,4 @@
-"""Forms built from the settings that a platform declares. A secret is typed in, and never shown again."""
+"""Builds forms from the settings that a platform declares; a secret is typed in and never shown again."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.platforms.base import Platform, Setting
 
-# A name with "secret" in it is kept in no session: `accounts/pages/kept_forms.py`.
+# `accounts/pages/kept_forms.py` keeps no field in the session whose name contains "secret".
 _CONFIG_PREFIX: Final = "config_"
 _SECRET_PREFIX: Final = "secret_"
 
 
 class PlatformSettingsForm(forms.Form):
-    """Has a field for each setting in `chosen`, beside the fields that a subclass declares.
+    """Has a field for each setting in `chosen`, in addition to the fields that a subclass declares.
 
     The name of a secret's field begins with `secret_`, that of any other with `config_`.
     """
@@ -59,7 +59,7 @@ class PlatformSettingsForm(forms.Form):
 
 
 class ConnectForm(PlatformSettingsForm):
-    """All settings and secrets of a platform, then an optional name."""
+    """All settings and secrets of a platform, followed by an optional name."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -74,7 +74,7 @@ class ConnectForm(PlatformSettingsForm):
 
 
 class ReconnectForm(PlatformSettingsForm):
-    """Asks for the secrets anew, and for the settings that name the server that they are sent to."""
+    """Asks for the secrets again, and for the settings that name the account or where the secrets are sent."""
 
     def __init__(self, *args: Any, outlet: Outlet, platform: Platform, **kwargs: Any) -> None:
         settings = [setting for setting in platform.settings if setting.is_secret or is_fixed(setting)]
@@ -82,7 +82,7 @@ class ReconnectForm(PlatformSettingsForm):
 
 
 class OutletEditForm(PlatformSettingsForm):
-    """The settings of a connected outlet that may change without a new log-in."""
+    """The settings of a connected outlet that can be changed without a new log-in."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=core_limits.NAME_CHARACTERS)
     per_day = forms.IntegerField(
@@ -141,7 +141,8 @@ def _initial_values(outlet: Outlet, settings: Iterable[Setting]) -> dict[str, An
 
 
 def _form_field(setting: Setting) -> forms.Field:
-    # What a person must fill in is the platform's to say: it names every field at once.
+    """Return the field for a setting, by its kind; a secret's is a password field that never shows its value."""
+    # The platform says which fields must be filled in. One with a default may be empty, and a flag may be off.
     options: dict[str, Any] = {
         "label": setting.label,
         "help_text": setting.help,

@@ -1,4 +1,4 @@
-"""Views that list a workspace's outlets with their health, and the platforms that can be connected."""
+"""Lists a workspace's outlets with their health, and the platforms that can be connected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @workspace_page("look", methods=("GET",))
 def outlets(request: HttpRequest, place: Place) -> HttpResponse:
-    """List the outlets, each with its newest post."""
+    """List the outlets, the oldest first, each with its newest post."""
     now = utc_now()
     newest_posts = Publication.objects.of(place.workspace).live().published().filter(outlet=OuterRef("pk"))
     outlets_query = Outlet.objects.of(place.workspace).filter(deleted_at=None).defer("credentials")
@@ -44,13 +44,14 @@ def outlets(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, Any]:
+    """Return the row of an outlet; `post` is its newest publication."""
     platform = platform_of(outlet.platform)
     return {
         "outlet": outlet,
         "platform": platform.label,
         "mark": mark_of_platform(platform),
         "account": account.account_of(outlet),
-        "takes": account.takes(platform),
+        "takes": account.bucket_names_of(platform),
         "health": account.health_of(outlet, now),
         "rests_until": outlet.rests_until if outlet.rests_until and outlet.rests_until > now else None,
         "is_off": outlet.status == OutletStatus.DISABLED,
@@ -63,7 +64,7 @@ def _row(outlet: Outlet, post: Publication | None, now: datetime) -> dict[str, A
 
 @workspace_page("manage", methods=("GET",))
 def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
-    """List the platforms that can be connected in this installation, by name."""
+    """List the platforms that can be connected on this instance, by name."""
     del place
     platforms = [
         {
@@ -71,7 +72,7 @@ def outlet_add(request: HttpRequest, place: Place) -> HttpResponse:
             "label": platform.label,
             "mark": mark_of_platform(platform),
             "summary": platform.summary,
-            "takes": account.takes(platform),
+            "takes": account.bucket_names_of(platform),
         }
         for platform in plugins.every("platforms", Platform)
         if platform.is_connectable and availability.of_platform(platform) is None

@@ -1,4 +1,4 @@
-"""Views that lead a person to a platform's own log-in, and connect the account when they come back."""
+"""Leads a person to a platform's own log-in, and connects the account when they come back."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from pipeline.models import OAuthAttempt
     from pipeline.platforms.base import Platform
 
-CODE_CHARACTERS = 4096
-"""Most characters that are read of an authorization code; the rest is cut off."""
+MAX_CODE_CHARACTERS = 4096
+"""The most characters of an authorization code that are read; the rest is cut off."""
 
 
 @workspace_page("manage", methods=("POST",))
 def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     """Begin a log-in and lead the person to the platform.
 
-    The answer is a page that refreshes to the platform instead of a redirect, because the CSP's `form-action`
-    lets no form lead to another site.
+    The response is a page that refreshes to the platform and no redirect, because the CSP's `form-action` lets no form
+    lead to another site. Raises `Http404` if the platform has no log-in, or the outlet to reconnect doesn't exist.
     """
     platform = _find_oauth_platform(kind)
     outlet_id = request.POST.get("outlet", "")
@@ -45,7 +45,9 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
     try:
         login_url = oauth_connect.begin(place.workspace, kind, user=place.user, outlet=outlet, now=utc_now())
     except AppError as error:
-        return _render_failure(request, platform, connect_failures.refused(error, platform), place=place)
+        return _render_failure(
+            request, platform, connect_failures.explain_refusal(error, platform), place=place
+        )
     response = render(request, "pages/outlets/oauth_go.html", {"platform": platform, "address": login_url})
     response["Refresh"] = f"0; url={login_url}"
     response["Cache-Control"] = "no-store"
@@ -54,7 +56,7 @@ def start(request: HttpRequest, place: Place, kind: str) -> HttpResponse:
 
 @user_page
 def callback(request: HttpRequest, kind: str) -> HttpResponse:
-    """Receive the person whom the platform sends back, with a code or with its reason for giving none."""
+    """Connect the account of a person whom the platform sends back with a code, or explain why there is none."""
     platform, now = _find_oauth_platform(kind), utc_now()
     query = request.GET
     try:
@@ -65,20 +67,20 @@ def callback(request: HttpRequest, kind: str) -> HttpResponse:
             now=now,
         )
     except AppError as error:
-        return _render_failure(request, platform, connect_failures.over(error), status=400)
+        return _render_failure(request, platform, connect_failures.explain_invalid_state(error), status=400)
     place = find_place(request, attempt.workspace_id)
     if place is None or not place.may("manage"):
-        return _render_failure(request, platform, connect_failures.of_role(), status=403)
+        return _render_failure(request, platform, connect_failures.explain_missing_role(), status=403)
     request.place = place  # type: ignore[attr-defined]  # the frame's templates read it
     if "code" not in query:
-        failure = connect_failures.without_code(query.get("error", ""), platform)
+        failure = connect_failures.explain_missing_code(query.get("error", ""), platform)
         return _render_failure(request, platform, failure, place=place, attempt=attempt)
     try:
         outlet = oauth_connect.complete(
-            attempt, code=query["code"][:CODE_CHARACTERS], by=place.user.email, now=now
+            attempt, code=query["code"][:MAX_CODE_CHARACTERS], by=place.user.email, now=now
         )
     except AppError as error:
-        failure = connect_failures.refused(error, platform, attempt)
+        failure = connect_failures.explain_refusal(error, platform, attempt)
         return _render_failure(request, platform, failure, place=place, attempt=attempt)
     if attempt.outlet is None:
         messages.success(request, _("%(name)s connected") % {"name": outlet.name})
@@ -97,8 +99,9 @@ def _render_failure(
     attempt: OAuthAttempt | None = None,
     status: int = 409,
 ) -> HttpResponse:
-    """Render the page that explains a failed log-in, with the address where it can be tried again."""
-    retry_address, outlet = "", attempt.outlet if attempt is not None else None
+    """Render the page that explains a failed log-in, with the address of the page where another one can begin."""
+    outlet = attempt.outlet if attempt is not None else None
+    retry_address = ""
     if outlet is not None and outlet.deleted_at is not None:
         outlet = None
     if place is not None and outlet is not None:
@@ -116,7 +119,7 @@ def _render_failure(
 
 
 def _find_oauth_platform(kind: str) -> Platform:
-    """Return the platform; raises `Http404` where it is unknown or has no log-in of its own."""
+    """Return the platform; raises `Http404` if it is unknown or offers no log-in."""
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind as error:

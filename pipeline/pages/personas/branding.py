@@ -1,4 +1,4 @@
-"""View of a persona's branding: colours, portrait and speaking voice, beside samples made with them."""
+"""Shows and saves a persona's branding: colours, portrait and voice, next to samples made with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from config.core.states import Overtaken
 from pipeline import limits
 from pipeline.media import uploads
 from pipeline.models import Upload
-from pipeline.pages.personas.editor import offer_way_back
+from pipeline.pages.personas.editor import offer_undo_of_version
 from pipeline.pages.personas.forms import LookForm, TryPersonaForm
 from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona, persona_head
 from pipeline.personas import branding as stage
@@ -47,7 +47,7 @@ _DEFAULT_ACCENT: Final = "#d9663b"
 def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     """Show the branding and samples of it, and save it on POST.
 
-    A POST with `try` saves nothing: it makes the samples of the text that was entered.
+    A POST with `try` saves nothing, and makes the samples of the entered text.
     """
     persona = find_persona(place, per)
     is_trial = request.method == "POST" and "try" in request.POST
@@ -60,26 +60,25 @@ def persona_look(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
     sample_text = str(SAMPLE)
     if is_trial:
         sample_text = trial.cleaned_data["words"] if trial.is_valid() else ""
+    samples = stage.make_samples(persona, sample_text) if sample_text else []
     context = {
         **persona_head(place, persona, "look"),
         "form": form,
         "trial": trial,
-        "samples": [_sample_context(sample) for sample in stage.make_samples(persona, sample_text)]
-        if sample_text
-        else [],
+        "samples": [_sample_context(sample) for sample in samples],
         "portrait": _portrait_url(place, persona),
     }
     return render(request, "pages/personas/branding.html", context)
 
 
 def _branding_form(request: HttpRequest, persona: Persona) -> LookForm:
-    """Return the form, with what was posted or else what the persona has."""
+    """Return the form with what was posted, or with what the persona has."""
     files = {"files": request.FILES} if request.method == "POST" else {}
     return kept_forms.form_for(request, LookForm, initial=_initial_values(persona), **files)
 
 
 def _initial_values(persona: Persona) -> dict[str, Any]:
-    """Return the initial values of the form, with default colours if the persona has none."""
+    """Return the form's initial values, with default colours if the persona has none."""
     return {
         "own_colours": bool(persona.brand.get("primary") or persona.brand.get("accent")),
         "primary": persona.brand.get("primary", _DEFAULT_PRIMARY),
@@ -91,18 +90,19 @@ def _initial_values(persona: Persona) -> dict[str, Any]:
 
 
 def _save_branding(request: HttpRequest, place: Place, persona: Persona, form: LookForm) -> Persona | None:
-    """Save and return the persona; `None` if the form has errors, which are added to its fields.
+    """Save the persona and return it, or return `None` if that failed; the errors are added to the form's fields.
 
-    If somebody else saved meanwhile, nothing is saved: the persona is returned unchanged, with a message.
+    If somebody else saved meanwhile, nothing is saved: the persona is returned unchanged, with an error message.
     """
     values = form.cleaned_data
     file: UploadedFile[Any] | None = values["portrait"]
+    portrait = None
+    if file:
+        portrait = uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
     brand_choices = stage.BrandChoices(
         primary=values["primary"] if values["own_colours"] else "",
         accent=values["accent"] if values["own_colours"] else "",
-        portrait=uploads.ReceivedFile(cast("BinaryIO", file.file), file.size or 0, file.name or "")
-        if file
-        else None,
+        portrait=portrait,
         without_portrait=values["without_portrait"],
         voice_rate=values["voice_rate"],
         voice_pitch=values["voice_pitch"],
@@ -122,12 +122,12 @@ def _save_branding(request: HttpRequest, place: Place, persona: Persona, form: L
     except AppError as error:
         show_at_fields(form, error)
         return None
-    offer_way_back(request, place, changed, persona.version)
+    offer_undo_of_version(request, place, changed, persona.version)
     return changed
 
 
 def _portrait_url(place: Place, persona: Persona) -> str:
-    """Return the portrait's path on this site; empty if the persona has none."""
+    """Return the portrait's path on this site, or an empty text if the persona has none."""
     key = decode("upl", str(persona.brand.get("portrait") or ""))
     if key is None:
         return ""
@@ -136,6 +136,6 @@ def _portrait_url(place: Place, persona: Persona) -> str:
 
 
 def _sample_context(sample: stage.EngineSample) -> dict[str, Any]:
-    """Return the sample with its picture as a data URL; empty if it has no picture."""
+    """Return the template's context of a sample; `picture` is a data URL, or empty without a picture."""
     base64_data = base64.b64encode(sample.picture).decode() if sample.picture else ""
     return {"tried": sample, "picture": f"data:image/png;base64,{base64_data}" if base64_data else ""}

@@ -1,4 +1,4 @@
-"""Views of persona drafts: request one from a site or past posts, watch it, save it in the editor's form."""
+"""Requests persona drafts from a site or past posts, shows their state, and saves them as a persona."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from config.core.clock import utc_now
 from config.core.errors import AppError
 from config.core.states import Overtaken
 from pipeline.models import PersonaDraft, PersonaDraftStatus
-from pipeline.pages.personas.editor import offer_way_back
+from pipeline.pages.personas.editor import offer_undo_of_version
 from pipeline.pages.personas.forms import DraftForm, PersonaForm, values_of_draft
 from pipeline.pages.personas.parts import CHANGED_MEANWHILE, find_persona
 from pipeline.personas import crud as stage
@@ -69,14 +69,14 @@ def _request_draft(request: HttpRequest, place: Place, persona: Persona | None) 
 
 @workspace_page("edit")
 def persona_draft(request: HttpRequest, place: Place, pdr: UUID) -> HttpResponse:
-    """Show the state of the draft, which polls until it ends, and then the editor's form with it.
+    """Show the state of the draft, which polls until the draft ends, and then the editor's form with the draft.
 
-    A poll after its end makes the browser reload the page.
+    A POST saves the form. A poll after the draft's end makes the browser reload the page.
     """
     draft = _find_draft(place, pdr)
     is_open = draft.status in OPEN_DRAFTS
     if not is_open and is_poll_for(request, _PART):
-        # The draft has ended: the form or the retry button is outside of the fragment that polls.
+        # The form and the retry button of a draft that has ended are outside of the fragment that polls.
         return HttpResponse(headers={"HX-Refresh": "true"})
     form = None
     if draft.status == PersonaDraftStatus.DONE and draft.sections is not None:
@@ -112,7 +112,8 @@ def _save_draft(
 ) -> HttpResponse | None:
     """Save the form as a new persona, or as the next version of the draft's persona, and redirect to it.
 
-    Returns `None` if the form has errors and has to be shown again.
+    If somebody else saved meanwhile, redirects to the draft with an error message. Returns `None` if saving failed for
+    another reason, which becomes an error of the form.
     """
     persona, now, by = draft.persona, utc_now(), place.user.email
     if persona is None and not kept_forms.is_first_sending(request):
@@ -124,7 +125,7 @@ def _save_draft(
         else:
             expected = form.cleaned_data["version"]
             saved = stage.change(persona, form.values(), by=by, now=now, expected_version=expected)
-            offer_way_back(request, place, saved, persona.version)
+            offer_undo_of_version(request, place, saved, persona.version)
     except Overtaken:
         kept_forms.allow_sending_again(request)
         messages.error(request, CHANGED_MEANWHILE)
@@ -146,7 +147,7 @@ def persona_draft_retry(request: HttpRequest, place: Place, pdr: UUID) -> HttpRe
 
 
 def _find_draft(place: Place, pdr: UUID) -> PersonaDraft:
-    """Return the draft. Raises `Http404` if there is none, or if its persona was deleted."""
+    """Return the draft; raises `Http404` if there is none, or if its persona was deleted."""
     rows = PersonaDraft.objects.of(place.workspace).select_related("persona")
     draft: PersonaDraft | None = rows.filter(pk=pdr).first()
     if draft is None or (draft.persona is not None and draft.persona.deleted_at is not None):

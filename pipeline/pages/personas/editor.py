@@ -1,4 +1,4 @@
-"""Views of one persona: the editor of its sections, and its versions, each of which can be restored."""
+"""Edits the sections of a persona, lists its versions, and restores one of them."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def persona(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
         except AppError as error:
             show_at_fields(form, error)
         else:
-            offer_way_back(request, place, saved, row.version)
+            offer_undo_of_version(request, place, saved, row.version)
             return redirect(place.url_of("persona", per=per))
     return render(request, "pages/personas/detail.html", {**persona_head(place, row, "editor"), "form": form})
 
 
-def offer_way_back(request: HttpRequest, place: Place, row: Persona, before: int) -> None:
-    """Say which version was saved, with an undo to version `before`; nothing if no version was made."""
-    if row.version == before:
+def offer_undo_of_version(request: HttpRequest, place: Place, row: Persona, former_version: int) -> None:
+    """Add a message about the saved version, with an undo to the former one; none if no version was made."""
+    if row.version == former_version:
         return
     message = _("Saved as version %(number)d. Applies to new items.") % {"number": row.version}
-    fields = {"number": str(before), "version": str(row.version)}
+    fields = {"number": str(former_version), "version": str(row.version)}
     offer_undo(request, message, place.url_of("persona_back", per=row.pk), fields)
 
 
@@ -95,7 +95,7 @@ def persona_versions(request: HttpRequest, place: Place, per: UUID) -> HttpRespo
 
 
 def _changed_fields(version: PersonaVersion, older: list[PersonaVersion]) -> str:
-    """Return the labels of the fields that differ from the version before; empty for the first version."""
+    """Return the labels of the fields that differ from the version before, or an empty text for the first one."""
     if not older:
         return ""
     before = older[0].content
@@ -106,7 +106,7 @@ def _changed_fields(version: PersonaVersion, older: list[PersonaVersion]) -> str
 
 @workspace_page("edit", methods=("POST",))
 def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
-    """Restore a version as the newest one. Nothing happens if the numbers are malformed."""
+    """Restore a version as the newest one, with an undo; malformed numbers change nothing."""
     row = find_persona(place, per)
     number, version = (request.POST.get(name, "") for name in ("number", "version"))
     if number.isdecimal() and version.isdecimal():
@@ -114,5 +114,5 @@ def persona_back(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
             changed = stage.restore_version(
                 row, int(number), by=place.user.email, now=utc_now(), expected_version=int(version)
             )
-            offer_way_back(request, place, changed, row.version)
+            offer_undo_of_version(request, place, changed, row.version)
     return redirect(place.url_of("persona_versions", per=per))

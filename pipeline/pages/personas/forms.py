@@ -1,4 +1,4 @@
-"""Forms of personas: create, edit, request a draft, change the brand kit, and try it."""
+"""Defines the forms of personas: for a new one, the editor, a draft, the brand kit and a trial of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POST_SEPARATOR: Final = re.compile(r"^\s*-{3,}\s*$", re.MULTILINE)
 _TEXT_STRUCTURES: Final = ("starts_with", "ends_with")
 _MAXIMUM_STRUCTURES: Final = ("max_words", "max_hashtags", "max_emoji")
 STRUCTURE_FIELDS: Final = ("ends_with_question", *_TEXT_STRUCTURES, *_MAXIMUM_STRUCTURES)
-"""Fields of the editor that hold one required structure each."""
+"""The fields of the editor that hold one required structure each."""
 
 
 def _text_area(label: Any, help_text: Any, rows: int, max_characters: int = 20_000) -> forms.CharField:
@@ -39,7 +39,7 @@ def _maximum_field(label: Any) -> forms.IntegerField:
 
 
 class NewPersonaForm(forms.Form):
-    """The least that a new persona needs."""
+    """What a new persona must have: a name and a language."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -91,7 +91,7 @@ class PersonaForm(forms.Form):
         }
 
     def field_of(self, path: str) -> str:
-        """Return the form's field for the path of an error; a structure has a field of its own."""
+        """Return the field at which an error of this path is shown; the fields of structures are their kinds."""
         name, _bracket, rest = path.partition(".")[0].partition("[")
         if name == "required_structures" and rest:
             return str(self.values()[name][int(rest.partition("]")[0])]["kind"])
@@ -111,7 +111,7 @@ class PersonaForm(forms.Form):
 
 
 class DraftForm(forms.Form):
-    """What a draft is made from: a page or feed, past posts, or both."""
+    """What a draft is made of: a page or feed, past posts, or both."""
 
     url = forms.CharField(
         label=_("A page or a feed"),
@@ -158,7 +158,7 @@ def values_of_draft(sections: Mapping[str, Any], persona: Persona | None) -> dic
 
 
 def _structure_values(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return required structures by the editor's field; `True` for one without text or maximum."""
+    """Return the editor's values of required structures; that of one without text or maximum is `True`."""
     by_kind: dict[str, Any] = {"other": []}
     for structure in structures:
         if structure["kind"] == "other":
@@ -210,7 +210,7 @@ class LookForm(forms.Form):
 
 
 class TryPersonaForm(forms.Form):
-    """The text that samples of the branding are made of."""
+    """The text of which samples of the branding are made."""
 
     words = forms.CharField(
         label=_("Sample text"),

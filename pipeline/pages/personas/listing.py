@@ -1,4 +1,4 @@
-"""Views of the personas of a workspace: list, create, delete and restore."""
+"""Lists, creates, deletes and restores the personas of a workspace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def personas(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit")
 def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
-    """Create a persona and go to its editor; a double click creates one."""
+    """Create a persona and redirect to its editor; a double click creates one."""
     form = kept_forms.form_for(request, NewPersonaForm)
     if request.method == "POST" and form.is_valid():
         if not kept_forms.is_first_sending(request):
@@ -51,7 +51,7 @@ def persona_create(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def persona_delete(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
-    """Delete a persona and offer to undo that."""
+    """Delete a persona, with an undo."""
     persona = find_persona(place, per)
     with report_errors(request):
         stage.delete(persona, by=place.user.email, now=utc_now())

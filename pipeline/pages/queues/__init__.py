@@ -1,1 +1,1 @@
-"""Pages of publishing times: the queues of a workspace, and the hold of all its publishing."""
+"""Pages of publishing times: the queues of a workspace, and the pause of all its publishing."""

@@ -1,4 +1,4 @@
-"""Formats queues and the hold for display: a week's slots as a sentence, and what a release does."""
+"""Formats queues and the hold for display: the slots of a week as text, and what a release does."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _DAY_NAMES: Final = tuple(lane_cadence.DAYS)
 
 
-def week_of(queue: PublishQueue | Series) -> str:
+def describe_week(queue: PublishQueue | Series) -> str:
     """Return the slots of a week, such as "Monday to Friday at 09:00, 17:00; Saturday at 10:00".
 
-    Days with the same times are grouped. Empty if there are no slots.
+    Days with the same times are grouped. The text is empty if there are no slots.
     """
     times_by_weekday: defaultdict[int, list[str]] = defaultdict(list)
     for slot in queue.slots:
@@ -43,21 +43,21 @@ def week_of(queue: PublishQueue | Series) -> str:
     return capfirst("; ".join(sentences))
 
 
-def then_of(coming: ComingPublication) -> dict[str, Any]:
-    """Return a publication's row with what releasing the hold now does with it."""
+def release_row(coming: ComingPublication) -> dict[str, Any]:
+    """Return the row of a publication with what releasing the hold now does with it."""
     tone, _icon, label = labels.AT_RELEASE[coming.what]
     publication = coming.publication
     return {
         **_item_context(publication),
         "tone": tone,
         "label": label,
-        "at": publication.next_attempt_at or publication.due_at if coming.what == "waits" else None,
+        "at": (publication.next_attempt_at or publication.due_at) if coming.what == "waits" else None,
         "why": _blocked_reason(publication) if coming.what == "held" else "",
     }
 
 
-def later_of(coming: ComingPublication) -> dict[str, Any]:
-    """Return a publication's row with what releasing the hold later will do with it.
+def hold_row(coming: ComingPublication) -> dict[str, Any]:
+    """Return the row of a publication with what releasing the hold later will do with it.
 
     That depends on how late the publication is by then.
     """
@@ -66,8 +66,8 @@ def later_of(coming: ComingPublication) -> dict[str, Any]:
     return {**_item_context(publication), "label": reason or _late_label(publication)}
 
 
-def counts_of(coming: Sequence[ComingPublication]) -> list[tuple[str, _StrOrPromise, int]]:
-    """Return tone, label and number of publications for each thing that a release does."""
+def count_outcomes(coming: Sequence[ComingPublication]) -> list[tuple[str, _StrOrPromise, int]]:
+    """Return tone, label and number of publications for each outcome of a release that occurs."""
     outcomes = [publication.what for publication in coming]
     return [
         (tone, label, outcomes.count(outcome))
@@ -77,7 +77,7 @@ def counts_of(coming: Sequence[ComingPublication]) -> list[tuple[str, _StrOrProm
 
 
 def _item_context(publication: Publication) -> dict[str, Any]:
-    """Return the publication's title, item, outlet and due time for display."""
+    """Return the title, item, outlet and due time of a publication for its row."""
     return {
         "title": publication.item.title or publication.item.excerpt,
         "item": publication.item_id,
@@ -96,7 +96,7 @@ def _blocked_reason(publication: Publication) -> str:
 
 
 def _late_label(publication: Publication) -> str:
-    """Return what the late policy does if the publication is overdue by then; limits are in minutes."""
+    """Return what the late policy will do; the limit of the lateness is in minutes."""
     max_minutes = publication.max_lateness_minutes
     if publication.late_policy == "publish" or max_minutes is None:
         return _("On time, or now if overdue")

@@ -1,4 +1,4 @@
-"""Views that create and edit a queue; its next slots are previewed before it is saved."""
+"""Creates and edits a queue, with a preview of its next slots before it is saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accounts.pages.page_access import Place, workspace_page
 from config.core.clock import utc_now
 from pipeline import publish
 from pipeline.models import Publication, PublishQueue
-from pipeline.pages.queues.forms import QueueForm, fresh_values, values_of
+from pipeline.pages.queues.forms import QueueForm, default_values, values_of
 from pipeline.pages.queues.views import find_queue, outlets_of, users_of
 from pipeline.schedule import queues
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
 
 SLOTS_SHOWN: Final = 10
-"""Slots of the preview."""
+"""The number of slots in the preview."""
 
 
 @workspace_page("edit")
 def queue_add(request: HttpRequest, place: Place) -> HttpResponse:
-    """Create a queue; a POST without `save` only previews its slots."""
-    initial = fresh_values(place.workspace)
+    """Create a queue; a POST without `save` only previews its slots, and a double click creates one."""
+    initial = default_values(place.workspace)
     form = kept_forms.form_for(request, QueueForm, workspace=place.workspace, initial=initial)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         if not kept_forms.is_first_sending(request):
@@ -77,9 +77,9 @@ def queue_edit(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
 def _slot_preview(
     place: Place, form: QueueForm, queue: PublishQueue, users: Sequence[Outlet]
 ) -> dict[str, Any]:
-    """Return the next slots that the queue would have by the form, with the number of posts in each.
+    """Return the context of the next slots that the queue would have, with the number of posts in each.
 
-    Empty if the times of the form have errors.
+    The context is empty if the times of the form have errors. Sets the form's values on `queue` in memory.
     """
     if not form.is_bound:
         form = QueueForm(
@@ -88,7 +88,7 @@ def _slot_preview(
     if not form.has_times:
         return {}
     for name in ("timezone", "slots", "blackouts", "on_gap", "on_overlap"):
-        # Never saved: the row only carries the form's values to compute the slots.
+        # The row is never saved; it only carries the form's values to the computation of the slots.
         setattr(queue, name, form.cleaned_data[name])
     slots = islice(publish.moments_of(queue, after=utc_now()), SLOTS_SHOWN)
     moments = [slot.moment for slot in slots]

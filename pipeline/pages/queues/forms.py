@@ -1,4 +1,4 @@
-"""Forms of a queue, with a field of times for each day of the week, and of the hold."""
+"""Defines the forms of a queue, with a field of times for each day of the week, and of the hold."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 _DAY_PREFIX: Final = "day_"
-_DAY_CHARACTERS: Final = 2000
-_BLACKOUT_CHARACTERS: Final = 10_000
+_MAX_DAY_CHARACTERS: Final = 2000
+_MAX_BLACKOUT_CHARACTERS: Final = 10_000
 
 
 class QueueForm(forms.Form):
-    """The form of a queue; `queue` is the one that is edited, `None` for a new one.
+    """The form of a queue; `queue` is the one that is edited, or `None` for a new one.
 
-    The default queue has no field for outlets: outlets without a queue of their own use it.
+    The default queue has no field for outlets, because all outlets without a queue of their own use it.
     """
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=queues.NAME_CHARACTERS)
@@ -63,7 +63,7 @@ class QueueForm(forms.Form):
     blackouts = forms.CharField(
         label=gettext_lazy("Blackout dates"),
         required=False,
-        max_length=_BLACKOUT_CHARACTERS,
+        max_length=_MAX_BLACKOUT_CHARACTERS,
         help_text=gettext_lazy(
             "One per line, such as 2027-12-24 to 2027-12-26 Holidays or 2027-05-01 18:00 to 2027-05-02 06:00"
         ),
@@ -76,7 +76,7 @@ class QueueForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
-    """Version of the queue that was shown, so that nobody overwrites a change they haven't seen."""
+    """The version of the queue that was shown, so that nobody overwrites a change that they haven't seen."""
 
     def __init__(
         self, *args: Any, workspace: Workspace, queue: PublishQueue | None = None, **kwargs: Any
@@ -92,7 +92,7 @@ class QueueForm(forms.Form):
             fields[f"{_DAY_PREFIX}{weekday}"] = forms.CharField(
                 label=label,
                 required=False,
-                max_length=_DAY_CHARACTERS,
+                max_length=_MAX_DAY_CHARACTERS,
                 widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": _("None")}),
             )
         if queue is not None and queue.is_default:
@@ -102,20 +102,17 @@ class QueueForm(forms.Form):
 
     @property
     def days(self) -> Iterator[BoundField]:
-        """Return the fields of the days of the week, Monday first."""
+        """The fields of the days of the week, Monday first."""
         return (self[f"{_DAY_PREFIX}{weekday}"] for weekday in WEEKDAYS)
 
     @property
     def has_times(self) -> bool:
-        """Return whether the fields that make the slots are valid, whatever else is wrong."""
+        """True if the form was sent and the fields that make the slots are valid; others may have errors."""
         times = {"timezone", "blackouts", "on_gap", "on_overlap", *(day.name for day in self.days)}
         return self.is_bound and not times & set(self.errors)
 
     def clean_timezone(self) -> str:
-        """Refuse a time zone that no longer exists.
-
-        It is among the choices only because the queue has it.
-        """
+        """Refuse a time zone that no longer exists, which is among the choices only because the queue has it."""
         name: str = self.cleaned_data["timezone"]
         try:
             zone_named(name)
@@ -133,10 +130,7 @@ class QueueForm(forms.Form):
         return blackouts
 
     def clean(self) -> dict[str, Any]:
-        """Collect the times of all days in `slots`.
-
-        The first day that exceeds the week's limit gets the error.
-        """
+        """Collect the times of all days in `slots`; the first day that exceeds the week's limit gets the error."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         slots: list[dict[str, Any]] = []
         for weekday in WEEKDAYS:
@@ -145,9 +139,9 @@ class QueueForm(forms.Form):
             if times is None:
                 self.add_error(name, _("Enter times such as 09:00, 17:30."))
                 continue
-            had_room = len(slots) <= queues.SLOTS_MOST
+            was_within_limit = len(slots) <= queues.SLOTS_MOST
             slots += [{"weekday": weekday, "time": slot_time} for slot_time in times]
-            if had_room and len(slots) > queues.SLOTS_MOST:
+            if was_within_limit and len(slots) > queues.SLOTS_MOST:
                 message = _("At most %(most)d slots per week.")
                 self.add_error(name, message % {"most": queues.SLOTS_MOST})
         cleaned["slots"] = slots
@@ -164,7 +158,7 @@ class QueueForm(forms.Form):
         return values
 
     def take_newest(self, version: int) -> None:
-        """Take the stored version, after somebody else saved meanwhile, and say so.
+        """Set the newer version, after somebody else saved meanwhile, and say so.
 
         What was typed stays, so that saving again overwrites the other change.
         """
@@ -173,7 +167,7 @@ class QueueForm(forms.Form):
         self.add_error(None, message)
 
     def field_of(self, path: str) -> str:
-        """Return the form's field for the path of an error; errors of the slots are shown at Monday."""
+        """Return the field at which an error of this path is shown; errors of the slots are shown at Monday."""
         return f"{_DAY_PREFIX}0" if path == "slots" else path
 
 
@@ -188,7 +182,7 @@ class HoldForm(forms.Form):
     )
 
 
-def fresh_values(workspace: Workspace) -> dict[str, Any]:
+def default_values(workspace: Workspace) -> dict[str, Any]:
     """Return the initial values of the form of a new queue."""
     return {"timezone": workspace.timezone, **by_day(queue_slots.DEFAULT_SLOTS)}
 
@@ -204,7 +198,7 @@ def values_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> dict[str, Any]:
 
 
 def by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return the times of slots by the name of their day's field, separated by commas."""
+    """Return the times of each day's slots, separated by commas, by the name of the day's field."""
     times_by_field: defaultdict[str, list[str]] = defaultdict(list)
     for slot in slots:
         times_by_field[f"{_DAY_PREFIX}{slot['weekday']}"].append(slot["time"])
@@ -212,13 +206,13 @@ def by_day(slots: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _outlet_choices(workspace: Workspace, queue: PublishQueue | None) -> list[tuple[str, str]]:
-    """Return the choices of outlets by public id."""
+    """Return the outlets as pairs of public id and label, the oldest first."""
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).select_related("queue").order_by("id")
     return [(encode("out", outlet.pk), _outlet_label(outlet, queue)) for outlet in rows.defer("credentials")]
 
 
 def _outlet_label(outlet: Outlet, queue: PublishQueue | None) -> str:
-    """Return name and platform of an outlet, and the queue that it would leave."""
+    """Return the label of an outlet: its name, its platform, and the queue that it would leave."""
     details = str(platform_of(outlet.platform).label)
     if outlet.queue is not None and outlet.queue != queue and not outlet.queue.is_default:
         current_queue = _("now in %(queue)s") % {"queue": outlet.queue.name}
@@ -227,11 +221,12 @@ def _outlet_label(outlet: Outlet, queue: PublishQueue | None) -> str:
 
 
 _DATE_PATTERN: Final = r"(\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2}))?"
+# Matches `2027-12-24 to 2027-12-26 Holidays` and `2027-05-01 18:00 to 2027-05-02 06:00`.
 _BLACKOUT_LINE: Final = re.compile(rf"{_DATE_PATTERN}(?: to {_DATE_PATTERN})?(?: (.*))?", re.ASCII)
 
 
 def read_blackouts(text: str) -> list[dict[str, str]] | None:
-    """Return the blackouts of a text as the queue stores them; `None` if a line isn't a span of time.
+    """Return the blackouts of a text as the queue stores them, or `None` if a line isn't a range of time.
 
     Dates without a time count as whole days, the last one too.
     """
@@ -264,7 +259,7 @@ def write_blackouts(blackouts: Sequence[Mapping[str, str]]) -> str:
 
 
 def _format_blackout(blackout: Mapping[str, str]) -> str:
-    """Return the line of one blackout; times are left out at midnight."""
+    """Return the line of one blackout; a time of midnight is left out."""
     start, until = (datetime.fromisoformat(blackout[name]) for name in ("from", "until"))
     first = f"{start:%Y-%m-%d}" if start.time() == time.min else f"{start:%Y-%m-%d %H:%M}"
     last = f"{until - timedelta(days=1):%Y-%m-%d}" if until.time() == time.min else f"{until:%Y-%m-%d %H:%M}"
@@ -274,5 +269,5 @@ def _format_blackout(blackout: Mapping[str, str]) -> str:
 
 
 def _to_local_text(moment: datetime) -> str:
-    """Return the local time in ISO format, to the minute."""
+    """Return the local time in ISO format without seconds, as `2027-12-24T00:00`."""
     return moment.isoformat(timespec="minutes")

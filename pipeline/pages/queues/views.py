@@ -1,4 +1,4 @@
-"""Views of the queues of a workspace: list, create the default one, pause, resume and delete."""
+"""Lists the queues of a workspace, creates the default one, and pauses, resumes and deletes queues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 SLOTS_SHOWN: Final = 3
-"""Next slots in the list, for each queue."""
+"""The number of next slots that the list shows of each queue."""
 
 
 def find_queue(place: Place, que: UUID) -> PublishQueue:
@@ -43,7 +43,7 @@ def outlets_of(place: Place) -> list[Outlet]:
 
 
 def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
-    """Return the outlets that use the queue; the default one is used by all without a queue of their own."""
+    """Return the outlets that use the queue; all outlets without a queue of their own use the default one."""
     return [
         outlet
         for outlet in outlets
@@ -53,7 +53,7 @@ def users_of(queue: PublishQueue, outlets: Sequence[Outlet]) -> list[Outlet]:
 
 @workspace_page("look", methods=("GET",))
 def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
-    """List the queues with their next slots, and the hold with what releasing it now would do."""
+    """List the queues with their next slots, the default one first, and what releasing the hold now would do."""
     now, outlets = utc_now(), outlets_of(place)
     rows = PublishQueue.objects.of(place.workspace).order_by("-is_default", "name", "id")
     hold = workspace_hold.read_hold(place.workspace)
@@ -63,7 +63,7 @@ def queues_page(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "rows": [_queue_row(queue, outlets, now) for queue in rows],
         "hold": hold,
-        "counts": display.counts_of(coming),
+        "counts": display.count_outcomes(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/list.html", context)
@@ -73,14 +73,14 @@ def _queue_row(queue: PublishQueue, outlets: Sequence[Outlet], now: datetime) ->
     """Return a row of the list: the queue with its week, next slots and outlets."""
     return {
         "queue": queue,
-        "week": display.week_of(queue),
+        "week": display.describe_week(queue),
         "next": _next_slots(queue, now),
         "outlets": users_of(queue, outlets),
     }
 
 
 def _next_slots(queue: PublishQueue, now: datetime) -> list[datetime]:
-    """Return the next slots; empty if the queue is paused or its time zone no longer exists."""
+    """Return the next slots, or none if the queue is paused or its time zone no longer exists."""
     if queue.is_paused:
         return []
     try:
@@ -91,7 +91,7 @@ def _next_slots(queue: PublishQueue, now: datetime) -> list[datetime]:
 
 @workspace_page("edit", methods=("POST",))
 def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
-    """Create the default queue of a workspace that has no queue yet."""
+    """Create the default queue of a workspace that has none, and redirect to its form."""
     queue = publish.default_queue(place.workspace)
     messages.success(request, _("%(name)s created.") % {"name": queue.name})
     return redirect(place.url_of("queue_edit", que=queue.pk))
@@ -99,7 +99,7 @@ def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
-    """Pause the queue, or resume it with `on=yes`."""
+    """Pause the queue with an undo, or resume it with `on=yes`."""
     queue, is_on = find_queue(place, que), request.POST.get("on") == "yes"
     with report_errors(request):
         queues.change(queue, {"is_paused": not is_on}, by=place.user.email)
@@ -114,10 +114,10 @@ def queue_pause(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
 
 @workspace_page("edit")
 def queue_delete(request: HttpRequest, place: Place, que: UUID) -> HttpResponse:
-    """Delete the queue on POST; before that, show how many posts it has scheduled.
+    """Delete the queue on POST; before that, show a page that says how many posts it has scheduled.
 
-    It is shown first, because afterwards nothing tells which
-    posts these were. The default queue can't be deleted.
+    The page says so because nothing tells afterwards which posts these were. Raises `Http404` for the default queue,
+    which can't be deleted.
     """
     queue = find_queue(place, que)
     if request.method == "POST":

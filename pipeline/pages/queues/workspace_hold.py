@@ -1,7 +1,4 @@
-"""Views that pause and resume all publishing of a workspace.
-
-Both show first what will happen to each publication.
-"""
+"""Pauses and resumes all publishing of a workspace, and shows first what will happen to each publication."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 @workspace_page("edit")
 def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
-    """Pause all publishing; if it is paused already, change the reason."""
+    """Show the form, and pause all publishing on POST; if it is paused already, change the reason."""
     hold = workspace_hold.read_hold(place.workspace)
     initial = {"reason": hold.reason if hold else ""}
     form = kept_forms.form_for(request, HoldForm, initial=initial)
@@ -42,7 +39,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
     context = {
         "form": form,
         "hold": hold,
-        "rows": [display.later_of(publication) for publication in coming],
+        "rows": [display.hold_row(publication) for publication in coming],
         "has_more": has_more,
     }
     return render(request, "pages/queues/hold.html", context)
@@ -50,7 +47,7 @@ def queues_hold(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit")
 def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
-    """Resume publishing; if it is on already, say so."""
+    """Show what will happen, and resume publishing on POST; if it is on already, say so."""
     hold, now = workspace_hold.read_hold(place.workspace), utc_now()
     if request.method == "POST":
         try:
@@ -67,8 +64,8 @@ def queues_release(request: HttpRequest, place: Place) -> HttpResponse:
     coming, has_more = workspace_hold.coming_publications(place.workspace, test=False, now=now)
     context = {
         "hold": hold,
-        "rows": [display.then_of(publication) for publication in coming],
-        "counts": display.counts_of(coming),
+        "rows": [display.release_row(publication) for publication in coming],
+        "counts": display.count_outcomes(coming),
         "has_more": has_more,
     }
     return render(request, "pages/queues/release.html", context)

@@ -1,1 +1,1 @@
-"""The pages of the review queue: one card for each story, decided on one after the other."""
+"""Pages of the review queue: one card for each story, for decisions one after the other."""

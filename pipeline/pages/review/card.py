@@ -1,4 +1,4 @@
-"""Builds a card of the queue: an item as it will look, its checks, its origin and its cost."""
+"""Builds a card of the review queue: an item as it will look, its checks, its origin and its cost."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
     """Return the context of the card's template.
 
-    The number of statements doesn't grow with outlets, variants or other stories.
+    The number of SQL queries doesn't grow with the number of outlets, variants or other stories.
     """
     now = utc_now()
     assets = files_of(place, row)
-    story = stories.story_of(place, row)
-    item_preview = preview.preview_of(row, assets, claims.numbered(row))
+    story = stories.read_story(place, row)
+    item_preview = preview.preview_of(row, assets, claims.number_claims(row))
     tab = next(entry for entry in story.items if entry.id == row.pk)
-    siblings = story.among(tab)
-    other_formats = [entry for entry in story.firsts if entry.group != row.variant_group]
+    siblings = story.other_variants(tab)
+    other_formats = [entry for entry in story.first_variants if entry.group != row.variant_group]
     is_shown = bool(row.revision) and row.status not in ITEMS_IN_MAKING
-    outlet_previews = previews.previews_of(row, item_preview, now=now) if is_shown and row.body else ()
+    outlet_previews = previews.build_previews(row, item_preview, now=now) if is_shown and row.body else ()
     return {
         **item_head(place, row),
         "origin": display.origin_of(row),
         "story": story,
         "this": tab,
         "siblings": siblings,
-        "token": stories.token_of([tab], siblings),
-        "rest": stories.token_of(
+        "token": stories.join_tokens([tab], siblings),
+        "rest": stories.join_tokens(
             other_formats, [entry for entry in story.waiting if entry.group != row.variant_group]
         ),
         "rest_count": len(other_formats),
@@ -49,9 +49,9 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
         "look": item_preview,
         "is_shown": is_shown,
         "previews": outlet_previews,
-        "waits": next_actions.before_publishing(place, [entry.fit.outlet for entry in outlet_previews]),
+        "waits": next_actions.access_blockers_of(place, [entry.fit.outlet for entry in outlet_previews]),
         "stands_whole": not TRAITS[row.bucket].is_posted or _is_shown_once(item_preview),
-        "map": claims.map_of(row),
+        "map": claims.build_claim_map(row),
         "checks": display.checks_of(row),
         "angle": display.angle_of(row),
         "rewrite": rewrites.standing_of(row),
@@ -62,5 +62,5 @@ def card_of(place: Place, row: GeneratedItem) -> dict[str, Any]:
 
 
 def _is_shown_once(item_preview: ItemPreview) -> bool:
-    """Return whether the item has a film, sound or storyboard, which is shown once, not for each outlet."""
+    """Return whether the item has a film, sound or storyboard, which the card shows once and not for each outlet."""
     return item_preview.video is not None or item_preview.sound is not None or bool(item_preview.frames)

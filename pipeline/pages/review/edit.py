@@ -1,4 +1,4 @@
-"""The view that edits an item on its card: words with counters, alt texts and the order of pictures."""
+"""Edits an item on its review card: texts with counters, alt texts and the order of pictures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from config.core.clock import utc_now
 from config.core.errors import AppError, Invalid
 from config.core.ids import encode
 from config.core.states import Overtaken
-from pipeline.pages.items import outlet_fit as fits
+from pipeline.pages.items import outlet_fit
 from pipeline.pages.items.detail import files_of, find_item, item_head
-from pipeline.pages.items.edit import as_typed
+from pipeline.pages.items.edit import copy_as_typed
 from pipeline.pages.items.edit_form import ItemEditForm
 from pipeline.pages.items.forms import version_in
-from pipeline.pages.review.actions import is_part, note_of, offer, toast
-from pipeline.pages.review.refusals import meanwhile
+from pipeline.pages.review.actions import is_part, note_of, offer_undo_in_list, render_toast
+from pipeline.pages.review.refusals import describe_newer_state
 from pipeline.review import asset_order, bulk_review
 
 if TYPE_CHECKING:
@@ -43,57 +43,50 @@ class CardForm(ItemEditForm):
 
     def __init__(self, *args: Any, item: GeneratedItem, assets: Sequence[Asset], **kwargs: Any) -> None:
         super().__init__(*args, item=item, assets=assets, **kwargs)
-        self.moved = {
-            f"{_POSITION_PREFIX}{movable_asset.pk.hex}": movable_asset
-            for movable_asset in asset_order.movable(assets)
+        self.movable_assets = {
+            f"{_POSITION_PREFIX}{asset.pk.hex}": asset for asset in asset_order.movable(assets)
         }
-        for number, (name, asset) in enumerate(self.moved.items(), start=1):
+        for number, (name, asset) in enumerate(self.movable_assets.items(), start=1):
             self.initial[name] = number
             self.fields[name] = forms.IntegerField(
                 label=_("Place of %(file)s") % {"file": asset.name},
                 required=False,
                 min_value=1,
-                max_value=len(self.moved),
+                max_value=len(self.movable_assets),
                 widget=forms.NumberInput(attrs={"data-place": "", "inputmode": "numeric"}),
             )
 
     @property
     def pictures(self) -> Iterator[tuple[BoundField | None, BoundField, str, bool]]:
-        """Yield each file's position field, alt text field, address, and whether it is a picture.
+        """The position field, alt text field and path of each file, and whether it is a picture.
 
-        The position field is None where the file can't move.
+        The position field is `None` if the file can't be moved.
         """
         for field, address, is_picture in self.alt_texts:
-            asset = self.described[field.name]
+            asset = self.described_assets[field.name]
             name = f"{_POSITION_PREFIX}{asset.pk.hex}"
-            yield self[name] if name in self.moved else None, field, address, is_picture
+            yield self[name] if name in self.movable_assets else None, field, address, is_picture
 
     def order(self) -> list[UUID] | None:
-        """Return the pictures' ids in the order asked for; None where it is as before.
+        """Return the pictures' ids in their new order, or `None` if the order is as before.
 
-        Of two pictures with the same position, the one that stood first before stays first.
+        Of two pictures with the same position, the one that was first before stays first.
         """
-        values = self.cleaned_data
-        former = [movable_asset.pk for movable_asset in self.moved.values()]
-        order = [
-            asset.pk
-            for _place, _before, asset in sorted(
-                (
-                    (values.get(name) or number, number, asset)
-                    for number, (name, asset) in enumerate(self.moved.items(), 1)
-                ),
-                key=lambda positioned: positioned[:2],
-            )
-        ]
-        return None if order == former else order
+        former_order = [asset.pk for asset in self.movable_assets.values()]
+        positions = {
+            asset.pk: self.cleaned_data.get(name) or number
+            for number, (name, asset) in enumerate(self.movable_assets.items(), start=1)
+        }
+        # Sorting is stable, so equal positions keep the former order.
+        new_order = sorted(former_order, key=positions.__getitem__)
+        return None if new_order == former_order else new_order
 
 
 @workspace_page("edit")
 def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Edit the item on its card.
+    """Show the form that edits the item on its card, and save it on POST.
 
-    If somebody else saved meanwhile, the form keeps what was typed, shows the newest words, and may be saved
-    over them.
+    If somebody else saved meanwhile, the form keeps what was typed, shows the newest text, and may be saved over it.
     """
     row = find_item(place, gen)
     form = kept_forms.form_for(request, CardForm, item=row, assets=files_of(place, row))
@@ -102,7 +95,7 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         try:
             return _save(request, place, row, form)
         except Overtaken as error:
-            overtaken_message, status = meanwhile(place, row), error.status
+            overtaken_message, status = describe_newer_state(place, row), error.status
             row = find_item(place, gen)
             form = CardForm(form.data, item=row, assets=files_of(place, row))
             form.merge_with_newest()
@@ -117,18 +110,23 @@ def review_edit(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
         "overtaken": overtaken_message,
         "public_id": encode("gen", row.pk),
         "query": request.POST.get("query", request.GET.urlencode()),
-        "fits": fits.fits_of(as_typed(row, form), now=utc_now()),
+        "fits": outlet_fit.read_fits(copy_as_typed(row, form), now=utc_now()),
         "is_part": is_part(request),
     }
     return render(request, "pages/review/edit.html", context, status=status if is_part(request) else 200)
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm) -> HttpResponse:
+    """Save what was changed, with an undo, and redirect to the card or answer the page's script with JSON.
+
+    Raises `Invalid` if the form names no version, `Overtaken` if the version isn't the newest, and each other error
+    of `bulk_review.edit`.
+    """
     changes, order = form.changes(), form.order()
     address = f"{place.url_of('review')}?{_query_at(request, row)}"
     if not changes and order is None:
         if is_part(request):
-            return JsonResponse({"toast": toast(request, _("No changes."), is_good=True), "undo": ""})
+            return JsonResponse({"toast": render_toast(request, _("No changes."), is_good=True), "undo": ""})
         messages.info(request, _("No changes."))
         return redirect(address)
     expected = version_in(request.POST)
@@ -139,15 +137,14 @@ def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: CardForm
     )
     notes = [note_of(place, decision)]
     if is_part(request):
-        return JsonResponse(
-            {"toast": toast(request, _("Saved."), place, notes, is_good=True), "undo": notes[0]}
-        )
-    offer(request, place, _("Saved."), notes)
+        toast = render_toast(request, _("Saved."), place, notes, is_good=True)
+        return JsonResponse({"toast": toast, "undo": notes[0]})
+    offer_undo_in_list(request, place, _("Saved."), notes)
     return redirect(address)
 
 
 def _query_at(request: HttpRequest, row: GeneratedItem) -> str:
-    """Return the query string of the queue's filters, at this item."""
+    """Return the query string of the queue at this item, with the filters of the request."""
     query = QueryDict(request.POST.get("query", ""), mutable=True)
     query["at"] = encode("gen", row.pk)
     return query.urlencode()

@@ -1,4 +1,4 @@
-"""The form of the queue's filters, and the ready-made reasons of a rejection."""
+"""Defines the form of the queue's filters, and the ready-made reasons of a rejection."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CHECK_LABELS: Final[Mapping[str, _StrPromise]] = {
     "warning": gettext_lazy("Warnings"),
     "passed": gettext_lazy("Passed"),
 }
-# The values of `ChecksOutcome` that match.
+# The values of `ChecksOutcome` that match: an `f` stands for a failed check, a `w` for a warning.
 _MATCHING_OUTCOMES: Final[Mapping[str, tuple[str, ...]]] = {"failed": ("f", "fw"), "warning": ("w", "fw")}
 REASONS: Final[tuple[_StrPromise, ...]] = (
     gettext_lazy("Off topic"),
@@ -54,11 +54,11 @@ REASONS: Final[tuple[_StrPromise, ...]] = (
     gettext_lazy("Off brand"),
     gettext_lazy("Duplicate"),
 )
-"""Ready-made reasons for a rejection, one tap each."""
+"""The ready-made reasons for a rejection."""
 
 
 class QueueFilter(FilterForm):
-    """The filters of the queue, all optional; without a status, it lists what waits for review."""
+    """The filters of the queue, all optional; without a status, the queue lists what waits for review."""
 
     status = forms.ChoiceField(
         label=gettext_lazy("Status"),
@@ -82,12 +82,12 @@ class QueueFilter(FilterForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        source_choices = choices.sources(self.workspace, SOURCES_OFFERED)
+        source_choices = choices.source_choices(self.workspace, SOURCES_OFFERED)
         source_id = self.data.get("source", "")
         if decode("src", source_id) is not None and source_id not in dict(source_choices):
             source_choices.append((source_id, _("Another source")))
         fields["source"].choices = [("", _("Any source")), *source_choices]
-        fields["persona"].choices = [("", _("Any persona")), *choices.personas(self.workspace)]
+        fields["persona"].choices = [("", _("Any persona")), *choices.persona_choices(self.workspace)]
         outlets = (
             Outlet.objects.of(self.workspace).filter(deleted_at=None).order_by("id").values_list("id", "name")
         )
@@ -97,14 +97,14 @@ class QueueFilter(FilterForm):
         ]
 
     @property
-    def status_asked(self) -> str:
-        """The chosen status; `WAITING` where the form isn't valid."""
+    def chosen_status(self) -> str:
+        """The chosen status, or `WAITING` if the form isn't valid."""
         return str(self.cleaned_data.get("status") or WAITING) if self.is_valid() else WAITING
 
     def narrow(self, rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem]:
         """Return the rows that match the filters.
 
-        An item's lists are JSON columns; they are searched as text, which both databases can do.
+        An item's outlets are a JSON column, which is searched as text because both databases can do that.
         """
         filters = self.cleaned_data
         rows = rows.filter(STATUSES[filters["status"]][1])
@@ -120,10 +120,10 @@ class QueueFilter(FilterForm):
 
 
 def _filter_by_checks(rows: QuerySet[GeneratedItem], outcome: str) -> QuerySet[GeneratedItem]:
-    """Return the rows whose newest checks came to this.
+    """Return the rows whose newest text was checked with this outcome.
 
-    Failures and warnings are few and found by their index; passed ones are many, so that the newest are found
-    soon without an index.
+    Items with failures or warnings are few, so an index finds them. Items that passed are many, so that the newest of
+    them are found soon without an index.
     """
     rows = rows.filter(checks_revision=F("revision"))
     if outcome in _MATCHING_OUTCOMES:

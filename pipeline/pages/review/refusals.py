@@ -1,4 +1,4 @@
-"""Words refused decisions: what others have done meanwhile, which items were refused and why."""
+"""Describes refused decisions: which items were refused and why, and what others have done meanwhile."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
     from accounts.pages.page_access import Place
 
-NAMED_MOST: Final = 3
-"""Most items that one reason names, as a toast is read at a glance."""
-_TITLE_CHARACTERS: Final = 60
+MAX_ITEMS_NAMED: Final = 3
+"""The most items that one reason names, because a toast is read at a glance."""
+_MAX_TITLE_CHARACTERS: Final = 60
 
 
-def refusals(refused: Sequence[tuple[GeneratedItem, str]], *, of: int) -> list[str]:
-    """Return a line for each reason, which names its items unless only one was decided on (`of`)."""
+def describe_refusals(refused: Sequence[tuple[GeneratedItem, str]], *, is_single: bool) -> list[str]:
+    """Return a line for each reason; it names the refused items unless the decision was on a single item."""
     by_reason: dict[str, list[GeneratedItem]] = {}
     for item, reason in refused:
         by_reason.setdefault(reason, []).append(item)
-    if of == 1:
+    if is_single:
         return list(by_reason)
     return [
         _("%(which)s: %(why)s") % {"which": _name_items(items), "why": reason}
@@ -39,8 +39,8 @@ def refusals(refused: Sequence[tuple[GeneratedItem, str]], *, of: int) -> list[s
 def _name_items(items: Sequence[GeneratedItem]) -> str:
     """Return the titles of the first items, and how many more there are."""
     titles = [
-        Truncator(display.title_of(refused_item)).chars(_TITLE_CHARACTERS)
-        for refused_item in items[:NAMED_MOST]
+        Truncator(display.title_of(refused_item)).chars(_MAX_TITLE_CHARACTERS)
+        for refused_item in items[:MAX_ITEMS_NAMED]
     ]
     names = ", ".join(f"“{title}” ({item.engine_output})" for title, item in zip(titles, items, strict=False))
     more_count = len(items) - len(titles)
@@ -52,8 +52,8 @@ def _name_items(items: Sequence[GeneratedItem]) -> str:
     }
 
 
-def meanwhile(place: Place, item: GeneratedItem) -> str:
-    """Return what somebody has done with the item meanwhile; reads the row again, as `item` is outdated."""
+def describe_newer_state(place: Place, item: GeneratedItem) -> str:
+    """Return what somebody else has done with the item; the row is read again, because `item` is outdated."""
     row = GeneratedItem.objects.of(place.workspace).filter(pk=item.pk, deleted_at=None).first()
     if row is None:
         return _("Deleted by someone else")
@@ -69,7 +69,7 @@ def meanwhile(place: Place, item: GeneratedItem) -> str:
             "status": str(labels.GENERATED_ITEMS[row.status].label).lower()
         }
     elif row.revision > 1:
-        text = display.overtaken_by(row, place.user.email)
+        text = display.describe_newer_edit(row, place.user.email)
     else:
         text = _("Changed since you opened it.")
     return text + " " + _("This is the current version.")

@@ -1,4 +1,4 @@
-"""Finds the stories of the queue, newest first: all items that were made of one raw item are one story.
+"""Finds the stories of the review queue, newest first: a story has all items that were made of one raw item.
 
 A story is sorted by its newest item that matches the filters. An item of no single raw item, such as a digest
 or a brand lane's post, forms a story with its group of variants.
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from pipeline.pages.review.forms import QueueFilter
 
 ROWS: Final = 30
-"""Stories on one page of the list."""
+"""The number of stories on one page of the list."""
 ITEMS_AT_ONCE: Final = 300
-"""Items that are read at first to find the stories of a page; twice as many each time that they don't suffice."""
+"""The number of items that are read first to find a page's stories, and doubled as long as that is too few."""
 LARGE_STORY: Final = 10
-"""Items of one story among those read at once from which on its further items are left out."""
-STACKED_MOST: Final = 24
-"""Most items of one story that are shown; each format has up to eight variants."""
-FIELDS: Final = (
+"""A story with this many items among those read at once is large, and its further items aren't read."""
+MAX_TABS: Final = 24
+"""The most items of one story that are shown; each format has up to eight variants."""
+_TAB_COLUMNS: Final = (
     "id",
     "version",
     "status",
@@ -58,10 +58,10 @@ FIELDS: Final = (
 )
 
 
-def fields_of(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str, Any]]:
-    """Select the columns that `stacked` reads."""
+def select_tab_columns(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str, Any]]:
+    """Return the query with the columns that `build_tab` reads."""
     selected: QuerySet[GeneratedItem, dict[str, Any]] = rows.values(
-        *FIELDS,
+        *_TAB_COLUMNS,
         checks_came_to=ChecksOutcome("checks"),
         is_to_review=ExpressionWrapper(TO_REVIEW, BooleanField()),
     )
@@ -69,8 +69,8 @@ def fields_of(rows: QuerySet[GeneratedItem]) -> QuerySet[GeneratedItem, dict[str
 
 
 @dataclass(frozen=True)
-class Stacked:
-    """One item of a story, as its tab shows it."""
+class StoryTab:
+    """The tab of one item of a story; `variant` is the item's number in its group, from 1."""
 
     id: UUID
     version: int
@@ -80,9 +80,9 @@ class Stacked:
     tone: str
     state: str
     waits: bool
-    """A decision is open: it is to be reviewed, or approved and held back."""
+    """True if a decision is open: the item is to be reviewed, or on hold."""
     warns: bool
-    """It waits, and its checks warn or its newest words haven't been checked."""
+    """True if the item waits, and a check failed or warns or its newest text hasn't been checked."""
     group: UUID
     bucket: str
 
@@ -92,19 +92,23 @@ class Stacked:
 
     @property
     def token(self) -> str:
-        """The item's id with the version that was seen, as `gen_…:3`."""
+        """The item's id and its version, as `gen_…:3`."""
         return f"{self.public_id}:{self.version}"
 
 
 @dataclass(frozen=True)
 class ReviewStory:
-    """`lead` is the newest item that matches the filters; `items` are all, by format and variant."""
+    """A story of the queue.
+
+    `lead` is the id of its newest item that matches the filters, `key` what its items share (`story_key`). `items`
+    are its newest items, at most `MAX_TABS` and the lead, by format and variant.
+    """
 
     lead: UUID
     key: UUID
     title: str
     about: str
-    items: tuple[Stacked, ...]
+    items: tuple[StoryTab, ...]
     at: Any
 
     @property
@@ -112,64 +116,66 @@ class ReviewStory:
         return encode("gen", self.lead)
 
     @property
-    def waiting(self) -> tuple[Stacked, ...]:
+    def waiting(self) -> tuple[StoryTab, ...]:
         """The items on which a decision is open."""
         return tuple(item for item in self.items if item.waits)
 
     @property
     def warns(self) -> bool:
-        """Whether the checks of a waiting item warn, or are out of date."""
+        """True if a check of a waiting item failed or warns, or its checks are out of date."""
         return any(item.warns for item in self.items)
 
     @property
-    def firsts(self) -> tuple[Stacked, ...]:
-        """One variant of each format that waits; a decision on the whole story is a decision on these."""
-        first_by_group: dict[UUID, Stacked] = {}
+    def first_variants(self) -> tuple[StoryTab, ...]:
+        """The first waiting variant of each group; a decision on the whole story is a decision on these."""
+        first_by_group: dict[UUID, StoryTab] = {}
         for item in self.waiting:
             first_by_group.setdefault(item.group, item)
         return tuple(first_by_group.values())
 
-    def among(self, chosen: Stacked) -> tuple[Stacked, ...]:
+    def other_variants(self, chosen: StoryTab) -> tuple[StoryTab, ...]:
         """Return the other variants of the chosen item's group that wait."""
         return tuple(item for item in self.waiting if item.group == chosen.group and item.id != chosen.id)
 
     @property
     def token(self) -> str:
-        """The tokens of the whole story: `firsts`, and after a bar the variants beside them."""
-        return token_of(self.firsts, self.waiting)
+        """The tokens of the whole story: of `first_variants` and, after a bar, of the other waiting variants."""
+        return join_tokens(self.first_variants, self.waiting)
 
     @property
     def icons(self) -> list[tuple[str, str]]:
-        """The icon and name of each format, once each."""
+        """The icon and the name of each format, each once."""
         return list(dict.fromkeys((labels.BUCKET_ICONS[item.bucket], item.label) for item in self.items))
 
 
-def token_of(chosen: Sequence[Stacked], beside: Sequence[Stacked]) -> str:
-    """Join the tokens of the chosen items and, after a bar, of those that were shown beside them."""
-    others = [item for item in beside if item not in chosen]
+def join_tokens(chosen: Sequence[StoryTab], tabs: Sequence[StoryTab]) -> str:
+    """Join the tokens of the chosen items and, after a bar, of the other ones of `tabs`."""
+    others = [item for item in tabs if item not in chosen]
     items = ",".join(item.token for item in chosen)
     return "|".join([items, ",".join(item.token for item in others)]) if others else items
 
 
-def all_of(place: Place) -> QuerySet[GeneratedItem]:
-    """Return the workspace's items, without deleted ones and tests."""
+def reviewable_items(place: Place) -> QuerySet[GeneratedItem]:
+    """Return the workspace's items, without deleted ones and test items."""
     rows: QuerySet[GeneratedItem] = GeneratedItem.objects.of(place.workspace).filter(
         deleted_at=None, test=False
     )
     return rows
 
 
-def stories(
-    place: Place, narrowed: QueueFilter, *, before: UUID | None = None, first: UUID | None = None
+def find_stories(
+    place: Place, filter_form: QueueFilter, *, before: UUID | None = None, first: UUID | None = None
 ) -> tuple[list[ReviewStory], bool]:
     """Return up to `ROWS` stories, and whether there are more.
 
-    `before` is the lead after which the list continues, `first` the lead with which it begins.
+    `before` is the lead after which the list continues, `first` the lead with which it begins. A story whose lead is
+    deleted meanwhile is left out.
     """
-    lead_ids = _find_leads(narrowed.narrow(all_of(place)), before, first)
+    lead_ids = _find_leads(filter_form.narrow(reviewable_items(place)), before, first)
     shown_ids = lead_ids[:ROWS]
-    leads_by_id = {row["id"]: row for row in fields_of(all_of(place).filter(pk__in=shown_ids))}
-    # One that was deleted since is left out.
+    leads_by_id = {
+        row["id"]: row for row in select_tab_columns(reviewable_items(place).filter(pk__in=shown_ids))
+    }
     leads = [leads_by_id[key] for key in shown_ids if key in leads_by_id]
     rows_by_story = _rows_of_stories(place, leads)
     return [_story_with_lead(lead, rows_by_story) for lead in leads], len(lead_ids) > ROWS
@@ -178,8 +184,8 @@ def stories(
 def _find_leads(matching: QuerySet[GeneratedItem], before: UUID | None, first: UUID | None) -> list[UUID]:
     """Return the leads of up to one story more than a page shows, newest first.
 
-    Reads the newest items, leaving out large stories that it has met, so a story of thousands of items costs
-    no more than a walk along an index.
+    It reads the newest items in portions, and leaves out the further items of large stories that it has met. So a
+    story of thousands of items costs no more than a walk along an index.
     """
     rows = matching
     if before is not None:
@@ -187,27 +193,27 @@ def _find_leads(matching: QuerySet[GeneratedItem], before: UUID | None, first: U
     if first is not None:
         rows = rows.filter(pk__lte=first)
     leads: list[UUID] = []
-    met: set[UUID] = set()
-    large: dict[str, set[UUID]] = {"raw_item_id": set(), "variant_group": set()}
+    met_keys: set[UUID] = set()
+    large_keys: dict[str, set[UUID]] = {"raw_item_id": set(), "variant_group": set()}
     size = ITEMS_AT_ONCE
     while len(leads) <= ROWS:
-        # The database walks past the further items of large stories; of small ones they are few.
-        unmet = rows.exclude(raw_item_id__in=large["raw_item_id"])
-        unmet = unmet.exclude(raw_item_id=None, variant_group__in=large["variant_group"])
+        # Only large stories are excluded, because small ones have few further items.
+        unmet = rows.exclude(raw_item_id__in=large_keys["raw_item_id"])
+        unmet = unmet.exclude(raw_item_id=None, variant_group__in=large_keys["variant_group"])
         newest = list(unmet.order_by("-id").values("id", "raw_item_id", "variant_group")[:size])
         if not newest:
             break
         rows_by_story: dict[UUID, list[Mapping[str, Any]]] = {}
         for row in newest:
             rows_by_story.setdefault(story_key(row), []).append(row)
-        new = [story_rows[0] for key, story_rows in rows_by_story.items() if key not in met]
-        # Their leads are on a page before.
-        passed = _stories_with_newer(matching, new, before, first) if new else set()
-        leads += [row["id"] for row in new if story_key(row) not in passed]
-        met.update(rows_by_story)
+        new_leads = [story_rows[0] for key, story_rows in rows_by_story.items() if key not in met_keys]
+        # The leads of stories with a newer item are on a page before.
+        earlier_keys = _stories_with_newer(matching, new_leads, before, first) if new_leads else set()
+        leads += [row["id"] for row in new_leads if story_key(row) not in earlier_keys]
+        met_keys.update(rows_by_story)
         for key, story_rows in rows_by_story.items():
             if len(story_rows) >= LARGE_STORY:
-                large["raw_item_id" if story_rows[0]["raw_item_id"] else "variant_group"].add(key)
+                large_keys["raw_item_id" if story_rows[0]["raw_item_id"] else "variant_group"].add(key)
         if len(newest) < size:
             break
         rows, size = rows.filter(pk__lt=newest[-1]["id"]), 2 * size
@@ -220,7 +226,7 @@ def _stories_with_newer(
     before: UUID | None,
     first: UUID | None,
 ) -> set[UUID]:
-    """Return the keys of those stories that have a matching item before the page's beginning."""
+    """Return the keys of the stories that have a matching item that is newer than the page's beginning."""
     if before is not None:
         newer = matching.filter(pk__gte=before)
     elif first is not None:
@@ -232,15 +238,15 @@ def _stories_with_newer(
 
 
 def _is_of_stories(rows: Collection[Mapping[str, Any]]) -> Q:
-    """Return the condition for all items of the stories of these rows, of which there is one at least."""
+    """Return the condition for all items of the stories of these rows; without rows it would match every item."""
     raw_item_ids = [row["raw_item_id"] for row in rows if row["raw_item_id"]]
     group_ids = [row["variant_group"] for row in rows if not row["raw_item_id"]]
     condition = Q(raw_item_id__in=raw_item_ids) if raw_item_ids else Q()
     return condition | Q(variant_group__in=group_ids) if group_ids else condition
 
 
-def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
-    """Return the story of an item, with that item as its lead, in one statement; a second for an old item."""
+def read_story(place: Place, row: GeneratedItem) -> ReviewStory:
+    """Return the story of an item with that item as its lead, with one SQL query, or two for an old item."""
     story_filter = (
         {"raw_item_id": row.raw_item_id} if row.raw_item_id else {"variant_group": row.variant_group}
     )
@@ -249,45 +255,47 @@ def story_of(place: Place, row: GeneratedItem) -> ReviewStory:
         .filter(deleted_at=None, test=False, **story_filter)
         .order_by("-id")
     )
-    story_rows = list(fields_of(rows)[:STACKED_MOST])
+    story_rows = list(select_tab_columns(rows)[:MAX_TABS])
     lead = next((story_row for story_row in story_rows if story_row["id"] == row.pk), None)
     if lead is None:
-        # The item isn't among the newest ones, which alone are shown.
-        lead = fields_of(all_of(place)).get(pk=row.pk)
+        # The item isn't among the newest items of its story, which are all that was read.
+        lead = select_tab_columns(reviewable_items(place)).get(pk=row.pk)
         story_rows.append(lead)
     return _build_story(lead, story_rows)
 
 
-def waiting_count(place: Place, narrowed: QueueFilter) -> CappedCount:
+def count_matching(place: Place, filter_form: QueueFilter) -> CappedCount:
     """Count the items that match the filters, up to `MAX_COUNTED_ROWS`."""
-    return CappedCount(narrowed.narrow(all_of(place)).order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count())
+    return CappedCount(
+        filter_form.narrow(reviewable_items(place)).order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count()
+    )
 
 
-def newer_count(place: Place, narrowed: QueueFilter, than: UUID) -> CappedCount:
-    """Count the items that match the filters and came in after this one, up to `MAX_COUNTED_ROWS`."""
-    rows = narrowed.narrow(all_of(place)).filter(pk__gt=than)
+def count_newer(place: Place, filter_form: QueueFilter, than: UUID) -> CappedCount:
+    """Count the items that match the filters and are newer than this one, up to `MAX_COUNTED_ROWS`."""
+    rows = filter_form.narrow(reviewable_items(place)).filter(pk__gt=than)
     return CappedCount(rows.order_by().values("pk")[: MAX_COUNTED_ROWS + 1].count())
 
 
 def _rows_of_stories(place: Place, leads: Sequence[dict[str, Any]]) -> dict[Any, list[dict[str, Any]]]:
-    """Return all items of these stories, by raw item or else by group of variants."""
+    """Return the newest items of these stories, `ROWS * MAX_TABS` at most, by the key of their story."""
     rows_by_story: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
     if not leads:
         return rows_by_story
-    rows = all_of(place).filter(_is_of_stories(leads))
-    for row in fields_of(rows.order_by("-id"))[: ROWS * STACKED_MOST]:
+    rows = reviewable_items(place).filter(_is_of_stories(leads))
+    for row in select_tab_columns(rows.order_by("-id"))[: ROWS * MAX_TABS]:
         rows_by_story[story_key(row)].append(row)
     return rows_by_story
 
 
 def story_key(row: Mapping[str, Any]) -> UUID:
-    """Return what the items of one story share: their raw item, or without one their group of variants."""
+    """Return what the items of one story share: their raw item's id or, without one, that of their variant group."""
     key: UUID = row["raw_item_id"] or row["variant_group"]
     return key
 
 
 def _story_with_lead(lead: dict[str, Any], rows_by_story: dict[Any, list[dict[str, Any]]]) -> ReviewStory:
-    rows = rows_by_story[story_key(lead)][:STACKED_MOST]
+    rows = rows_by_story[story_key(lead)][:MAX_TABS]
     if all(row["id"] != lead["id"] for row in rows):
         rows.append(lead)
     return _build_story(lead, rows)
@@ -300,17 +308,17 @@ def _build_story(lead: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Review
         key=story_key(lead),
         title=lead["raw_item__title"] or lead["title"] or lead["excerpt"] or lead["topic__title"] or "",
         about=lead["topic__title"] or labels.origin_of_row(lead),
-        items=tuple(stacked(row) for row in ordered_rows),
+        items=tuple(build_tab(row) for row in ordered_rows),
         at=lead["created_at"],
     )
 
 
-def stacked(row: dict[str, Any]) -> Stacked:
-    """Return the tab of a row that `fields_of` selected."""
+def build_tab(row: dict[str, Any]) -> StoryTab:
+    """Return the tab of a row that `select_tab_columns` selected."""
     is_to_review, is_held = row["is_to_review"], bool(row["held"])
     tone, icon, state = labels.of_status(row["status"], is_approved=not is_to_review, is_held=is_held)
     waits = row["status"] == GeneratedItemStatus.READY and (is_to_review or is_held)
-    return Stacked(
+    return StoryTab(
         id=row["id"],
         version=row["version"],
         label=row["engine_output"],

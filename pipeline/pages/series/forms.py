@@ -1,4 +1,4 @@
-"""Form of a series: when its digests are made, of what, and where they go."""
+"""Defines the form of a series: when its digests are made, of what, and for which outlets."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
     from pipeline.models import Series
 
-SOURCES_OFFERED = 200
-"""How many sources the form lists at most."""
+SOURCES_OFFERED: Final = 200
+"""The most sources that the form lists."""
 _LIST_FIELDS: Final = ("sources", "outlets")
 
 
 class SeriesForm(QueueForm):
-    """Extends the form of a queue, for the times of a week, by what a digest is made of."""
+    """The form of a series: that of a queue, which has the times of a week, and what a digest is made of."""
 
     window_days = forms.IntegerField(
         label=gettext_lazy("Days to look back"),
@@ -68,7 +68,7 @@ class SeriesForm(QueueForm):
         fields["outlets"].help_text = _("Leave empty for the default")
         selected = series.outlets if series else ()
         fields["outlets"].choices = [
-            *(offered := choices.outlets(workspace)),
+            *(offered := choices.outlet_choices(workspace)),
             *_missing_choices(selected, offered, Outlet.objects.of(workspace), "out", _("Another outlet")),
         ]
         rows = Source.objects.of(workspace).filter(deleted_at=None, test=False).order_by("id")
@@ -78,7 +78,7 @@ class SeriesForm(QueueForm):
             *(offered := [(encode("src", key), name) for key, name in source_names]),
             *_missing_choices(selected, offered, Source.objects.of(workspace), "src", _("Another source")),
         ]
-        fields["persona"].choices = [("", _("Default")), *choices.personas(workspace)]
+        fields["persona"].choices = [("", _("Default")), *choices.persona_choices(workspace)]
 
     def clean(self) -> dict[str, Any]:
         """Require a time, and a maximum of stories that is at least the minimum."""
@@ -108,10 +108,9 @@ class SeriesForm(QueueForm):
         return {name: cleaned[name] for name in field_names} | lists | {"persona_id": persona}
 
     def changes(self, row: Series) -> dict[str, Any]:
-        """Return only the values that differ from those of the series.
+        """Return only the values that differ from those of the series; the order in lists doesn't matter.
 
-        Sources and outlets that were deleted meanwhile stay
-        with the series: unchanged lists aren't validated again.
+        Sources and outlets that were deleted stay with the series, because unchanged lists aren't validated again.
         """
         return {
             name: value
@@ -121,15 +120,8 @@ class SeriesForm(QueueForm):
             )
         }
 
-    def take_newest(self, version: int) -> None:
-        """As for a queue, with a message for a series."""
-        super().take_newest(version)
-        del self.errors["__all__"]
-        message = _("Edited since you opened it. Save again to overwrite, or cancel to see it.")
-        self.add_error(None, message)
-
     def field_of(self, path: str) -> str:
-        """Return the form's field for the path of an error."""
+        """Return the field at which an error of this path, such as `sources[2]`, is shown."""
         return super().field_of(path.partition("[")[0])
 
 
@@ -138,7 +130,7 @@ def _missing_choices(
 ) -> choices.Choices:
     """Return choices for what the series names and the form doesn't offer, such as deleted sources.
 
-    Without them, saving the form would drop these unseen; and an empty list means all.
+    Without them, saving the form would silently drop these, and an empty list would stand for all.
     """
     missing = [public_id for public_id in selected if public_id not in dict(offered)]
     if not missing:

@@ -1,4 +1,4 @@
-"""Views of the series of a workspace: list, show, create, edit, pause, delete and restore."""
+"""Lists, shows, creates, edits, pauses, deletes and restores the series of a workspace."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from config.core.clock import utc_now
 from config.core.errors import NotFound
 from pipeline import labels, limits
 from pipeline.models import GeneratedItem, Series
-from pipeline.pages.items import recurrence_display as returns
+from pipeline.pages.items import recurrence_display
 from pipeline.pages.items.forms import version_in
-from pipeline.pages.queues.display import week_of
+from pipeline.pages.queues.display import describe_week
 from pipeline.pages.series.forms import SeriesForm, values_of
 from pipeline.schedule import series
 from pipeline.text.local_time import UnknownZone
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.models import SeriesIssue
 
 SLOTS_SHOWN: Final = 5
-"""Next times that are shown of a series."""
+"""The number of next times that a series' page shows."""
 
 
 def find_series(place: Place, ser: UUID) -> Series:
@@ -49,7 +49,7 @@ def series_page(request: HttpRequest, place: Place) -> HttpResponse:
         Series.objects.of(place.workspace).filter(test=False, deleted_at=None).order_by("name", "id")
     )
     rows = [_series_row(row, now) for row in series_of_workspace]
-    context = {"rows": rows, "returns": returns.list_recurrences(place)}
+    context = {"rows": rows, "returns": recurrence_display.list_recurrences(place)}
     return render(request, "pages/series/list.html", context)
 
 
@@ -58,7 +58,7 @@ def _series_row(shown_series: Series, now: datetime) -> dict[str, Any]:
     last_issue = shown_series.issues.order_by("-id").first()
     return {
         "series": shown_series,
-        "week": week_of(shown_series),
+        "week": describe_week(shown_series),
         "next": next_times(shown_series, now)[:1],
         "last": last_issue,
         "decision": labels.SERIES_ISSUES[last_issue.decision] if last_issue is not None else None,
@@ -72,7 +72,7 @@ def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
     selection = series.select_items(row, now=now)
     context = {
         "series": row,
-        "week": week_of(row),
+        "week": describe_week(row),
         "next": next_times(row, now),
         "choice": selection,
         "is_enough": len(selection.raw_items) >= row.items_least,
@@ -82,7 +82,7 @@ def series_one(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 
 
 def next_times(row: Series, now: datetime) -> list[datetime]:
-    """Return the next times; empty if the series is paused or its time zone no longer exists."""
+    """Return the next times, or none if the series is paused or its time zone no longer exists."""
     try:
         return [slot.moment for slot in series.next_slots(row, after=now, most=SLOTS_SHOWN)]
     except UnknownZone:
@@ -90,9 +90,10 @@ def next_times(row: Series, now: datetime) -> list[datetime]:
 
 
 def _issue_rows(place: Place, rows: Sequence[SeriesIssue]) -> list[dict[str, Any]]:
-    """Return issues with the decision on each and its digest, `None` if no digest was made."""
+    """Return issues, each with the decision on it and its digest, which is `None` if there is none."""
     run_ids = [row.generation_id for row in rows if row.generation_id is not None]
     items = GeneratedItem.objects.of(place.workspace).filter(generation_id__in=run_ids, deleted_at=None)
+    # In this order the first variant comes last, so it is the one that the dictionary keeps of each run.
     digests: dict[UUID | None, GeneratedItem] = {
         item.generation_id: item for item in items.order_by("-variant_index")
     }
@@ -143,7 +144,7 @@ def series_edit(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    """Pause the series, or resume it with `on=yes`."""
+    """Pause the series with an undo, or resume it with `on=yes`."""
     row, is_on = find_series(place, ser), request.POST.get("on") == "yes"
     with report_errors(request):
         changed = series.change(
@@ -164,7 +165,7 @@ def series_pause(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    """Make a digest now, beside those at its times; a double click makes one."""
+    """Make a digest now, in addition to those at the set times; a double click makes one."""
     row = find_series(place, ser)
     if not kept_forms.is_first_sending(request):
         return redirect(place.url_of("series_one", ser=ser))
@@ -176,7 +177,7 @@ def series_make(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    """Delete a series and offer to undo that; its items stay."""
+    """Delete a series, with an undo; its items stay."""
     row = find_series(place, ser)
     with report_errors(request):
         series.delete(row, by=place.user.email, now=utc_now(), expected_version=version_in(request.POST))
@@ -188,7 +189,7 @@ def series_delete(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse
 
 @workspace_page("edit", methods=("POST",))
 def series_restore(request: HttpRequest, place: Place, ser: UUID) -> HttpResponse:
-    """Restore a deleted series, if that is still possible."""
+    """Restore a deleted series; if it isn't kept any more, say so."""
     row = Series.objects.of(place.workspace).filter(test=False, pk=ser).first()
     if row is None or row.deleted_at is None:
         # Restored already, or it never existed: its own page shows which.

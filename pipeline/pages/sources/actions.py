@@ -1,4 +1,4 @@
-"""Views that pause, resume, poll, delete or restore a source, admit an entry, and edit the settings."""
+"""Pauses, resumes, polls, deletes and restores a source, admits an entry, and edits the settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
     """Pause the source, or resume it with `active=yes`.
 
-    The field `list` holds the query of the list of sources; where it is sent, the answer redirects there.
+    The field `list` holds the query string of the list of sources; if it is sent, the response redirects there.
     """
     source = find_source(place, src)
     is_active = request.POST.get("active") == "yes"
@@ -52,7 +52,7 @@ def source_pause(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Poll the source now; a brand lane chooses a topic instead."""
+    """Poll the source now, or let a brand lane choose a topic."""
     source = find_source(place, src)
     with report_errors(request):
         collect.poll_now(source, now=utc_now())
@@ -63,7 +63,7 @@ def source_poll(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
 
 @workspace_page("edit", methods=("POST",))
 def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Delete the source, and offer to undo that; its items stay."""
+    """Delete the source, with an undo; its items stay."""
     source = find_source(place, src)
     with report_errors(request):
         collect.delete(source, now=utc_now())
@@ -74,7 +74,7 @@ def source_delete(request: HttpRequest, place: Place, src: UUID) -> HttpResponse
 
 @workspace_page("edit", methods=("POST",))
 def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Undo the deletion; an inbound source comes back with a new URL, which the message says."""
+    """Restore a deleted source; an inbound source gets a new URL, which the message says."""
     source = find_source(place, src, deleted=True)
     with report_errors(request):
         restored = collect.restore(source, workspace=place.workspace, now=utc_now())
@@ -88,7 +88,7 @@ def source_restore(request: HttpRequest, place: Place, src: UUID) -> HttpRespons
 
 @workspace_page("edit", methods=("POST",))
 def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> HttpResponse:
-    """Generate items of an entry that was stored but left aside."""
+    """Generate items of a stored entry that was left aside."""
     source = find_source(place, src)
     raw_item = get_object_or_404(RawItem.objects.of(place.workspace), pk=raw, source=source, deleted_at=None)
     with report_errors(request):
@@ -99,10 +99,10 @@ def source_admit(request: HttpRequest, place: Place, src: UUID, raw: UUID) -> Ht
 
 @workspace_page("edit")
 def source_edit(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Edit the settings of a source; a brand lane has a form of its own."""
+    """Edit the settings of a source; a brand lane has another form."""
     source = find_source(place, src)
     if source.type == personas.KIND:
-        return lanes.edit(request, place, source)
+        return lanes.edit_lane(request, place, source)
     form = kept_forms.form_for(
         request, SourceSettingsForm, workspace=place.workspace, initial=values_of(source)
     )

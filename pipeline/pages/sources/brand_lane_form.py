@@ -1,4 +1,4 @@
-"""The form of a brand lane: its persona, topics, cadence and formats."""
+"""Defines the form of a brand lane: its persona, topics, cadence and formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 _EVERY_HOURS: Final = DEFAULT_CADENCE["every_hours"]
-FRESH: Final[Mapping[str, Any]] = {
+INITIAL_VALUES: Final[Mapping[str, Any]] = {
     "scope": "all",
     "rhythm": "days",
     "days": list(lane_cadence.DAYS),
@@ -38,7 +38,7 @@ FRESH: Final[Mapping[str, Any]] = {
 class LaneForm(BasicsForm):
     """The form of a new or existing lane.
 
-    `kept` is the config of an existing lane; what no field can express of it is offered as its own choice.
+    `stored_config` is the config of an existing lane. What no field can express of it becomes an additional choice.
     """
 
     scope = forms.ChoiceField(label=gettext_lazy("Topics"), widget=forms.RadioSelect)
@@ -74,18 +74,18 @@ class LaneForm(BasicsForm):
     )
 
     def __init__(
-        self, *args: Any, workspace: Workspace, kept: Mapping[str, Any] | None = None, **kwargs: Any
+        self, *args: Any, workspace: Workspace, stored_config: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, workspace=workspace, **kwargs)
-        self.kept: Mapping[str, Any] = kept or {}
-        self.pool = _topics_by_id(workspace)
+        self.stored_config: Mapping[str, Any] = stored_config or {}
+        self.topics_by_id = _topics_by_id(workspace)
         fields: Any = self.fields
-        fields["engines"].choices = choices.engines(made_from="topic")
+        fields["engines"].choices = choices.engine_choices(made_from="topic")
         fields["engines"].help_text = _("Leave empty for the default")
-        fields["topics"].choices = [(name, _topic_label(topic)) for name, topic in self.pool.items()]
+        fields["topics"].choices = [(name, _topic_label(topic)) for name, topic in self.topics_by_id.items()]
         fields["scope"].choices = self._scope_choices()
         fields["rhythm"].choices = self._cadence_choices()
-        lane_zone = cadence_of(self.kept).get("timezone")
+        lane_zone = cadence_of(self.stored_config).get("timezone")
         zone_choices = list(timezones.timezone_choices())
         if lane_zone and lane_zone not in dict(zone_choices):
             zone_choices.insert(0, (lane_zone, lane_zone))
@@ -93,7 +93,7 @@ class LaneForm(BasicsForm):
         fields["timezone"].choices = [("", default_label), *zone_choices]
 
     def clean(self) -> dict[str, Any]:
-        """Check the fields that the chosen topics and cadence need; the others are ignored."""
+        """Check the fields that the chosen topics and cadence need, and ignore the others."""
         form_data: dict[str, Any] = super().clean() or self.cleaned_data
         if form_data.get("scope") == "some":
             self._clean_topics(form_data)
@@ -116,40 +116,41 @@ class LaneForm(BasicsForm):
         return {**super().values(), "config": self._config()}
 
     def _scope_choices(self) -> list[tuple[str, Any]]:
-        """Return the choices of topics; one of them is a list of the lane's own, where its config has one."""
+        """Return the choices of topics; the last one is the lane's own list, if its config has one."""
         scopes = [
             ("all", _("All topics, including future ones")),
             ("some", _("Selected topics")),
         ]
-        own_topics = topics_in(self.kept)
+        own_topics = topics_in(self.stored_config)
         if own_topics:
             scopes.append(("own", _("Own list: %(topics)s") % {"topics": ", ".join(own_topics)}))
         return scopes
 
     def _cadence_choices(self) -> list[tuple[str, Any]]:
-        """Return the choices of cadence; one keeps slots whose times differ between days.
+        """Return the choices of cadence; the last one keeps slots whose times differ between days, if there are any.
 
-        No field can hold such slots.
+        It is needed because no field can hold such slots.
         """
         rhythms = [("days", _("At set times")), ("hours", _("At an interval"))]
-        slots = cadence_of(self.kept).get("slots")
+        slots = cadence_of(self.stored_config).get("slots")
         if slots and lane_cadence.grid_of(slots) is None:
             rhythms.append(
-                ("kept", _("Current: %(cadence)s") % {"cadence": lane_cadence.describe(self.kept)})
+                ("kept", _("Current: %(cadence)s") % {"cadence": lane_cadence.describe(self.stored_config)})
             )
         return rhythms
 
     def _clean_topics(self, form_data: dict[str, Any]) -> None:
+        """Require a topic, and topics that the chosen persona may use."""
         topic_ids = form_data.get("topics") or []
         if not topic_ids:
             self.add_error("topics", _("Choose at least one topic, or all."))
-        persona_ids = {name: self.pool[name].persona_id for name in topic_ids}
+        persona_ids = {name: self.topics_by_id[name].persona_id for name in topic_ids}
         foreign_titles = [
-            self.pool[name].title
+            self.topics_by_id[name].title
             for name, persona_id in persona_ids.items()
             if persona_id and encode("per", persona_id) != form_data.get("persona")
         ]
-        # The workspace's default persona isn't checked: it may be another one by the time that a slot is due.
+        # The workspace's default persona isn't checked, because it may be another one when a slot is due.
         if foreign_titles and form_data.get("persona"):
             message = _("%(topics)s belongs to another persona. Clear it or choose that persona.")
             self.add_error("topics", message % {"topics": ", ".join(foreign_titles)})
@@ -164,24 +165,25 @@ class LaneForm(BasicsForm):
             self.add_error("times", _("At most %(most)d slots per week.") % {"most": MAX_SLOTS})
 
     def _config(self) -> dict[str, Any]:
+        """Return the lane's config with the chosen topics and cadence."""
         form_data = self.cleaned_data
         config: dict[str, Any] = {}
         if form_data["scope"] == "some":
             config["pool"] = form_data["topics"]
         elif form_data["scope"] == "own":
-            config["topics"] = self.kept["topics"]
+            config["topics"] = self.stored_config["topics"]
         config["cadence"] = self._chosen_cadence()
         if form_data["timezone"]:
             config["cadence"]["timezone"] = form_data["timezone"]
-        if "batch_hours" in self.kept:
-            # No field of this form holds it, and saving the form must not remove it.
-            config["batch_hours"] = self.kept["batch_hours"]
+        if "batch_hours" in self.stored_config:
+            # The form has no field for this setting, and saving the form must not remove it.
+            config["batch_hours"] = self.stored_config["batch_hours"]
         return config
 
     def _chosen_cadence(self) -> dict[str, Any]:
         form_data = self.cleaned_data
         if form_data["rhythm"] == "kept":
-            return {"slots": cadence_of(self.kept)["slots"]}
+            return {"slots": cadence_of(self.stored_config)["slots"]}
         if form_data["rhythm"] == "hours":
             return {"every_hours": form_data["hours"]}
         grid = lane_cadence.Grid(tuple(form_data["days"]), lane_cadence.read_times(form_data["times"]) or ())
@@ -193,23 +195,26 @@ def values_of(source: Source) -> dict[str, Any]:
     cadence = cadence_of(source.config)
     slots = cadence.get("slots")
     grid = lane_cadence.grid_of(slots) if slots else None
+    rhythm = "hours"
+    if slots:
+        rhythm = "days" if grid else "kept"
     own_topics, pool = source.config.get("topics"), source.config.get("pool")
     return {
-        **FRESH,
+        **INITIAL_VALUES,
         **{name: getattr(source, name) for name in ("name", "engines", "outlets", "autopilot")},
         "persona": encode("per", source.persona_id) if source.persona_id else "",
         "scope": "own" if own_topics else "some" if pool else "all",
         "topics": pool or [],
-        "rhythm": "days" if grid else "kept" if slots else "hours",
-        "days": list(grid.days) if grid else FRESH["days"],
-        "times": ", ".join(grid.times) if grid else FRESH["times"],
+        "rhythm": rhythm,
+        "days": list(grid.days) if grid else INITIAL_VALUES["days"],
+        "times": ", ".join(grid.times) if grid else INITIAL_VALUES["times"],
         "hours": cadence.get("every_hours", _EVERY_HOURS),
         "timezone": cadence.get("timezone", ""),
     }
 
 
 def _topics_by_id(workspace: Workspace) -> dict[str, Topic]:
-    """Return the topics that a lane of the workspace may take, by public id."""
+    """Return the topics that a lane of the workspace may take, by public id, sorted by title."""
     rows = Topic.objects.of(workspace).filter(test=False, source=None, deleted_at=None)
     return {
         encode("top", topic.pk): topic for topic in rows.select_related("persona").order_by("title", "id")

@@ -1,4 +1,4 @@
-"""Views that preview and add several sources by lines or an OPML file, and export them as OPML."""
+"""Previews and adds several sources from lines or an OPML file, and exports sources as OPML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pipeline.ingest.opml import ListedAddress, read_opml, write_opml
 from pipeline.ingest.register_many_sources import PlannedSource, plan_all, register_all
 from pipeline.models import Source
 from pipeline.pages.new.forms import address_in
-from pipeline.pages.sources.listing import all_of
+from pipeline.pages.sources.listing import sources_with_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ _UNDO_SECONDS: Final = 24 * 3600
 
 
 class SeveralForm(forms.Form):
-    """Parses both fields into `listed`; a file's lines are then shown as addresses, to be changed."""
+    """Parses both fields into `listed`; the lines of a file are then shown in the field of addresses."""
 
     listed: list[ListedAddress]
     addresses = forms.CharField(
@@ -60,13 +60,11 @@ class SeveralForm(forms.Form):
     )
 
     def clean_addresses(self) -> list[ListedAddress]:
-        """Parse each line into addresses."""
-        return [
-            entry for line in self.cleaned_data["addresses"].splitlines() for entry in addresses_of_line(line)
-        ]
+        """Return the addresses of all lines."""
+        return [entry for line in self.cleaned_data["addresses"].splitlines() for entry in parse_line(line)]
 
     def clean_file(self) -> list[ListedAddress]:
-        """Read the addresses of the OPML file; empty without a file."""
+        """Return the addresses of the OPML file, or none without a file."""
         file = self.cleaned_data["file"]
         if not file:
             return []
@@ -79,7 +77,7 @@ class SeveralForm(forms.Form):
         return [ListedAddress(address_in(entry.address), entry.name, entry.text) for entry in listed]
 
     def clean(self) -> dict[str, Any]:
-        """Join the lines of both fields in `listed`, at most `SOURCES_AT_ONCE`."""
+        """Join the lines of both fields in `listed`, and refuse more than `SOURCES_AT_ONCE`."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         self.listed = [*cleaned.get("addresses", ()), *cleaned.get("file", ())]
         if cleaned.get("file"):
@@ -95,8 +93,8 @@ class SeveralForm(forms.Form):
         return cleaned
 
 
-def addresses_of_line(line: str) -> list[ListedAddress]:
-    """Parse a line: an address with an optional name, or several addresses; any other keeps its text."""
+def parse_line(line: str) -> list[ListedAddress]:
+    """Parse a line: an address with an optional name, or several addresses; any other line keeps its text."""
     words = [word.strip(",;") for word in line.split()]
     if not any(words):
         return []
@@ -113,7 +111,10 @@ def addresses_of_line(line: str) -> list[ListedAddress]:
 @body_limit(limits.OPML_FORM_BYTES)
 @workspace_page("edit")
 def sources_several(request: HttpRequest, place: Place) -> HttpResponse:
-    """Preview what each line would become; with the field `add`, register the lines as sources."""
+    """Preview what each line would become; with the field `add`, register the lines as sources.
+
+    Lines that are refused stay in the form.
+    """
     is_sent = request.method == "POST"
     form = SeveralForm(request.POST, request.FILES) if is_sent else kept_forms.form_for(request, SeveralForm)
     if not is_sent or not form.is_valid():
@@ -159,9 +160,9 @@ def _render_form(
 
 @workspace_page("look", methods=("GET",))
 def sources_export(request: HttpRequest, place: Place) -> HttpResponse:
-    """Download the sources as an OPML file, without those that are only pushed to or made of topics."""
+    """Download the sources that have an address as an OPML file."""
     del request
-    rows = all_of(place).only("name", "type", "config").order_by("name", "id")
+    rows = sources_with_page(place).only("name", "type", "config").order_by("name", "id")
     response = HttpResponse(write_opml(rows, place.workspace.name), content_type="text/x-opml; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="sources.opml"'
     response["X-Content-Type-Options"] = "nosniff"

@@ -1,4 +1,4 @@
-"""Views that add a source: paste an address, choose how to read it, and preview it before it is saved."""
+"""Adds a source: reads a pasted address, offers the ways to read it, and previews it before it is saved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from pipeline.ingest.pasted_url import AddressReading, read_address
 from pipeline.models import DecidedBy
 from pipeline.pages import choices
 from pipeline.pages.platform_mark import mark_of_source
-from pipeline.pages.sources.forms import FRESH, TILES, AddressForm, ChooseForm, opened, sealed
+from pipeline.pages.sources.forms import (
+    INITIAL_VALUES,
+    TILES,
+    AddressForm,
+    ChooseForm,
+    load_readings,
+    sign_readings,
+)
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 
 @workspace_page("edit")
 def source_add(request: HttpRequest, place: Place) -> HttpResponse:
-    """Do the first step: read the pasted address, and show the ways in which it can be a source."""
+    """Show the first step; on POST, read the pasted address and show the ways in which it can be a source."""
     form = kept_forms.form_for(request, AddressForm)
     chosen_tile = next((tile for tile in TILES if tile.kind == request.GET.get("kind")), None)
     if chosen_tile is not None:
@@ -44,18 +51,21 @@ def source_add(request: HttpRequest, place: Place) -> HttpResponse:
 
 @workspace_page("edit")
 def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
-    """Do the second step, the choice of settings; a webhook (`?type=webhook`) has no first one."""
+    """Show the second step, the choice of settings, and save the source on POST with `save`.
+
+    A webhook (`?type=webhook`) begins with this step.
+    """
     if request.method == "GET":
         if request.GET.get("type") != "webhook":
             return redirect(place.url_of("source_add"))
         description = _("Get a URL that accepts content")
         readings = [AddressReading("webhook", {}, _("Webhook"), description)]
         return _render_choice(request, place, readings, _new_form(place, readings))
-    readings = opened(request.POST.get("found", ""))
+    readings = load_readings(request.POST.get("found", ""))
     if not readings:
         messages.error(request, _("Expired. Enter the address again."))
         return redirect(place.url_of("source_add"))
-    form = ChooseForm(request.POST, workspace=place.workspace, found=readings)
+    form = ChooseForm(request.POST, workspace=place.workspace, readings=readings)
     if form.is_valid() and "save" in request.POST:
         if not kept_forms.is_first_sending(request):
             return redirect(place.url_of("sources_page"))
@@ -67,7 +77,11 @@ def source_choose(request: HttpRequest, place: Place) -> HttpResponse:
 
 
 def _new_form(place: Place, readings: list[AddressReading]) -> ChooseForm:
-    return ChooseForm(workspace=place.workspace, found=readings, initial={**FRESH, "found": sealed(readings)})
+    return ChooseForm(
+        workspace=place.workspace,
+        readings=readings,
+        initial={**INITIAL_VALUES, "found": sign_readings(readings)},
+    )
 
 
 def _chosen_settings(form: ChooseForm, readings: list[AddressReading]) -> collect.SourceSettings:
@@ -78,11 +92,11 @@ def _chosen_settings(form: ChooseForm, readings: list[AddressReading]) -> collec
 def _render_choice(
     request: HttpRequest, place: Place, readings: list[AddressReading], form: ChooseForm
 ) -> HttpResponse:
-    """Render the second step, with a preview where the form is new or valid."""
+    """Render the second step, with a preview if the form is new or valid; a new form gets the previewed name."""
     context: dict[str, Any] = {"form": form, "is_webhook": readings[0].type == "webhook"}
     if not form.is_bound:
         settings = collect.SourceSettings(
-            type=readings[0].type, config=readings[0].config, first_poll={"newest": FRESH["newest"]}
+            type=readings[0].type, config=readings[0].config, first_poll={"newest": INITIAL_VALUES["newest"]}
         )
         context |= _preview_context(place, settings)
         if "preview" in context:
@@ -93,7 +107,7 @@ def _render_choice(
 
 
 def _preview_context(place: Place, settings: collect.SourceSettings) -> dict[str, Any]:
-    """Return the context of a preview of the first poll, or the trouble that it met; empty for a webhook."""
+    """Return the context of a preview of the first poll, or of the error that it met; nothing for a webhook."""
     if not collect.kind_of(settings.type).fetches:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The forms of the sources' pages: the address of a new source, and a source's settings."""
+"""Defines the forms of sources: the address of a new source, and a source's settings."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pipeline.models import Source
 
 _SALT: Final = "sources.found"
+_SIGNATURE_SECONDS: Final = 24 * 3600
+"""How many seconds the signed readings of a form can be used."""
 _WEEK_MINUTES: Final = 60 * 24 * 7
 _FIRST_POLL_CHOICES: Final = (
     ("newest", gettext_lazy("Latest")),
@@ -38,7 +40,7 @@ _FIRST_POLL_CHOICES: Final = (
 
 @dataclass(frozen=True)
 class SourceTile:
-    """A kind of source that is found by an address, with an example of one."""
+    """A kind of source that has an address, with an example of one."""
 
     kind: str
     label: _StrPromise
@@ -89,13 +91,13 @@ class AddressForm(forms.Form):
     )
 
     def ask_for(self, tile: SourceTile) -> None:
-        """Show an example address of that kind; addresses of other kinds are taken too."""
+        """Show an example address of that kind; the form accepts addresses of other kinds too."""
         field = self.fields["address"]
         field.help_text = tile.about
         field.widget.attrs |= {"placeholder": tile.example, "autofocus": True}
 
     def clean_address(self) -> str:
-        """Return the address with its scheme, which may be left out."""
+        """Return the address; one without a scheme gets https://."""
         address = address_in(self.cleaned_data["address"])
         if not address:
             message = _("Enter an address such as https://example.org/news.")
@@ -131,9 +133,9 @@ class BasicsForm(forms.Form):
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
-        fields["engines"].choices = choices.engines()
-        fields["persona"].choices = [("", _("Default")), *choices.personas(workspace)]
-        fields["outlets"].choices = choices.outlets(workspace)
+        fields["engines"].choices = choices.engine_choices()
+        fields["persona"].choices = [("", _("Default")), *choices.persona_choices(workspace)]
+        fields["outlets"].choices = choices.outlet_choices(workspace)
 
     def values(self) -> dict[str, Any]:
         """Return the settings as `collect` takes them."""
@@ -146,7 +148,7 @@ class BasicsForm(forms.Form):
 
 
 class SourceSettingsForm(BasicsForm):
-    """The settings of a source that brings entries: how often it is polled, and their age and number."""
+    """The settings of a source that brings entries: how often it is polled, and how old and how many entries may be."""
 
     first_poll = forms.ChoiceField(
         label=gettext_lazy("First import"), choices=_FIRST_POLL_CHOICES, widget=forms.RadioSelect
@@ -183,7 +185,7 @@ class SourceSettingsForm(BasicsForm):
 
 
 class ChooseForm(SourceSettingsForm):
-    """The settings of a new source; `found` holds its readings, signed, and `kind` the chosen one's index."""
+    """The settings of a new source; `found` holds its signed readings, and `kind` the index of the chosen one."""
 
     field_order = ("kind",)
     kind = forms.ChoiceField(label=gettext_lazy("Read as"), widget=forms.RadioSelect)
@@ -195,11 +197,11 @@ class ChooseForm(SourceSettingsForm):
         initial=limits.FIRST_POLL_NEWEST,
     )
 
-    def __init__(self, *args: Any, found: Sequence[AddressReading], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, readings: Sequence[AddressReading], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
         fields["kind"].choices = [
-            (str(number), _reading_label(reading)) for number, reading in enumerate(found)
+            (str(number), _reading_label(reading)) for number, reading in enumerate(readings)
         ]
 
     def field_of(self, path: str) -> str:
@@ -214,22 +216,24 @@ def _reading_label(reading: AddressReading) -> str:
     )
 
 
-def sealed(found: Sequence[AddressReading]) -> str:
+def sign_readings(readings: Sequence[AddressReading]) -> str:
     """Return the readings as a signed text, for a hidden field."""
     return signing.dumps(
-        [[reading.type, reading.config, reading.label, reading.about] for reading in found], salt=_SALT
+        [[reading.type, reading.config, reading.label, reading.about] for reading in readings], salt=_SALT
     )
 
 
-def opened(text: str) -> list[AddressReading]:
-    """Return the readings that `sealed` signed; empty where the text isn't ours, or is older than a day."""
+def load_readings(text: str) -> list[AddressReading]:
+    """Return the readings that `sign_readings` signed, or none if the signature is wrong or has expired."""
     try:
-        return [AddressReading(*fields) for fields in signing.loads(text, salt=_SALT, max_age=24 * 3600)]
+        return [
+            AddressReading(*fields) for fields in signing.loads(text, salt=_SALT, max_age=_SIGNATURE_SECONDS)
+        ]
     except signing.BadSignature:
         return []
 
 
-FRESH: Final[Mapping[str, Any]] = {
+INITIAL_VALUES: Final[Mapping[str, Any]] = {
     "kind": "0",
     "first_poll": "newest",
     "newest": limits.FIRST_POLL_NEWEST,

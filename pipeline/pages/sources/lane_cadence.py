@@ -1,4 +1,4 @@
-"""Describes a lane's cadence in words and parses it from a form: days and times, or every so many hours."""
+"""Describes the cadence of a brand lane, which is days and times or a number of hours, and parses times."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Grid:
 
 
 def grid_of(slots: Sequence[Mapping[str, str]]) -> Grid | None:
-    """Return the days and times that give exactly these slots; None where times differ between days."""
+    """Return the days and times that give exactly these slots, or `None` if times differ between days."""
     times_by_day = _times_by_day(slots)
     distinct_times = set(times_by_day.values())
     return Grid(tuple(times_by_day), distinct_times.pop()) if len(distinct_times) == 1 else None
 
 
 def describe(config: Mapping[str, Any]) -> str:
-    """Return the cadence as "Monday to Friday at 09:30", with the lane's own time zone if it has one."""
+    """Return the cadence as "Monday to Friday at 09:30"; slots in a zone of their own have that added."""
     cadence: Mapping[str, Any] = config.get("cadence") or DEFAULT_CADENCE
     slots = cadence.get("slots")
     text = _describe_slots(slots) if slots else _describe_hours(cadence["every_hours"])
@@ -60,7 +60,7 @@ def describe(config: Mapping[str, Any]) -> str:
 
 
 def read_times(text: str) -> tuple[str, ...] | None:
-    """Parse times of day into `HH:MM`, sorted and unique; None where the text holds anything else."""
+    """Parse times of day into `HH:MM`, sorted and unique; return `None` if the text holds anything else."""
     matches = [_TIME.fullmatch(part) for part in _SEPARATORS.split(text) if part]
     if not all(matches):
         return None

@@ -1,4 +1,4 @@
-"""Views that add and edit a brand lane, a source without documents, with a forecast before saving."""
+"""Adds and edits brand lanes, which make posts of topics, with a forecast before saving."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.ingest import collect
 from pipeline.models import Persona, Source, WorkspaceDefaults
 from pipeline.pages import choices
 from pipeline.pages.sources import lane_cadence
-from pipeline.pages.sources.brand_lane_form import FRESH, LaneForm, values_of
+from pipeline.pages.sources.brand_lane_form import INITIAL_VALUES, LaneForm, values_of
 from pipeline.pages.sources.views import source_head
 from pipeline.personas.lane_slots import forecast_slots
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 @workspace_page("edit")
 def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
-    """Add a brand lane; needs a persona, so that without one the page says where to create it."""
+    """Add a brand lane; if the workspace has no persona, the page says where to create one."""
     if not Persona.objects.of(place.workspace).filter(deleted_at=None).exists():
         return render(request, "pages/sources/lane_without_persona.html")
-    form = kept_forms.form_for(request, LaneForm, workspace=place.workspace, initial=FRESH)
+    form = kept_forms.form_for(request, LaneForm, workspace=place.workspace, initial=INITIAL_VALUES)
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         if not kept_forms.is_first_sending(request):
             return redirect(place.url_of("sources_page"))
@@ -47,10 +47,10 @@ def lane_add(request: HttpRequest, place: Place) -> HttpResponse:
     )
 
 
-def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
+def edit_lane(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
     """Edit the settings of a lane; the calling view has found the row and checked the permission."""
     form = kept_forms.form_for(
-        request, LaneForm, workspace=place.workspace, kept=row.config, initial=values_of(row)
+        request, LaneForm, workspace=place.workspace, stored_config=row.config, initial=values_of(row)
     )
     if request.method == "POST" and "save" in request.POST and form.is_valid():
         values = form.values()
@@ -65,7 +65,10 @@ def edit(request: HttpRequest, place: Place, row: Source) -> HttpResponse:
 
 
 def _forecast_context(form: LaneForm, row: Source) -> dict[str, Any]:
-    """Return a forecast of the lane as the form sets it; empty where the form isn't valid."""
+    """Return the context of a forecast of the lane with the form's values, or nothing if the form isn't valid.
+
+    Sets the form's values on `row` in memory, without saving it, because the forecast is made of a row.
+    """
     if form.is_bound and not form.is_valid():
         return {}
     if form.is_bound:

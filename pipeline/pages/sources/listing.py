@@ -1,4 +1,4 @@
-"""The view of the list of sources, in pages: each with its health, its last run and its items of a week."""
+"""Lists the sources of a workspace: each with its health, its last run and its items of a week."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
 ROWS: Final = core_limits.PAGE_ROWS_DEFAULT
+"""Sources per page."""
 WEEK: Final = timedelta(days=7)
 _DEFERRED_COLUMNS: Final = ("fetch_state", "window", "moved", "notes")
-"""Large columns that no row shows; the database would carry them through the sort."""
+"""Large columns that no row shows and that the database would carry through the sort."""
 
 
 class SourceFilter(forms.Form):
-    """The filters of the list: words of the name or address, and the status."""
+    """The filters of the list: a part of the name or address, and the status."""
 
     q = forms.CharField(
         label=gettext_lazy("Search"),
@@ -54,14 +55,14 @@ class SourceFilter(forms.Form):
     def narrow(self, rows: QuerySet[Source]) -> QuerySet[Source]:
         """Return the rows that match; an invalid value filters nothing and is reported at its field."""
         self.is_valid()
-        words, status = self.cleaned_data.get("q"), self.cleaned_data.get("status")
-        if words:
-            rows = rows.filter(Q(name__icontains=words) | Q(config__url__icontains=words))
+        text, status = self.cleaned_data.get("q"), self.cleaned_data.get("status")
+        if text:
+            rows = rows.filter(Q(name__icontains=text) | Q(config__url__icontains=text))
         return rows.filter(status=status) if status else rows
 
 
-def all_of(place: Place) -> QuerySet[Source]:
-    """Return the sources that have a page: not deleted ones, tests, or the workspace's own for pushes."""
+def sources_with_page(place: Place) -> QuerySet[Source]:
+    """Return the sources that have a page: all but deleted ones, test sources and the source of pushed content."""
     rows: QuerySet[Source] = Source.objects.of(place.workspace).filter(
         deleted_at=None, test=False, is_push=False
     )
@@ -72,7 +73,7 @@ def all_of(place: Place) -> QuerySet[Source]:
 def sources(request: HttpRequest, place: Place) -> HttpResponse:
     """List the sources that match the filters, by name."""
     form = SourceFilter(request.GET)
-    rows = form.narrow(all_of(place)).defer(*_DEFERRED_COLUMNS)
+    rows = form.narrow(sources_with_page(place)).defer(*_DEFERRED_COLUMNS)
     source_page = Paginator(rows.order_by("name", "id"), ROWS).get_page(request.GET.get("page"))
     item_counts = _count_items_of_week(place, [source.pk for source in source_page], utc_now())
     query = request.GET.copy()
@@ -94,7 +95,7 @@ def _row(place: Place, source: Source, item_count: int) -> dict[str, Any]:
         "id": encode("src", source.pk),
         "kind": kind_of(source.type).label,
         "health": health_of(source, place.workspace),
-        "where": place_of(source).removeprefix("https://").removeprefix("http://"),
+        "where": describe_address(source).removeprefix("https://").removeprefix("http://"),
         "last": _last_run_of(source),
         "next": _next_run_of(source) if place.workspace.is_at_work else None,
         "made": item_count,
@@ -103,21 +104,21 @@ def _row(place: Place, source: Source, item_count: int) -> dict[str, Any]:
 
 
 def _last_run_of(source: Source) -> datetime | None:
-    """Return the time of the last poll, failed or not; without polls, when it last brought something."""
+    """Return the time of the last poll, failed or not, or else when the source last brought an entry."""
     failed_at = parse_datetime(str((source.last_error or {}).get("at", "")))
     run_times = [moment for moment in (source.last_polled_at, failed_at) if moment is not None]
     return max(run_times) if run_times else source.last_new_at
 
 
 def _next_run_of(source: Source) -> datetime | None:
-    """Return the time of the next poll or, of a brand lane, of its next slot; None where it is off."""
+    """Return the time of the next poll or, for a brand lane, of its next slot; `None` if the source is off."""
     if source.status not in POLLED_SOURCES:
         return None
     return source.due_at if source.type == "brand" else source.wake_at
 
 
 def _count_items_of_week(place: Place, source_ids: Sequence[UUID], now: datetime) -> dict[UUID, int]:
-    """Count each source's items of the last seven days.
+    """Count each source's items of the last seven days; a source without items is left out.
 
     Ids hold their time of creation, so the index of items by source finds them.
     """
@@ -127,8 +128,8 @@ def _count_items_of_week(place: Place, source_ids: Sequence[UUID], now: datetime
     return dict(rows.order_by().values_list("source_id").annotate(Count("pk")))
 
 
-def place_of(source: Source) -> str:
-    """Return the address or name that the source reads, empty where it has none; a brand lane's cadence."""
+def describe_address(source: Source) -> str:
+    """Return the address or name that the source reads, a brand lane's cadence, or an empty text without either."""
     config: Mapping[str, Any] = source.config
     if source.type == "brand":
         return lane_cadence.describe(config)

@@ -1,4 +1,4 @@
-"""The view of one source: its health, and the log of its entries or, of a brand lane, of its slots."""
+"""Shows one source: its health, and the log of its entries or, for a brand lane, of its slots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline import labels
 from pipeline.ingest.collect import kind_of
 from pipeline.ingest.collect.health_text import health_of
 from pipeline.models import RawItemStatus, Source, SourceEntry
-from pipeline.pages.sources.listing import place_of
+from pipeline.pages.sources.listing import describe_address
 from pipeline.personas.lane_slots import recent_slots
 from pipeline.states import POLLED_SOURCES
 
@@ -29,12 +29,12 @@ LANE_SLOTS: Final = 30
 """Slots on one page of a brand lane's log."""
 ENTRIES: Final = 50
 """Entries on one page of the log."""
-ADMITTED: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
-"""Reasons for leaving an entry aside that a person may overrule, because the entry is stored."""
+ADMITTABLE_REASONS: Final = frozenset({"over_burst", "too_old", "before_first_poll"})
+"""The reasons for leaving an entry aside that a person may overrule, because the entry is stored."""
 
 
 def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
-    """Return a source of the workspace, with `deleted` a deleted one too; raises `Http404` without one."""
+    """Return a source of the workspace, also a deleted one with `deleted`; raises `Http404` if there is none."""
     rows = Source.objects.of(place.workspace).filter(pk=src, test=False, is_push=False)
     row: Source = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
     return row
@@ -42,7 +42,7 @@ def find_source(place: Place, src: UUID, *, deleted: bool = False) -> Source:
 
 @workspace_page("look", methods=("GET",))
 def source(request: HttpRequest, place: Place, src: UUID) -> HttpResponse:
-    """Show a source with its log; the parameter `decision` filters the entries."""
+    """Show a source with its log; the parameter `decision` filters the entries, and an unknown one shows all."""
     row = find_source(place, src)
     if row.type == "brand":
         return _lane_page(request, place, row)
@@ -80,7 +80,7 @@ def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
         "tab": tab,
         "kind": kind.label,
         "fetches": kind.fetches,
-        "where": place_of(row),
+        "where": describe_address(row),
         "health": health_of(row, place.workspace),
         "is_lane": is_lane,
         "is_polled": is_at_work and kind.fetches,
@@ -93,7 +93,7 @@ def source_head(place: Place, row: Source, tab: str) -> dict[str, Any]:
 def _log_page(
     request: HttpRequest, place: Place, row: Source, decision: str
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return a page of the log, newest first, and the id where the next page begins, empty on the last."""
+    """Return a page of the log, newest first, and the id before which the next page begins, or empty on the last."""
     rows = SourceEntry.objects.of(place.workspace).filter(source=row).select_related("raw_item")
     if decision:
         rows = rows.filter(decision=decision)
@@ -121,13 +121,13 @@ def _entry_row(entry: SourceEntry) -> dict[str, Any]:
 def _is_left_aside(raw: RawItem) -> bool:
     """Return whether the raw item was left aside for a reason that a person may overrule.
 
-    The raw item is asked, because the entry's newest decision may be about a later change of its words.
+    The raw item has the reason, because the entry's newest decision may be about a later change of its text.
     """
-    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTED
+    return raw.status == RawItemStatus.SKIPPED and (raw.reason or {}).get("code") in ADMITTABLE_REASONS
 
 
 def lane_log(source: Source, before: str) -> dict[str, Any]:
-    """Return a page of a brand lane's log, newest first; `older` is where the next page begins, empty on the last."""
+    """Return a page of a brand lane's log, newest first; `older` is the id where the next page begins, or empty."""
     logged_slots = recent_slots(source, before=decode("slt", before), most=LANE_SLOTS + 1)
     return {
         "slots": [_slot_row(logged) for logged in logged_slots[:LANE_SLOTS]],

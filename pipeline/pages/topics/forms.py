@@ -1,4 +1,4 @@
-"""Form of a topic in the pool."""
+"""Defines the form of a topic in the pool of a persona."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from pipeline import limits
 if TYPE_CHECKING:
     from pipeline.models import Persona, Topic
 
+# Matches `https://example.org/ferries The ferries run again`; the text may be left out.
 _EVIDENCE_LINE: Final = re.compile(r"(https?://\S+)(?:\s+(.+))?", re.IGNORECASE)
 
 
 class TopicForm(forms.Form):
-    """A topic: its subject, facts and evidence, and when it may be used."""
+    """A topic: its subject, facts and evidence, and how often and when it may be used."""
 
     title = forms.CharField(
         label=_("Topic"),
@@ -81,14 +82,14 @@ class TopicForm(forms.Form):
     )
     everybody = forms.BooleanField(label=_("Available to all personas"), required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    """Version of the topic that was shown; a new topic has none."""
+    """The version of the topic that was shown; a new topic has none."""
 
     def field_of(self, path: str) -> str:
-        """Return the form's field for the path of an error."""
+        """Return the field at which an error of this path is shown: `season_from` for `season.from`."""
         return first_part(path.replace("season.", "season_"))
 
     def changes(self, persona: Persona, topic: Topic) -> dict[str, Any]:
-        """Return the values as `pipeline.personas.topics` takes them.
+        """Return the values of an existing topic as `pipeline.personas.topics` takes them.
 
         Evidence whose line wasn't edited stays as it is stored.
         """

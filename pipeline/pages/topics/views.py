@@ -1,4 +1,4 @@
-"""Views of the topic pool of one persona: list, add, edit, pause, delete and restore."""
+"""Lists, adds, edits, pauses, deletes and restores the topics of one persona."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 def _topics_of(place: Place, persona: Persona) -> Any:
-    """Return the topics that the persona may use: its own and those for all personas.
+    """Return the topics that the persona may use: the persona's and those for all personas.
 
-    The list of a source belongs to that source and is left out.
+    A source's own topics are left out, because only that source uses them.
     """
     usable = Q(persona=persona) | Q(persona=None)
     return Topic.objects.of(place.workspace).filter(usable, test=False, source=None)
 
 
 def _find_topic(place: Place, persona: Persona, top: UUID, *, deleted: bool = False) -> Topic:
-    """Return one of the persona's topics, with `deleted=True` a deleted one too. Raises `Http404`."""
+    """Return a topic of the persona, also a deleted one with `deleted`; raises `Http404` if there is none."""
     rows = _topics_of(place, persona).filter(pk=top)
     topic: Topic = get_object_or_404(rows if deleted else rows.filter(deleted_at=None))
     return topic
@@ -60,10 +60,7 @@ def topics(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
 
 
 def _state_badge(topic: Topic, today: str) -> Badge:
-    """Return whether the topic is paused, out of season or active.
-
-    `today` is MM-DD in the workspace's time zone.
-    """
+    """Return the badge of a topic: paused, out of season or active; `today` is MM-DD in the workspace's zone."""
     if not topic.is_active:
         return Badge("", "", _("Paused"))
     if not is_in_season(today, topic.season_from, topic.season_to):
@@ -90,7 +87,7 @@ def topic_add(request: HttpRequest, place: Place, per: UUID) -> HttpResponse:
 
 @workspace_page("edit")
 def topic(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
-    """Edit a topic."""
+    """Show the form of a topic, and save it on POST; a change of somebody else isn't overwritten."""
     persona = find_persona(place, per)
     row = _find_topic(place, persona, top)
     form = kept_forms.form_for(request, TopicForm, initial=values_of(row))
@@ -128,7 +125,7 @@ def topic_pause(request: HttpRequest, place: Place, per: UUID, top: UUID) -> Htt
 
 @workspace_page("edit", methods=("POST",))
 def topic_delete(request: HttpRequest, place: Place, per: UUID, top: UUID) -> HttpResponse:
-    """Delete a topic and offer to undo that."""
+    """Delete a topic, with an undo."""
     row = _find_topic(place, find_persona(place, per), top)
     with report_errors(request):
         stage.delete(row, now=utc_now())

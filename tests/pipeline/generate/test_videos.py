@@ -157,7 +157,7 @@ def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
         for share in (0.25, 0.6):
             assert on_progress(share)
             item = GeneratedItem.everywhere.get()
-            [shown] = outcome.of(workspace, item.raw_item).items
+            [shown] = outcome.read_outcome(workspace, item.raw_item).items
             seen.append((item.generation.progress, shown.label))
         return made(job, folder, on_progress=on_progress, **given)
 
@@ -165,7 +165,7 @@ def test_progress_is_kept_and_shown(workspace, filmed, monkeypatch):
     item = item_with_film(workspace)
 
     assert seen == [(25, "Generating: 25 %"), (60, "Generating: 60 %")]
-    [shown] = outcome.of(workspace, item.raw_item).items
+    [shown] = outcome.read_outcome(workspace, item.raw_item).items
     assert shown.label == "To review"
 
 

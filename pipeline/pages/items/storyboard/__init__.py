@@ -1,1 +1,1 @@
-"""The page of a film's storyboard: its form, and each scene as it is shown."""
+"""Pages of a film's storyboard: the form that edits it, and each scene as it is shown."""

@@ -1,4 +1,4 @@
-"""Form of a storyboard: for each scene its length, its place, and the text on it."""
+"""Defines the form of a storyboard: for each scene its length, its position, and the text on it."""
 
 from __future__ import annotations
 
@@ -21,32 +21,36 @@ if TYPE_CHECKING:
 
     from django.forms import BoundField
 
-    from pipeline.pages.items.storyboard.scene_display import SceneSeen
+    from pipeline.pages.items.storyboard.scene_display import ShownScene
     from pipeline.render.video.storyboard import Storyboard
     from pipeline.render.video.storyboard_edits import SceneText
 
 _HIDDEN_FIELDS: Final = frozenset({"version", "began"})
 _MAX_TEXT_CHARACTERS: Final = 500
 _REMOVED: Final = "0"
-"""The choice of a place that removes the scene."""
+"""The choice of a position that removes the scene."""
+# Matches a path such as `storyboard.overlays[3].text` up to the index.
 _ERROR_PATH: Final = re.compile(r"storyboard\.(scenes|overlays|captions)\[(\d+)\]")
 
 
 @dataclass(frozen=True)
 class SceneFields:
-    """The fields of one scene, beside the scene as it is now."""
+    """The fields of one scene, next to the stored scene as the page shows it.
 
-    seen: SceneSeen
+    `place` and `seconds` are `None` if the scene has no such field.
+    """
+
+    seen: ShownScene
     place: BoundField | None
     seconds: BoundField | None
-    words: Sequence[BoundField]
+    text_fields: Sequence[BoundField]
 
 
 class StoryboardForm(VersionedForm):
-    """The form of one storyboard: `board` is the stored one, `board()` what the form makes of it."""
+    """The form of one storyboard: the argument `board` is the stored one, `board()` returns the edited one."""
 
     began = forms.CharField(required=False, widget=forms.HiddenInput)
-    """What each field held when the form was opened, as JSON."""
+    """A JSON object with the text that each field held when the form was opened."""
 
     def __init__(self, *args: Any, board: Storyboard, version: int, **kwargs: Any) -> None:
         self._board = board
@@ -63,7 +67,7 @@ class StoryboardForm(VersionedForm):
         )
 
     def _add_scene_fields(self) -> None:
-        """Add the seconds of each scene and, where there are several, its place."""
+        """Add a field for the seconds of each scene and, if there are several, one for its position."""
         count = len(self._board.scenes)
         for index, scene in enumerate(self._board.scenes):
             self.fields[f"seconds_{index}"] = forms.FloatField(
@@ -99,23 +103,23 @@ class StoryboardForm(VersionedForm):
     def _editable_fields(self) -> list[str]:
         return [name for name in self.fields if name not in _HIDDEN_FIELDS]
 
-    def scenes(self, seen: Sequence[SceneSeen]) -> list[SceneFields]:
+    def scenes(self, shown_scenes: Sequence[ShownScene]) -> list[SceneFields]:
         """Return the scenes as the page shows them, each with its fields."""
         board = self._board
         scene_fields = []
-        for index, scene_seen in enumerate(seen):
-            words = [self[name] for name, text in self._texts.items() if text.scene == index]
-            words += [
+        for index, shown_scene in enumerate(shown_scenes):
+            text_fields = [self[name] for name, text in self._texts.items() if text.scene == index]
+            text_fields += [
                 self[f"caption_{number}"]
                 for number, card in enumerate(board.captions)
                 if storyboard_edits.scene_at(board, card.start) == index
             ]
             scene_fields.append(
                 SceneFields(
-                    scene_seen,
+                    shown_scene,
                     self._field_if_any(f"place_{index}"),
                     self._field_if_any(f"seconds_{index}"),
-                    words,
+                    text_fields,
                 )
             )
         return scene_fields
@@ -124,18 +128,16 @@ class StoryboardForm(VersionedForm):
         return self[name] if name in self.fields else None
 
     @property
-    def homeless(self) -> Iterator[str]:
-        """Yield what was typed in fields that no longer exist,
-        because somebody has changed the scenes meanwhile.
-        """
+    def orphaned_texts(self) -> Iterator[str]:
+        """The texts that were typed in fields that no longer exist, because somebody changed the scenes."""
         opened_values = _parse_values(self.data.get("began", "")) if self.is_bound else {}
         for name in self.data if self.is_bound else ():
-            is_words = name.startswith(("text_", "caption_")) and name not in self.fields
-            if is_words and self.data[name] != opened_values.get(name):
+            is_orphaned = name.startswith(("text_", "caption_")) and name not in self.fields
+            if is_orphaned and self.data[name] != opened_values.get(name):
                 yield self.data[name]
 
     def merge_with_newest(self) -> None:
-        """Update a form that was overtaken: typed text stays, and every other field gets its newest value."""
+        """Update a form after somebody else saved: typed values stay, and every other field gets the newest one."""
         posted: Any = self.data
         merged = posted.copy()
         opened_values = _parse_values(merged.get("began", ""))
@@ -147,36 +149,32 @@ class StoryboardForm(VersionedForm):
         self.data = merged
 
     def board(self) -> Storyboard | None:
-        """Return the storyboard as the form describes it;
-        None where that can't be, and then the fields say why.
-        """
+        """Return the edited storyboard, or `None` if the form has errors, which are added to its fields."""
         if self._edited_board is None and not self.errors:
             self._edited_board = self._apply_edits()
         return self._edited_board
 
     def _apply_edits(self) -> Storyboard | None:
-        """Return the storyboard with all edits; None where
-        one of them can't be, which is said at its field.
-        """
+        """Return the storyboard with all edits, or `None` if one can't be made, which becomes its field's error."""
         board = self._board
         # From the last text to the first: a text that is laid out again may take more overlays, or fewer.
         for name, text in reversed(self._texts.items()):
-            words = self.cleaned_data[name]
-            if storyboard_edits.normalize_text(words) != storyboard_edits.normalize_text(text.words):
+            typed_text = self.cleaned_data[name]
+            if storyboard_edits.normalize_text(typed_text) != storyboard_edits.normalize_text(text.words):
                 board = self._try_edit(
                     name,
-                    lambda board=board, text=text, words=words: storyboard_edits.replace_text(
-                        board, text, words
+                    lambda board=board, text=text, typed_text=typed_text: storyboard_edits.replace_text(
+                        board, text, typed_text
                     ),
                 )
         for index in range(len(self._board.captions)):
             name = f"caption_{index}"
             if name in self.changed_data:
-                words = self.cleaned_data[name]
+                typed_text = self.cleaned_data[name]
                 board = self._try_edit(
                     name,
-                    lambda board=board, index=index, words=words: storyboard_edits.replace_caption(
-                        board, index, words
+                    lambda board=board, index=index, typed_text=typed_text: storyboard_edits.replace_caption(
+                        board, index, typed_text
                     ),
                 )
         if self.errors:
@@ -190,14 +188,15 @@ class StoryboardForm(VersionedForm):
         try:
             return storyboard_rearrange.rearrange(board, self._order, seconds)
         except storyboard_edits.Unfit as unfit:
+            # `place` is a scene's key, such as `s2`, or empty if the error is the whole film's.
             self.add_error(f"seconds_{unfit.place[1:]}" if unfit.place else None, unfit.message)
             return None
 
     def _try_edit(self, name: str, change: Any) -> Storyboard:
         """Return the storyboard with one edit.
 
-        An edit that can't be made is reported at its field and gives
-        the stored storyboard; the others are tried all the same.
+        If the edit can't be made, that becomes the field's error and the stored storyboard is returned, so that
+        the other edits are tried too and report their errors.
         """
         try:
             board: Storyboard = change()
@@ -207,26 +206,27 @@ class StoryboardForm(VersionedForm):
         return board
 
     def _read_scene_order(self) -> list[int]:
-        """Return the scenes in their new order, by their former places.
+        """Return the former indexes of the scenes in their new order, without removed ones.
 
-        A scene that moves up comes before the one that is there, one that moves down after it.
+        A scene that moves up comes before the scene at its new position, one that moves down after it.
         """
         ranked: list[tuple[float, int]] = []
         for index in range(len(self._board.scenes)):
-            number = self.cleaned_data.get(f"place_{index}", str(index + 1))
-            if number != _REMOVED:
-                new_place = int(number)
-                ranked.append(
-                    (
-                        new_place
-                        + (0.5 if new_place > index + 1 else -0.5 if new_place < index + 1 else 0.0),
-                        index,
-                    )
-                )
-        return [index for _rank, index in sorted(ranked)]
+            former_position = index + 1
+            choice = self.cleaned_data.get(f"place_{index}", str(former_position))
+            if choice == _REMOVED:
+                continue
+            # Half a position sorts a moved scene before or after the scene that has the position.
+            new_position = float(choice)
+            if new_position > former_position:
+                new_position += 0.5
+            elif new_position < former_position:
+                new_position -= 0.5
+            ranked.append((new_position, index))
+        return [index for _position, index in sorted(ranked)]
 
     def field_of(self, path: str) -> str | None:
-        """Return the name of the field that an error's path belongs to: of a scene, a text or a caption."""
+        """Return the name of the field at which an error of this path is shown, or `None` if there is none."""
         match = _ERROR_PATH.match(path)
         if match is None or self._edited_board is None:
             return None
@@ -238,18 +238,12 @@ class StoryboardForm(VersionedForm):
         return self._overlay_field_name(number) if kind == "overlays" else None
 
     def _overlay_field_name(self, number: int) -> str | None:
-        """Return the name of the field whose text an overlay of the edited storyboard shows."""
-        board = self._edited_board
-        overlay_texts = (
-            [
-                overlay_text
-                for overlay_text in storyboard_edits.editable_texts(board)
-                if number in overlay_text.overlays
-            ]
-            if board
-            else []
-        )
-        for overlay_text in overlay_texts:
+        """Return the name of the field whose text an overlay of the edited storyboard shows, or `None`."""
+        if self._edited_board is None:
+            return None
+        for overlay_text in storyboard_edits.editable_texts(self._edited_board):
+            if number not in overlay_text.overlays:
+                continue
             scene = self._order[overlay_text.scene]
             for name, text in self._texts.items():
                 if (text.name, text.scene) == (overlay_text.name, scene):
@@ -258,19 +252,20 @@ class StoryboardForm(VersionedForm):
 
 
 def _text_field_name(board: Storyboard, text: SceneText) -> str:
-    """Return the name of a text's field: its scene, and its
-    number there. It stays the same when the text is edited.
+    """Return the name of a text's field, which holds the scene's index and the text's index in the scene.
+
+    The name stays the same when the text is edited.
     """
     texts_before = [
-        other
-        for other in storyboard_edits.editable_texts(board)
-        if other.scene == text.scene and other.overlays < text.overlays
+        board_text
+        for board_text in storyboard_edits.editable_texts(board)
+        if board_text.scene == text.scene and board_text.overlays < text.overlays
     ]
     return f"text_{text.scene}_{len(texts_before)}"
 
 
 def _parse_values(text: str) -> Mapping[str, str]:
-    """Return the values that a browser sent; empty where they aren't what the form held."""
+    """Return the values that a browser sent, or none if the text isn't a JSON object."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,4 @@
-"""Builds what the storyboard's page shows of each scene: a
-frame, when it is shown in seconds, and what is written on it.
-"""
+"""Builds what the storyboard's page shows of each scene: a frame, its times, and the text on it."""
 
 from __future__ import annotations
 
@@ -18,11 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SceneSeen:
-    """A scene as people see it; `start` and `end` are in seconds.
+class ShownScene:
+    """A scene as pages show it; `start` and `end` are in seconds from the beginning of the film.
 
-    `picture` is the address of its frame, empty where there
-    is none. `texts` are label and text of each overlay.
+    `picture` is the path of its frame, or empty if there is none. `texts` are label and text of each text on it.
     """
 
     number: int
@@ -36,22 +33,22 @@ class SceneSeen:
 
     @property
     def seconds(self) -> float:
-        """How long the scene is shown."""
+        """The length of the scene, in seconds."""
         return round(self.end - self.start, 2)
 
 
-def scenes_of(kept: StoredStoryboard) -> list[SceneSeen]:
+def scenes_of(stored: StoredStoryboard) -> list[ShownScene]:
     """Return the scenes of a stored storyboard in their order."""
-    board = kept.board
+    board = stored.board
     texts = storyboard_edits.editable_texts(board)
     scenes = []
     for index, scene in enumerate(board.scenes):
-        frame = kept.frames[index] if index < len(kept.frames) else None
+        frame = stored.frames[index] if index < len(stored.frames) else None
         caption_cards = [
             card for card in board.captions if storyboard_edits.scene_at(board, card.start) == index
         ]
         scenes.append(
-            SceneSeen(
+            ShownScene(
                 number=index + 1,
                 start=scene.start,
                 end=scene.end,

@@ -1,4 +1,4 @@
-"""Page that edits a film's storyboard: its scenes, with the text on them and how they are ordered."""
+"""Edits a film's storyboard: its scenes, the text on them, and their order."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 @workspace_page("edit")
 def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpResponse:
-    """Edit the storyboard; a person who was overtaken keeps
-    what they typed, and may save it over the newest one.
+    """Show the form that edits the storyboard, and save it on POST.
+
+    If somebody else saved meanwhile, the form keeps what was typed and may be saved over the newest storyboard.
     """
     row = find_item(place, gen)
     stored = storyboards.stored_storyboard(row)
@@ -48,7 +49,7 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
             return _save(request, place, row, form)
         except Overtaken:
             row = find_item(place, gen)
-            overtaken = display.overtaken_by(row, place.user.email)
+            overtaken = display.describe_newer_edit(row, place.user.email)
             stored = storyboards.stored_storyboard(row) or stored
             form = StoryboardForm(form.data, board=stored.board, version=row.version)
             form.merge_with_newest()
@@ -66,9 +67,10 @@ def item_storyboard(request: HttpRequest, place: Place, gen: UUID) -> HttpRespon
 
 
 def _save(request: HttpRequest, place: Place, row: GeneratedItem, form: StoryboardForm) -> HttpResponse:
-    """Save the storyboard and redirect to the item, whose video is rendered again.
+    """Save the storyboard and redirect to the item, whose video is rendered again if anything was changed.
 
-    Raises `Http404` without a storyboard or a version, and `Overtaken` where the version isn't the newest.
+    Raises `Http404` if the form describes no storyboard or names no version, `Overtaken` if the version isn't the
+    newest, and each other error of `storyboards.edit`.
     """
     edited_board = form.board()
     expected_version = version_in(request.POST)
