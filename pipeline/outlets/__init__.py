@@ -2,7 +2,7 @@
 
 from pipeline.outlets.account_check_task import give_up, maintain_outlet
 from pipeline.outlets.check_account import BeingRenewed
-from pipeline.outlets.connection import connect_outlet, reconnect, secret_made
+from pipeline.outlets.connection import connect_outlet, reconnect, generated_secret_of
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.outlets.update import change, set_default, switch_off, switch_on
 
@@ -14,7 +14,7 @@ __all__ = [
     "give_up",
     "maintain_outlet",
     "reconnect",
-    "secret_made",
+    "generated_secret_of",
     "set_default",
     "switch_off",
     "switch_on",

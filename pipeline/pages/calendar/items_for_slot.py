@@ -96,7 +96,7 @@ def _offered_items(query: QueryDict, place: Place, outlet: Outlet, now: datetime
         rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: OFFERED + 1]
     )
     page_rows = candidates[:OFFERED]
-    assets = publish.assets_of(page_rows)
+    assets = publish.read_assets_by_item(page_rows)
     fitting = [item for item in page_rows if not publish.problems_of(item, outlet, assets.get(item.pk, []))]
     offered = [tray.as_shown(place, item, [outlet], now=now) for item in fitting]
     older_query = query.copy()

@@ -1,4 +1,4 @@
-"""Builds a Bluesky post's mentions, pictures and link card, and reads results and counts."""
+"""Resolves mentions, uploads pictures, builds link cards, and reads results and counts of Bluesky posts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.platforms.bluesky.calls import (
     server_of,
     stored_session,
     text_field,
-    unreadable_read,
+    unreadable_answer,
 )
 from pipeline.platforms.bluesky.records import mentioned_handles, record_key, uri_of
 from pipeline.platforms.http_calls import json_object
@@ -38,8 +38,12 @@ def handles_in(post: Adapted) -> list[str]:
     return list(dict.fromkeys(handle for part in post.parts for handle in mentioned_handles(part)))
 
 
-def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str:
-    """Return the DID that a handle resolves to; empty where it names nobody."""
+def resolve_handle(account: Account, handle: str, *, http: Client, now: datetime) -> str:
+    """Return the DID of a handle, or an empty string if the handle doesn't exist.
+
+    Raises the plug-in error of `raise_for_response` if the server refuses, and `TryLater` if its answer can't be
+    read.
+    """
     server = str(account.config.get("pds") or server_of(account))
     address = f"{server}/xrpc/com.atproto.identity.resolveHandle?handle={quote(handle)}"
     response = http_calls.ask(http, "GET", address, service=SERVICE_NAME)
@@ -50,11 +54,15 @@ def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str
         return did
     if response.status >= 400:
         raise_for_response(response, now=now)
-    raise unreadable_read(response)
+    raise unreadable_answer(response)
 
 
 def upload_image(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
-    """Upload a picture and return its blob."""
+    """Upload a picture and return its blob.
+
+    Raises the plug-in error of `raise_for_response` if the server refuses, and `TryLater` if its answer can't be
+    read.
+    """
     response, _ = call(
         account,
         stored_session(account, now=now),
@@ -70,14 +78,14 @@ def upload_image(account: Account, file: UploadFile, *, http: Client, now: datet
         raise_for_response(response, now=now)
     blob = (json_object(response.body) or {}).get("blob")
     if not isinstance(blob, dict) or not isinstance(blob.get("ref"), dict):
-        raise unreadable_read(response)
+        raise unreadable_answer(response)
     return blob
 
 
 def card_of(post: Adapted) -> dict[str, Any] | None:
-    """Return a link card of the source for a post that names it; `None` for any other.
+    """Return a link card of the source, made without fetching it.
 
-    It is made of the payload, without fetching the source.
+    Returns `None` if no part has the source's address, or the post has pictures.
     """
     link = post.payload.link
     if not link or images_of(post.payload.assets) or not any(link in part for part in post.parts):
@@ -90,7 +98,7 @@ def card_of(post: Adapted) -> dict[str, Any] | None:
 
 
 def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) -> Sent:
-    """Return the posts of the thread as `Sent`, with their URIs and the mentions that name nobody."""
+    """Return the posts of the thread as `Sent`, with their URIs and the handles that don't exist."""
     details: dict[str, Any] = {"uris": [uri_of(did, key, part) for part in range(len(post.parts))]}
     unlinked = [handle for handle, did in state.get("mentions", {}).items() if not did]
     if unlinked:
@@ -102,8 +110,8 @@ def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) ->
     )
 
 
-def did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[str, str]:
-    """Return the account's DID and its records' server; signs in only where one isn't known."""
+def find_did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[str, str]:
+    """Return the account's DID and the server of its records; sign in only if one of them isn't known."""
     did = account.profile.get("external_id") or claims_of(
         str(account.credentials.get("access_token", ""))
     ).get("sub")

@@ -33,12 +33,13 @@ SERVICE_NAME: Final = "The Ghost site"
 API_PATH: Final = "/ghost/api/admin/"
 TOKEN_LIFETIME: Final = timedelta(minutes=5)
 FIREWALL_WAIT: Final = timedelta(minutes=15)
+"""The wait after a firewall refused a call, whose answer names none."""
 ADMIN_KEY: Final = re.compile(r"[0-9a-fA-F]{8,64}:(?:[0-9a-fA-F]{2}){16,64}")
 _POST_QUERY: Final = {"include": "email,newsletter,count.clicks", "formats": "plaintext"}
 
 
 def clean_address(text: str) -> str:
-    """Return the site's address as it is stored, whatever page of it was pasted."""
+    """Return the site's address as it is stored, whichever page of the site was pasted."""
     text = text.strip()
     if text and "://" not in text:
         text = f"https://{text}"
@@ -52,7 +53,7 @@ def clean_address(text: str) -> str:
 
 @dataclass(frozen=True)
 class GhostSite:
-    """A site, called at the root of its Admin API."""
+    """A client for one site, called at the root of its Admin API."""
 
     root: str
     account: Account
@@ -92,7 +93,10 @@ class GhostSite:
         )
 
     def read_post(self, post_id: str) -> dict[str, Any] | None:
-        """Return the post with its email; `None` where the site says that it has none of this id."""
+        """Return the post with its email, or `None` if the site says that no post has this id.
+
+        Raises the plug-in error of `raise_for_response` for any other answer.
+        """
         response = self.get(f"posts/{post_id}/", _POST_QUERY)
         if response.status == 404 and first_error(response).get("type") == "NotFoundError":
             return None
@@ -102,9 +106,9 @@ class GhostSite:
         return post
 
     def find(self, filter_: str) -> list[dict[str, Any]]:
-        """Return the posts that the filter names, whatever their status.
+        """Return up to 50 posts that match the filter, of any status.
 
-        Raises where the answer is no list.
+        Raises the plug-in error of `raise_for_response` if the answer is no list of posts.
         """
         response = self.get("posts/", {**_POST_QUERY, "filter": filter_, "limit": "50"})
         rows = (json_object(response.body) or {}).get("posts") if response.status == 200 else None
@@ -113,9 +117,9 @@ class GhostSite:
         return rows
 
     def newsletters(self) -> set[str]:
-        """Return the slugs of the site's active newsletters.
+        """Return the slugs of the site's active newsletters, among its first 50.
 
-        The call needs the key, so it tells whether the key works.
+        The call needs the key, so that it raises `NeedsReconnect` if the key doesn't work.
         """
         response = self.get("newsletters/", {"limit": "50"})
         rows = (json_object(response.body) or {}).get("newsletters") if response.status == 200 else None
@@ -124,11 +128,14 @@ class GhostSite:
         return {str(row.get("slug", "")) for row in rows if row.get("status", "active") == "active"}
 
     def raise_for_response(self, response: Response, *, is_commit: bool = False) -> NoReturn:
-        """Raise the plug-in error for a failed response; see the function of this name."""
+        """Raise the plug-in error for a failed response, as the module's function of this name."""
         raise_for_response(response, now=self.now, is_commit=is_commit)
 
     def _headers(self) -> dict[str, str]:
-        """Return the headers with a token signed by the Admin API key."""
+        """Return the headers with a token signed by the Admin API key.
+
+        Raises `NeedsReconnect` if the key can't be read.
+        """
         import jwt  # noqa: PLC0415  it brings half of cryptography, which few processes need
 
         key_id, _, secret = str(self.account.credentials.get("admin_key", "")).partition(":")
@@ -143,9 +150,10 @@ class GhostSite:
 
 
 def find_site(account: Account, *, http: Client, now: datetime) -> tuple[str, dict[str, Any]]:
-    """Return the root of the Admin API and the site's data.
+    """Return the root of the Admin API and the site's data, asked without the key and following redirects.
 
-    It is called without the key, and redirects are followed.
+    Raises `Refused` if there is no Admin API or the site leads from https to http, and as `raise_for_response`
+    for 403, 429 and 5xx.
     """
     address = account.base_url or str(account.config.get("site", ""))
     response = ask(http, "GET", f"{address}{API_PATH}site/", service=SERVICE_NAME, max_redirects=3)
@@ -165,14 +173,14 @@ def find_site(account: Account, *, http: Client, now: datetime) -> tuple[str, di
 
 
 def is_post(value: object) -> bool:
-    """Return whether a value is a post with the fields that are needed here."""
+    """Return whether a value is a post with an id, a status and the moment of its last change."""
     return isinstance(value, dict) and all(
         isinstance(value.get(name), str) and value[name] for name in ("id", "status", "updated_at")
     )
 
 
 def post_of(response: Response) -> dict[str, Any] | None:
-    """Return the post that the response holds; `None` where it holds none."""
+    """Return the post in the response, or `None` if it has none."""
     posts = (json_object(response.body) or {}).get("posts")
     if not isinstance(posts, list) or not posts or not is_post(posts[0]):
         return None
@@ -181,22 +189,22 @@ def post_of(response: Response) -> dict[str, Any] | None:
 
 
 def first_error(response: Response) -> dict[str, Any]:
-    """Return the first error of the response; empty where it holds none."""
+    """Return the first error of the response, or an empty dict if it has none."""
     errors = (json_object(response.body) or {}).get("errors")
     error = errors[0] if isinstance(errors, list) and errors else None
     return error if isinstance(error, dict) else {}
 
 
 def is_collision(response: Response) -> bool:
-    """Return whether the post has changed since the `updated_at` that the call named.
-
-    Then the call changed nothing.
-    """
+    """Return whether the call changed nothing, because the post has changed since the `updated_at` in the call."""
     return response.status == 409 and first_error(response).get("type") == "UpdateCollisionError"
 
 
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed response, by its error's type and then by its status.
+
+    With `is_commit`, a status that proves no refusal is `OutcomeUnknown`.
+    """
     status, error = response.status, first_error(response)
     error_type, code = str(error.get("type") or error.get("errorType") or ""), str(error.get("code") or "")
     platform_message = ": ".join(
