@@ -92,7 +92,9 @@ class SeriesInput(_SeriesFields):
 
 class SeriesChanges(_SeriesFields):
     name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=MAX_NAME_CHARACTERS, required=False)
-    slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=MAX_SLOTS_PER_WEEK, required=False)
+    slots = BoundedListField(
+        child=WeeklySlotInput(), min_length=1, max_length=MAX_SLOTS_PER_WEEK, required=False
+    )
 
 
 class Series(serializers.Serializer[Any]):

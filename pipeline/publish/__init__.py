@@ -15,7 +15,7 @@ from pipeline.publish.item_status_and_events import (
     refresh_item,
 )
 from pipeline.publish.manual_publish import package_files, package_of
-from pipeline.publish.payload import read_assets_by_item, effective_overrides, key_of, payload_of, receipt_of
+from pipeline.publish.payload import effective_overrides, key_of, payload_of, read_assets_by_item, receipt_of
 from pipeline.publish.reconciliation import mark_unsent_unknown, settle_publication
 from pipeline.publish.record_outcome import note_metrics
 from pipeline.publish.removal import is_post_known, request_removal
@@ -32,10 +32,10 @@ from pipeline.publish.send import HELD_WAIT
 from pipeline.publish.timing.queue_slots import (
     blackouts_of,
     ensure_default_queue,
+    find_publish_queue,
     has_zone,
     lock_outlets,
     moments_of,
-    find_publish_queue,
 )
 from pipeline.publish.timing.reschedule import apply_zone_changes, retime
 from pipeline.publish.undo_snapshot import reschedule_from_snapshot, restore_snapshot, take_snapshot
@@ -60,16 +60,16 @@ __all__ = [
     "PublishWish",
     "access_blockers",
     "apply_zone_changes",
-    "read_assets_by_item",
     "blackouts_of",
     "cancel",
     "cancel_failed",
-    "ensure_default_queue",
     "dry_run",
     "effective_overrides",
+    "ensure_default_queue",
     "find_blockers",
-    "has_zone",
     "find_hold",
+    "find_publish_queue",
+    "has_zone",
     "is_post_known",
     "key_of",
     "latest_of",
@@ -83,7 +83,7 @@ __all__ = [
     "package_of",
     "payload_of",
     "problems_of",
-    "find_publish_queue",
+    "read_assets_by_item",
     "receipt_of",
     "reconcile_now",
     "refresh_item",

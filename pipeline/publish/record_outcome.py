@@ -249,7 +249,9 @@ def serialize_failure(
     """Return a failure as its publication and its event store it, without the connection's secrets."""
 
     def redact(text: str) -> str:
-        return str(clean_for_storage(connection.redact(text) if connection else text))[:MAX_MESSAGE_CHARACTERS]
+        return str(clean_for_storage(connection.redact(text) if connection else text))[
+            :MAX_MESSAGE_CHARACTERS
+        ]
 
     return {
         "code": error.code,

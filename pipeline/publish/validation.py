@@ -15,8 +15,8 @@ from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.platforms.payload_types import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import HOLD_MESSAGES
-from pipeline.publish.payload import read_sent_assets, effective_overrides, fit_payload, payload_of
-from pipeline.publish.timing.queue_slots import lock_outlets, choose_next_slot
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, read_sent_assets
+from pipeline.publish.timing.queue_slots import choose_next_slot, lock_outlets
 from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
 from pipeline.switches import availability
 

@@ -32,8 +32,8 @@ from pipeline.platforms.base import (
 from pipeline.platforms.bluesky.attachments import (
     card_of,
     find_did_and_pds,
-    resolve_handle,
     handles_in,
+    resolve_handle,
     samples_of,
     sent_from,
     upload_image,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import METRICS, Account, Sample, Sent
+from pipeline.platforms.base import Account, Sample, Sent
 from pipeline.platforms.bluesky.calls import (
     SERVICE_NAME,
     BlueskySession,
@@ -23,6 +23,7 @@ from pipeline.platforms.bluesky.calls import (
 from pipeline.platforms.bluesky.records import mentioned_handles, record_key, uri_of
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import images_of
+from pipeline.platforms.samples import build_samples, sum_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,24 +124,11 @@ def find_did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[
 
 
 def samples_of(counts: Mapping[str, Any]) -> tuple[Sample, ...]:
-    """Return the samples of a post's counts."""
-
-    def count(*names: str) -> int | None:
-        # An older server doesn't count quotes; without the first count there is no value.
-        values = [counts.get(name) for name in names]
-        numbers = [n for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
-        return sum(numbers) if values and values[0] in numbers else None
-
-    values_by_metric = {
-        "likes": count("likeCount"),
-        "comments": count("replyCount"),
-        "shares": count("repostCount", "quoteCount"),
-    }
-    return tuple(
-        Sample(metric, None, "unsupported")
-        if metric not in values_by_metric
-        else Sample(
-            metric, values_by_metric[metric], "ok" if values_by_metric[metric] is not None else "unavailable"
-        )
-        for metric in METRICS
+    """Return the samples of a post's counts; an older server doesn't count quotes."""
+    return build_samples(
+        {
+            "likes": sum_counts(counts, "likeCount"),
+            "comments": sum_counts(counts, "replyCount"),
+            "shares": sum_counts(counts, "repostCount", "quoteCount"),
+        }
     )

@@ -18,7 +18,6 @@ from pipeline.platforms.article_html import (
     remove_half_characters,
 )
 from pipeline.platforms.base import (
-    METRICS,
     Absent,
     Account,
     AccountInfo,
@@ -51,6 +50,7 @@ from pipeline.platforms.ghost.site import (
     post_of,
 )
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
+from pipeline.platforms.samples import build_samples, sum_counts
 from pipeline.plugins import ConfigInvalid, Evidence, PluginError, Problem, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -341,14 +341,7 @@ def _samples_of(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:
     An opened mail isn't counted as a view, because mail programs open mails automatically.
     """
     counts = post.get("count") if post and isinstance(post.get("email"), dict) else None
-    clicks = counts.get("clicks") if isinstance(counts, dict) else None
-    is_count = isinstance(clicks, int) and not isinstance(clicks, bool) and clicks >= 0
-    return tuple(
-        Sample(metric, None, "unsupported")
-        if metric != "clicks"
-        else Sample(metric, clicks if is_count else None, "ok" if is_count else "unavailable")
-        for metric in METRICS
-    )
+    return build_samples({"clicks": sum_counts(counts if isinstance(counts, dict) else {}, "clicks")})
 
 
 PLUGIN = Ghost()

@@ -18,7 +18,7 @@ from pipeline.models import Publication
 from pipeline.publish.item_status_and_events import lock_item, record_publication_event, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.timing.postpone import is_overdue, next_wake_at, write_scheduled
-from pipeline.publish.timing.queue_slots import lock_outlets, find_next_free_slot, find_publish_queue
+from pipeline.publish.timing.queue_slots import find_next_free_slot, find_publish_queue, lock_outlets
 from pipeline.text.local_time import UnknownZone, WallClock, moment_of
 from pipeline.text.prose.verbatim_edits import counted
 

@@ -118,7 +118,9 @@ def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: dateti
         if reason is not None:
             refused.append(reason)
         else:
-            pool.append(fill_slots.PlanCandidate(key, _compute_worth(item, now), traits_of_row(item), accepting))
+            pool.append(
+                fill_slots.PlanCandidate(key, _compute_worth(item, now), traits_of_row(item), accepting)
+            )
     placement_plan = fill_slots.fill(
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
@@ -171,9 +173,9 @@ def _choose_candidates(
     groups = {row.variant_group for row in newest}
     siblings = GeneratedItem.objects.of(workspace).filter(variant_group__in=groups, deleted_at=None)
     published_groups = set(
-        siblings.filter(
-            status__in=publish.PUBLISHING_STATUSES - {GeneratedItemStatus.REMOVED}
-        ).values_list("variant_group", flat=True)
+        siblings.filter(status__in=publish.PUBLISHING_STATUSES - {GeneratedItemStatus.REMOVED}).values_list(
+            "variant_group", flat=True
+        )
     )
     best_by_group: dict[UUID, GeneratedItem] = {}
     left_items = []
@@ -265,7 +267,9 @@ def _build_entries(
     )
 
 
-def _count_free_slots(timelines: Mapping[str, OutletTimeline], placement_plan: fill_slots.PlacementPlan) -> int:
+def _count_free_slots(
+    timelines: Mapping[str, OutletTimeline], placement_plan: fill_slots.PlacementPlan
+) -> int:
     used_slots = {(placement.outlet, placement.moment) for placement in placement_plan.placements}
     return sum(
         1

@@ -164,9 +164,7 @@ def change(
         states.refuse_other_version(row.version, expected_version)
         status = values.get("status", row.status)
         new_schedule = {name: values[name] for name in ("every_days", "time") if name in values}
-        changed_values = {
-            name: value for name, value in new_schedule.items() if value != getattr(row, name)
-        }
+        changed_values = {name: value for name, value in new_schedule.items() if value != getattr(row, name)}
         if status == row.status == RecurrenceStatus.STOPPED and changed_values:
             raise Conflict.because(
                 code="stopped", message=_("It has stopped. Resume it to change its schedule.")

@@ -79,7 +79,9 @@ def test_another_outlet_and_another_item_have_others(workspace, stage, item):
     other = make_stage(workspace, name="Other")
     Outlet.everywhere.filter(pk=other.pk).update(clicks_since=NOON)
     payload = payload_of(item, {})
-    assert short_links.shorten_post(payload, stage).body != short_links.shorten_post(payload, reread(other)).body
+    assert (
+        short_links.shorten_post(payload, stage).body != short_links.shorten_post(payload, reread(other)).body
+    )
 
 
 @pytest.mark.parametrize(
