@@ -150,9 +150,9 @@ def next_check(now: datetime, expires_at: datetime | None, renewed_at: datetime 
 
 
 def renew_at(expires_at: datetime, renewed_at: datetime) -> datetime:
-    """Return when to renew a credential: after four fifths of its life, `MIN_RENEWAL_LEAD` before its end at the latest.
+    """Return when to renew a credential: after four fifths of its life, at least `MIN_RENEWAL_LEAD` before its end.
 
-    A credential with a life shorter than twice that is renewed halfway.
+    A credential with a life shorter than twice that lead is renewed halfway.
     """
     life = max(expires_at - renewed_at, timedelta(0))
     return expires_at - min(max(life / 5, MIN_RENEWAL_LEAD), life / 2)

@@ -104,7 +104,7 @@ def _lower_case_escapes(escaped: str) -> str:
 
 
 def _redact_cut_secret(text: str, value: str) -> str:
-    """Return the text without the secret's beginning at the end of a word, where a message may have cut it off."""
+    """Return the text without the secret's beginning at the end of a word, as a cut message may have it."""
     start = text.find(value[:MIN_SECRET_CHARACTERS])
     while start >= 0:
         end = start + _common_prefix_length(text[start:], value)

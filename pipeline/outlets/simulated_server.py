@@ -66,15 +66,12 @@ class SimulatedServer(Client):
 
     def _choose_outcome(self, post: Mapping[str, Any]) -> str:
         """Return the script's next outcome, `ok` after its end, or `reject` if the text is too long."""
+        script, call_count = list(post.get("script") or []), 0
+        if script:
+            ref = str(post.get("ref", ""))
+            call_count = SimulatedPost.everywhere.filter(workspace_id=self.workspace_id, ref=ref).count()
         if len(str(post.get("body", ""))) > MAX_TEXT_CHARACTERS:
             return "reject"
-        script = list(post.get("script") or [])
-        if not script:
-            return "ok"
-        earlier_calls = SimulatedPost.everywhere.filter(
-            workspace_id=self.workspace_id, ref=str(post.get("ref", ""))
-        )
-        call_count = int(earlier_calls.count())
         return str(script[call_count]) if call_count < len(script) else "ok"
 
     def _record_post(self, post: Mapping[str, Any], outcome: str) -> SimulatedPost:

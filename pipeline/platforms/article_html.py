@@ -29,37 +29,10 @@ ARTICLE_SETTINGS: Final = (
 )
 BLOCK_TAGS: Final = frozenset(
     {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "center",
-            "details",
-            "dir",
-            "div",
-            "dl",
-            "figure",
-            "footer",
-        ),
-        *(
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "header",
-            "hgroup",
-            "hr",
-            "main",
-            "menu",
-            "nav",
-            "ol",
-            "p",
-            "pre",
-        ),
-        *("section", "table", "ul"),
+        *("address", "article", "aside", "blockquote", "center", "details", "dir", "div", "dl"),
+        *("figure", "footer"),
+        *("h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr"),
+        *("main", "menu", "nav", "ol", "p", "pre", "section", "table", "ul"),
     }
 )
 _VOID_TAGS: Final = frozenset(

@@ -62,7 +62,7 @@ IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("
 def find_blockers(
     row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
-    """Yield what keeps a due publication from being sent until somebody acts, widest scope first.
+    """Yield what keeps a due publication from being sent until a person acts, widest scope first.
 
     The row must come with its item, workspace and queue. The operator's switches are cached for a second, but
     not during a transaction: a caller inside one can leave them out with `asks_switches=False`.

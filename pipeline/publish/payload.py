@@ -131,11 +131,7 @@ def post_for(row: Publication, connection: OutletConnection, *, counts_clicks: b
     `counts_clicks=False` leaves its links direct, because a person may copy them before a short link works.
     """
     return fit_payload(
-        payload_for(row),
-        row.outlet,
-        connection.platform,
-        connection.account,
-        counts_clicks=counts_clicks,
+        payload_for(row), row.outlet, connection.platform, connection.account, counts_clicks=counts_clicks
     )
 
 

@@ -160,10 +160,7 @@ def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> b
             now=utc_now(),
         )
         _save_step(
-            row,
-            PublicationStep.POLL if prepared.is_done else PublicationStep.PREPARE,
-            prepared.state,
-            mark,
+            row, PublicationStep.POLL if prepared.is_done else PublicationStep.PREPARE, prepared.state, mark
         )
         crash_point("publish.prepared")
     else:
@@ -319,7 +316,7 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
             work_queue.release_connections()
 
     http = OneCall(connection.http, started_at=attempt.started_at, ends=attempt.ends, is_ours=is_ours)
-    # The platform may take long; others can use the database connection meanwhile.
+    # The platform may take long, so other tasks get the database connection.
     work_queue.release_connections()
     try:
         sent = connection.platform.commit(

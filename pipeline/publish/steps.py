@@ -158,7 +158,7 @@ def _run_step(row: Publication, now: datetime) -> None:
 
 
 def give_up(publication: Publication) -> None:
-    """Record the final outcome of a publication whose tasks kept crashing, where a person sees it."""
+    """Record a failure or unknown outcome of a publication whose tasks kept crashing, so that people see it."""
     row = _reload_keeping_lease(publication)
     now = utc_now()
     if row.status == PublicationStatus.PUBLISHING and not row.is_handed_over:

@@ -35,7 +35,7 @@ _COLUMNS: Final = (
 _TIME_COLUMNS: Final = ("due_at", "next_attempt_at", "overdue_told_at")
 
 PublicationSnapshot = dict[str, Any]
-"""One publication as JSON: its status, times as ISO 8601, the queue's public id, and the other columns as they are."""
+"""One publication as JSON: its status, times in ISO 8601, the queue's public id, and the other columns."""
 
 
 def take_snapshot(item: GeneratedItem) -> dict[str, PublicationSnapshot]:

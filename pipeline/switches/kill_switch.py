@@ -92,7 +92,7 @@ def stopped_anywhere(what: What, *, workspace_id: UUID) -> Switch | None:
 def read_switches() -> list[Switch]:
     """Return all switches, the widest first, as they were at most `CACHED_SECONDS` ago."""
     if connection.in_atomic_block:
-        # The transaction must see its own writes, and nobody else may see them.
+        # The transaction must see its own writes, which other processes may not see.
         return _load_switches()
     cached = _cache.get("switches")
     if cached is None or not 0 <= time.monotonic() - cached[0] < CACHED_SECONDS:

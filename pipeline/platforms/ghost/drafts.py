@@ -83,8 +83,8 @@ def advance_draft(site: GhostSite, post: Adapted, state: Mapping[str, Any], key:
 
 def find_public_post(site: GhostSite, post: Adapted, key: str) -> dict[str, Any] | None:
     """Return the post with the key's comment under its intended slug or title, or `None` if there is none."""
-    # The filter is in NQL, whose strings escape backslashes and quotes, and where `~^` means "starts with": the
-    # site adds digits to a slug that is taken.
+    # In Ghost's filters, strings escape backslashes and quotes, and `~^` means "starts with": the site adds digits
+    # to a slug that is taken.
     title = post.payload.title.replace("\\", "\\\\").replace("'", "\\'")
     rows = site.find(f"slug:~^'{own_slug(post, key)}',title:'{title}'")
     return next((row for row in rows if key_comment(key) in str(row.get("codeinjection_head") or "")), None)

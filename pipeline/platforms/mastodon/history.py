@@ -71,7 +71,7 @@ def read_statuses(answer: Sequence[dict[str, Any]]) -> list[Status]:
 
 
 def sort_key(status_id: str) -> tuple[int, str]:
-    """Return a key that orders posts by time: later ones have greater ids, as numbers or letters of a fixed length."""
+    """Return a key that orders posts by time: later ids are greater numbers, or letters of a fixed length."""
     return len(status_id), status_id
 
 
@@ -154,7 +154,7 @@ def earliest_post_at(key: str, now: datetime) -> datetime:
 def read_before_posting(
     account: Account, post: Adapted, *, http: Client, key: str, now: datetime
 ) -> dict[str, Any]:
-    """Return the state before posting: the newest post before this one, and parts of its thread from earlier tries."""
+    """Return the state before posting: the newest post before it, and parts of its thread from earlier tries."""
     newest = read_newest_posts(account, http=http, now=now)
     sent: list[Status] = []
     if len(post.parts) > 1:

@@ -90,7 +90,7 @@ def form_of(
 
 
 def key_of(key: str, part: int, text: str) -> str:
-    """Return the `Idempotency-Key` of a part, the same for each try; a changed text is another post with another key."""
+    """Return the `Idempotency-Key` of a part, the same for each try; a changed text is another post."""
     return f"{key}-{part}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from pipeline.platforms.failures import Failure, raise_from_table
 from pipeline.platforms.http_calls import json_object, retry_after
-from pipeline.plugins import (
-    NeedsReconnect,
-    OutcomeUnknown,
-    Refused,
-    TryLater,
-)
+from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
     from datetime import datetime

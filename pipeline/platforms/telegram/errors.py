@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pipeline.platforms import http_calls
 from pipeline.platforms.failures import Failure, raise_from_table
 from pipeline.platforms.http_calls import LONGEST_WAIT, json_object
-from pipeline.plugins import (
-    NeedsReconnect,
-    Refused,
-    TryLater,
-)
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

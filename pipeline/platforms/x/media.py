@@ -108,11 +108,7 @@ def _advance_file(
     if "id" not in upload:
         if _category(asset) == "tweet_image":
             return _finished_state(_upload_whole(account, asset, http=http, now=now), now)
-        body = {
-            "media_type": asset.mime_type,
-            "total_bytes": asset.bytes,
-            "media_category": _category(asset),
-        }
+        body = {"media_type": asset.mime_type, "total_bytes": asset.bytes, "media_category": _category(asset)}
         return {
             "id": _read_id(_post_json(account, "upload/initialize", http=http, now=now, json=body)),
             "sent": 0,

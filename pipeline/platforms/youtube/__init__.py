@@ -365,7 +365,7 @@ def tags_of(payload: Payload) -> list[str]:
 
 
 def length_of_tags(tags: Sequence[str]) -> int:
-    """Return the length of the tags as YouTube counts: with commas between them, and quotes around those with spaces."""
+    """Return the length of the tags as YouTube counts: with commas, and quotes around those with spaces."""
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(0, len(tags) - 1)
 
 

@@ -139,8 +139,7 @@ def _open_session(
         service="YouTube",
         json=dict(body),
         headers=bearer_header(
-            account,
-            **{"X-Upload-Content-Length": str(asset.bytes), "X-Upload-Content-Type": asset.mime_type},
+            account, **{"X-Upload-Content-Length": str(asset.bytes), "X-Upload-Content-Type": asset.mime_type}
         ),
     )
     if response.status != 200:

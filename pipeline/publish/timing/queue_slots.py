@@ -44,7 +44,7 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
                 return
             if any(start <= slot.moment < end for start, end in blackouts):
                 continue
-            # Two times of a day become one moment where the clocks skip an hour.
+            # Two times of a day become one moment if the clocks skip an hour.
             if slot.moment > last_yielded:
                 last_yielded = slot.moment
                 yield slot

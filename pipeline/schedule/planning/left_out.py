@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline import limits
-from pipeline.schedule.planning.fill_slots import (
-    PlannerPost,
-    Traits,
-    is_same_story,
-    neighbours_at,
-    why_not,
-)
+from pipeline.schedule.planning.fill_slots import PlannerPost, Traits, is_same_story, neighbours_at, why_not
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:

@@ -149,9 +149,7 @@ def find_outlets(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: b
     for index, key in enumerate(wanted):
         if key not in known:
             raise Invalid.one(
-                field=f"outlets[{index}]",
-                code="unknown_outlet",
-                message="This workspace has no such outlet.",
+                field=f"outlets[{index}]", code="unknown_outlet", message="This workspace has no such outlet."
             )
     return [known[key] for key in dict.fromkeys(wanted)]
 
@@ -283,7 +281,7 @@ def _untaken_slots(
 ) -> Iterator[tuple[str, datetime]]:
     for key, timeline in timelines.items():
         if timeline.outlet.is_simulated and key not in used:
-            # A simulated outlet reaches nobody, so its free slots don't count.
+            # Nobody sees posts of a simulated outlet, so its free slots don't count.
             continue
         occupied = {post.moment for post in timeline.planner_outlet.posts}
         yield from ((key, moment) for moment in timeline.slots if moment not in occupied)

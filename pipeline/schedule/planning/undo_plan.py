@@ -1,4 +1,4 @@
-"""Undoes a plan: cancels every publication that it scheduled and that nobody has changed since."""
+"""Undoes a plan: cancels every publication that it scheduled and that wasn't changed since."""
 
 from __future__ import annotations
 

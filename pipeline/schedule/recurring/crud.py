@@ -197,7 +197,7 @@ def stop_recurrence(
 
 
 def forget(now: datetime) -> int:
-    """Delete a batch of recurrences stopped longer than `KEPT`, with their logs but not their items; return how many."""
+    """Delete a batch of recurrences that stopped before `KEPT`, with logs but not items; return how many."""
     stopped = Recurrence.everywhere.filter(status=RecurrenceStatus.STOPPED, updated_at__lt=now - KEPT)
     batch = list(stopped.order_by("updated_at").values_list("pk", flat=True)[:PURGE_BATCH_SIZE])
     if batch:
