@@ -138,13 +138,7 @@ def _clock_columns(clock: WallClock | None) -> dict[str, Any]:
 
 def _reschedule(row: Publication, values: Mapping[str, Any]) -> Publication:
     """Reschedule what is scheduled, or retry what failed; a task that holds its lease loses it."""
-    changes = {
-        **values,
-        "error": None,
-        "attempt_count": 0,
-        "attempts": 0,
-        "lease_token": row.lease_token + 1,
-    }
+    changes = {**values, "error": None, "attempt_count": 0, "attempts": 0, "lease_token": row.lease_token + 1}
     if row.status == PublicationStatus.FAILED:
         states.move(row, "scheduled", under_lease=False, **changes)
         return row
@@ -317,10 +311,6 @@ def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
     The caller holds the item's lock.
     """
     Publication.everywhere.scheduled().filter(item=item).update(
-        revision=item.revision,
-        step="prepare",
-        step_state={},
-        version=F("version") + 1,
-        updated_at=now,
+        revision=item.revision, step="prepare", step_state={}, version=F("version") + 1, updated_at=now
     )
     wake_scheduled(item)

@@ -42,8 +42,7 @@ def handles_in(post: Adapted) -> list[str]:
 def resolve_handle(account: Account, handle: str, *, http: Client, now: datetime) -> str:
     """Return the DID of a handle, or an empty string if the handle doesn't exist.
 
-    Raises the plug-in error of `raise_for_response` if the server refuses, and `TryLater` if its answer can't be
-    read.
+    Raises as `raise_for_response` if the server refuses, and `TryLater` if its answer can't be read.
     """
     server = str(account.config.get("pds") or server_of(account))
     address = f"{server}/xrpc/com.atproto.identity.resolveHandle?handle={quote(handle)}"
@@ -59,11 +58,7 @@ def resolve_handle(account: Account, handle: str, *, http: Client, now: datetime
 
 
 def upload_image(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
-    """Upload a picture and return its blob.
-
-    Raises the plug-in error of `raise_for_response` if the server refuses, and `TryLater` if its answer can't be
-    read.
-    """
+    """Upload a picture and return its blob. Raises as `raise_for_response`, or `TryLater` without a blob."""
     response, _ = call(
         account,
         stored_session(account, now=now),
@@ -92,10 +87,7 @@ def card_of(post: Adapted) -> dict[str, Any] | None:
     if not link or images_of(post.payload.assets) or not any(link in part for part in post.parts):
         return None
     title = post.payload.title.strip() or urlsplit(link).hostname or link
-    return {
-        "$type": "app.bsky.embed.external",
-        "external": {"uri": link, "title": title, "description": ""},
-    }
+    return {"$type": "app.bsky.embed.external", "external": {"uri": link, "title": title, "description": ""}}
 
 
 def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) -> Sent:

@@ -81,10 +81,7 @@ class EmailNewsletter(Platform):
         Setting("from_address", "Sender's address", kind="email", max_length=254),
         Setting("reply_to", "Replies go to", kind="email", is_required=False, max_length=254),
         Setting(
-            "imprint",
-            "Postal address",
-            "Shown below each mail; many countries require it.",
-            max_length=500,
+            "imprint", "Postal address", "Shown below each mail; many countries require it.", max_length=500
         ),
         Setting(
             "accent",
@@ -185,10 +182,7 @@ class EmailNewsletter(Platform):
         session.close()
         address = str(account.config["from_address"])
         return AccountInfo(
-            external_id=address,
-            handle=address,
-            name=str(account.config.get("from_name", "")),
-            notes=notes,
+            external_id=address, handle=address, name=str(account.config.get("from_name", "")), notes=notes
         )
 
     def commit(

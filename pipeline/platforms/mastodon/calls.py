@@ -46,11 +46,7 @@ def call(
     is_commit: bool = False,
     **options: Unpack[Options],
 ) -> Response:
-    """Call the account's server with its token.
-
-    Raises `TryLater` if the server can't be reached, `Refused` if the call can't be sent, and `OutcomeUnknown` if
-    a commit may have arrived.
-    """
+    """Call the account's server with its token. Raises as `ask`, or as `ask_once` if `is_commit`."""
     token = account.credentials["access_token"]
     headers = {**(options.get("headers") or {}), "Authorization": f"Bearer {token}"}
     all_options: Options = {**options, "headers": headers}

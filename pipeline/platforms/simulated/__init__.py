@@ -329,10 +329,7 @@ def _raise_for_response(response: Response, now: datetime) -> NoReturn:
 
 
 def _read_metrics(ids: Sequence[str], http: Client, now: datetime) -> dict[str, Any]:
-    """Return the counts of these posts by id.
-
-    Raises `TryLater` if they can't be read, and `NeedsReconnect` if the account isn't accepted.
-    """
+    """Return the counts of these posts by id. Raises as `Simulated.metrics`."""
     query = ",".join(quote(post_id, safe="") for post_id in ids)
     try:
         response = http.request("GET", f"{BASE_URL}/metrics?ids={query}")

@@ -26,14 +26,7 @@ from pipeline.platforms.telegram.errors import (
     raise_for_response,
 )
 from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
-from pipeline.plugins import (
-    ConfigInvalid,
-    Evidence,
-    NeedsReconnect,
-    OutcomeUnknown,
-    Problem,
-    Refused,
-)
+from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, OutcomeUnknown, Problem, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -176,10 +176,7 @@ def _post_json(
 
 
 def _read_data(response: Response, now: datetime) -> dict[str, Any]:
-    """Return the data of an answer.
-
-    Raises as `raise_for_response` for a failure, and `TryLater` if the answer can't be read.
-    """
+    """Return the data of an answer. Raises as `raise_for_response`, or `TryLater` if there is none."""
     if not 200 <= response.status < 300:
         errors.raise_for_response(response, now=now, is_commit=False)
     data = (json_object(response.body) or {}).get("data")

@@ -66,10 +66,7 @@ def _run(series: Series, now: datetime) -> None:
 
 
 def _lock_under_lease(series: Series) -> Series:
-    """Lock and return the row.
-
-    Raises `LostLease` if it was deleted, paused, changed or claimed again since the claim.
-    """
+    """Lock and return the row. Raises `LostLease` if it was deleted, paused or taken over since the claim."""
     try:
         row = lock_series(series)
     except NotFound as error:
