@@ -75,6 +75,7 @@ class SimulatedServer(Client):
         return str(script[call_count]) if call_count < len(script) else "ok"
 
     def _record_post(self, post: Mapping[str, Any], outcome: str) -> SimulatedPost:
+        """Store the call as a row, whether its post is accepted or not, and return the row."""
         row = SimulatedPost(
             workspace_id=self.workspace_id,
             outlet_id=ids.decode("out", str(post.get("outlet", ""))) or UUID(int=0),
@@ -104,6 +105,7 @@ class SimulatedServer(Client):
         return _response(204, None, url)
 
     def _metrics(self, id_list: str, url: str) -> Response:
+        """Answer with the counts of the listed posts, except unknown, refused and removed ones."""
         posts = {}
         for text in id_list.split(","):
             post_id = ids.decode("sim", unquote(text))

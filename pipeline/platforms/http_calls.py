@@ -126,7 +126,7 @@ def wait_until_reset(
     """Return the wait that a header names: `Retry-After`, or else the first usable one of `names`.
 
     The values of `names` are seconds, epoch seconds or ISO 8601; with `is_relative`, a number is always seconds.
-    The wait is from `MIN_WAIT` to `LONGEST_WAIT`. Returns `None` if no header names one.
+    The wait is at most `LONGEST_WAIT`, and by `names` at least `MIN_WAIT`; `None` if no header names one.
     """
     named_wait = retry_after(headers, now=now)
     if named_wait is not None:
@@ -169,8 +169,8 @@ def raise_by_status(
 ) -> NoReturn:
     """Raise the plug-in error that a status means, if the platform's own table doesn't say.
 
-    401 and 403 concern the account, 429 asks to wait, and another 4xx refuses the content. Every other status,
-    408 and 425, which promise nothing, are `TryLater` or, if `is_commit`, `OutcomeUnknown`. So is a 409 of a
+    401 and 403 concern the account, 429 asks to wait, and another 4xx refuses the content. Any other status, and
+    408 and 425, which promise nothing, mean `TryLater` or, if `is_commit`, `OutcomeUnknown`. So does a 409 of a
     commit, because the conflict may be with the post that an earlier try has made.
     """
     status = response.status

@@ -1,7 +1,7 @@
 """Publishes posts and threads on Bluesky (AT Protocol), with pictures, links, mentions and hashtags.
 
 Every post has a record key of ours, and the posts of a thread are written in one call that succeeds or fails as a
-whole: a second call is refused because of the first one's keys. Video needs a separate service and isn't offered.
+whole: a second call meets the first one's keys. Video needs a separate service and isn't offered.
 The limits are those of lexicons/app/bsky/feed/post.json and embed/images.json of bluesky-social/atproto, and of
 docs.bsky.app, rate limits (read 2026-11-20).
 """

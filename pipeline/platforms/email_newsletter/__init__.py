@@ -195,7 +195,7 @@ class EmailNewsletter(Platform):
         key: str,
         now: datetime,
     ) -> Sent:
-        """Return the mailing by its key; nothing is sent here."""
+        """Return the key as the post's id, which the mailing's id replaces once the mailing is made."""
         del account, post, state, http, now
         return Sent(external_id=key)
 

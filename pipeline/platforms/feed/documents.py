@@ -139,6 +139,7 @@ def _title_of(entry: FeedEntry) -> str:
 
 
 def _render_atom_entry(entry: FeedEntry) -> Iterable[str]:
+    """Yield the lines of an entry in Atom."""
     language = _valid_language(entry.language)
     yield f"<entry{_render_attributes({'xml:lang': language} if language else {})}>"
     yield _element("id", entry.id)
@@ -180,6 +181,7 @@ def render_atom(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
 
 
 def _render_rss_item(entry: FeedEntry) -> Iterable[str]:
+    """Yield the lines of an entry in RSS, with its first enclosure only."""
     yield "<item>"
     yield _element("guid", entry.id, isPermaLink="false")
     yield _element("title", _title_of(entry))
@@ -219,6 +221,7 @@ def render_rss(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
 
 
 def _render_json_item(entry: FeedEntry) -> dict[str, Any]:
+    """Return an entry as JSON Feed has it; fields without a value are left out."""
     item: dict[str, Any] = {"id": remove_illegal_characters(entry.id)}
     texts = (("url", entry.url), ("title", entry.title), ("language", _valid_language(entry.language)))
     item.update(

@@ -81,7 +81,6 @@ class GhostSite:
     def upload(self, path: str, body: bytes, content_type: str) -> Response:
         """Upload a file in a form."""
         headers = {**self._headers(), "Content-Type": content_type}
-        seconds = http_calls.UPLOAD_SECONDS
         return ask(
             self.http,
             "POST",
@@ -89,7 +88,7 @@ class GhostSite:
             service=SERVICE_NAME,
             headers=headers,
             body=body,
-            timeout=seconds,
+            timeout=http_calls.UPLOAD_SECONDS,
         )
 
     def read_post(self, post_id: str) -> dict[str, Any] | None:

@@ -248,7 +248,7 @@ class Mastodon(Platform):
         """Find the posts among the account's newest ones.
 
         A thread of which only the beginning is there counts as absent, because the next try goes on after it.
-        Without `state`, posts older than the publication are left out.
+        If `state` was lost, posts older than the publication are left out.
         """
         try:
             if "after" in state:

@@ -184,7 +184,6 @@ class WordPressSite:
     def upload(self, path: str, body: bytes, content_type: str) -> Response:
         """Upload a file in a form."""
         headers = {**self._headers(), "Content-Type": content_type}
-        seconds = http_calls.UPLOAD_SECONDS
         return ask(
             self.http,
             "POST",
@@ -192,7 +191,7 @@ class WordPressSite:
             service=SERVICE_NAME,
             headers=headers,
             body=body,
-            timeout=seconds,
+            timeout=http_calls.UPLOAD_SECONDS,
         )
 
     def delete(self, path: str, query: Mapping[str, str | int] | None = None) -> Response:

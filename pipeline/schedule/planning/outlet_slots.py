@@ -93,6 +93,7 @@ def _build_planner_outlet(
     posts: Iterable[PlannerPost],
     now: datetime,
 ) -> PlannerOutlet:
+    """Return the outlet as the planner takes it: a pause that its platform asked for counts as closed."""
     rules, has_zone = rules_of(outlet), publish.has_zone(queue)
     zone = zone_named(queue.timezone) if has_zone else UTC
     closed = publish.blackouts_of(queue) if has_zone else ()

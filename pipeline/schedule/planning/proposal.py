@@ -254,6 +254,7 @@ def _build_entries(
     items: Mapping[str, GeneratedItem],
     timelines: Mapping[str, OutletTimeline],
 ) -> tuple[Proposed, ...]:
+    """Return the plan's placements with their items, outlets and slots."""
     return tuple(
         Proposed(
             items[placement.candidate],

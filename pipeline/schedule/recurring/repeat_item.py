@@ -58,6 +58,7 @@ def give_up(recurrence: Recurrence) -> None:
 
 
 def _run(recurrence: Recurrence, now: datetime) -> None:
+    """Stop the recurrence if its source is gone, make its variant if one is due, or let it sleep."""
     try:
         with transaction.atomic():
             row = _lock_under_lease(recurrence)
@@ -158,6 +159,7 @@ def _record_turn(
     now: datetime,
     item: GeneratedItem | None = None,
 ) -> None:
+    """Add an entry to the recurrence's log."""
     RecurrenceTurn.everywhere.create(
         workspace_id=row.workspace_id,
         recurrence=row,

@@ -48,6 +48,7 @@ def give_up(series: Series) -> None:
 
 
 def _run(series: Series, now: datetime) -> None:
+    """Schedule the next time and make the digest of this one, or wait while the workspace has no access."""
     try:
         with transaction.atomic():
             row = _lock_under_lease(series)
