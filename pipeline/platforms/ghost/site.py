@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypedDict
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pipeline.platforms import http_calls
@@ -199,6 +199,13 @@ def is_collision(response: Response) -> bool:
     return response.status == 409 and first_error(response).get("type") == "UpdateCollisionError"
 
 
+class _ErrorDetails(TypedDict):
+    """The platform's status and message, as every plug-in error takes them."""
+
+    platform_status: int
+    platform_message: str
+
+
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
     """Raise the plug-in error for a failed response, by its error's type and then by its status.
 
@@ -209,26 +216,20 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
     platform_message = ": ".join(
         str(error[name]).rstrip(".") for name in ("message", "context") if error.get(name)
     )[:MAX_MESSAGE_CHARACTERS]
+    details: _ErrorDetails = {"platform_status": status, "platform_message": platform_message}
     if status == 401 and code == "INVALID_JWT":
         message = f"The site doesn't take the token{with_colon(platform_message)}."
         action = (
             "Check that the key belongs to this site and that both servers' clocks are right, then reconnect."
         )
-        raise NeedsReconnect(
-            message, action=action, platform_status=status, platform_message=platform_message
-        )
+        raise NeedsReconnect(message, action=action, **details)
     if status in {406, 426}:
         message = (
             "The site's version of Ghost doesn't support this version of the "
             f"API{with_colon(platform_message)}."
         )
-        raise NeedsReconnect(
-            message,
-            code="version_not_spoken",
-            action="Update Ghost, or reconnect the outlet so that its version is asked.",
-            platform_status=status,
-            platform_message=platform_message,
-        )
+        action = "Update Ghost, or reconnect the outlet so that its version is asked."
+        raise NeedsReconnect(message, code="version_not_spoken", action=action, **details)
     if status == 403 and not error:
         message = "A firewall in front of the site refused the call."
         action = "It is retried automatically. If it keeps failing, allow the service's calls to /ghost/api/."
@@ -243,34 +244,15 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
     if status == 403 and error_type == "HostLimitError":
         message = f"The site's plan doesn't allow it{with_colon(platform_message)}."
         action = "Change the plan at the host of the site, then retry."
-        raise Refused(
-            message,
-            code="plan_limit",
-            action=action,
-            platform_status=status,
-            platform_message=platform_message,
-        )
+        raise Refused(message, code="plan_limit", action=action, **details)
     if status == 403 and error_type == "NoPermissionError":
         message = f"The key may not do this{with_colon(platform_message)}."
         action = "Use the Admin API key of a custom integration, or of a user who may publish."
-        raise NeedsReconnect(
-            message,
-            code="missing_right",
-            action=action,
-            platform_status=status,
-            platform_message=platform_message,
-        )
+        raise NeedsReconnect(message, code="missing_right", action=action, **details)
     if status in {413, 415}:
         message = f"The site doesn't take a file{with_colon(platform_message)}."
         action = "Use a smaller file or another type, then retry."
-        raise Refused(
-            message,
-            code="file_not_taken",
-            field="assets",
-            action=action,
-            platform_status=status,
-            platform_message=platform_message,
-        )
+        raise Refused(message, code="file_not_taken", field="assets", action=action, **details)
     if status == 404 and error_type == "NotFoundError":
         message = "The draft was deleted on the site. It is created again."
         raise TryLater(message, code="draft_gone", after=timedelta(0), platform_status=status)
