@@ -144,7 +144,7 @@ def _read_metrics(publication: Publication, published_at: datetime, now: datetim
         raise NeedsReconnect(message)
     connection = connect(fresh_credentials(outlet, now=now))
     sent = Sent(external_id=publication.external_id, url=publication.url)
-    with connection.telling_no_secret():
+    with connection.redacting_errors():
         results = connection.platform.metrics(
             connection.account, [(sent, published_at)], http=connection.http, now=now
         )

@@ -280,7 +280,9 @@ class WorkspaceOverview:
     def switches(self) -> list[Switch]:
         """The switches that stop this workspace, those of the whole instance included."""
         return [
-            switch for switch in kill_switch.standing() if switch.workspace_id in {None, self.workspace.pk}
+            switch
+            for switch in kill_switch.read_switches()
+            if switch.workspace_id in {None, self.workspace.pk}
         ]
 
     @cached_property

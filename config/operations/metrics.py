@@ -94,7 +94,7 @@ def _database_series() -> Iterable[str]:
         _endpoints(),
     )
     yield from _series(
-        "pipeline_stopped", "Switches that stop something.", "", {"": len(kill_switch.standing())}
+        "pipeline_stopped", "Switches that stop something.", "", {"": len(kill_switch.read_switches())}
     )
     # It waits for `manage.py media --approve-sweep`.
     yield from _series(

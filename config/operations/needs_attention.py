@@ -68,7 +68,7 @@ def _requests() -> Iterator[Need]:
 
 
 def _switches() -> Iterator[Need]:
-    for switch in kill_switch.standing():
+    for switch in kill_switch.read_switches():
         yield Need(str(switch).rstrip("."), reverse("admin:pipeline_switch_changelist"))
 
 

@@ -30,7 +30,7 @@ def what_needs(user: User) -> list[needs_attention.Need]:
 @register.simple_tag
 def standing_switches() -> list[Switch]:
     """Return the switches that stop something now."""
-    return kill_switch.standing()
+    return kill_switch.read_switches()
 
 
 @register.filter

@@ -41,7 +41,7 @@ from pipeline.engines.newsletter_digest import PLUGIN as DIGEST
 from pipeline.models import GeneratedItem, OverlapChoice, SeriesIssueDecision, SlotGapChoice
 from pipeline.models import Series as SeriesRow
 from pipeline.schedule import series
-from pipeline.schedule.queues import NAME_CHARACTERS, SLOTS_MOST
+from pipeline.schedule.queues import MAX_NAME_CHARACTERS, MAX_SLOTS_PER_WEEK
 from pipeline.text.local_time import CLOCK_PATTERN
 
 if TYPE_CHECKING:
@@ -86,13 +86,15 @@ class _SeriesFields(StrictSerializer):
 
 
 class SeriesInput(_SeriesFields):
-    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=NAME_CHARACTERS)
-    slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=SLOTS_MOST)
+    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=MAX_NAME_CHARACTERS)
+    slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=MAX_SLOTS_PER_WEEK)
 
 
 class SeriesChanges(_SeriesFields):
-    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=NAME_CHARACTERS, required=False)
-    slots = BoundedListField(child=WeeklySlotInput(), min_length=1, max_length=SLOTS_MOST, required=False)
+    name = PatternField(r"[\s\S]*\S[\s\S]*", max_length=MAX_NAME_CHARACTERS, required=False)
+    slots = BoundedListField(
+        child=WeeklySlotInput(), min_length=1, max_length=MAX_SLOTS_PER_WEEK, required=False
+    )
 
 
 class Series(serializers.Serializer[Any]):

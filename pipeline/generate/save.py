@@ -29,7 +29,7 @@ from pipeline.generate.lifecycle import (
 )
 from pipeline.generate.run_state import EARLIER, as_json, draft_from
 from pipeline.generate.topics.topic_run import conclude_pick
-from pipeline.holds.source_changes import hold_reason_of
+from pipeline.holds.source_changes import find_hold_reason
 from pipeline.media import draw_pictures
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Generation, RawItem, Revision, Source
 from pipeline.text.plain_text import plain_text
@@ -227,7 +227,7 @@ def _hold_reason(generation: Generation, raw: RawItem | None, brief: Brief) -> s
     """
     reason = ""
     if brief.stories:
-        reason = hold_reason_of(generation.pk, multi_source.raw_items_of(brief))
+        reason = find_hold_reason(generation.pk, multi_source.raw_items_of(brief))
     elif raw is not None and (raw.deleted_at is not None or raw.withdrawn_at is not None):
         reason = "source_withdrawn"
     elif raw is not None and raw.content_version != generation.raw_version:

@@ -33,24 +33,25 @@ _REPLACED_HOLDS: Final[Mapping[str, tuple[str, ...]]] = {
     "source_changed": ("", "approval_stale"),
     "source_withdrawn": ("", "approval_stale", "source_changed", "instructions_in_source"),
 }
-"""The holds that each reason replaces: none may be released by the answer to a weaker one."""
+"""The holds that each reason replaces: a hold may not be released by the answer to a weaker one."""
 _REPLACED_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "source_changed": ("",),
     "source_withdrawn": ("", "source_changed"),
 }
 PUBLISHED_STATUSES: Final = frozenset({"published", "partially_published"})
-"""Somebody may be reading the item: it can't be held back any more, so it is flagged."""
+"""The statuses in which an item can't be held back any more, because people may be reading it: it is flagged."""
 _TITLES: Final[Mapping[str, _StrPromise]] = {
     "source_changed": gettext_lazy("The source of “%(title)s” has changed since it was published"),
     "source_withdrawn": gettext_lazy("The source of “%(title)s” was withdrawn since it was published"),
 }
-_TITLE_CHARACTERS: Final = 100
+_MAX_TITLE_CHARACTERS: Final = 100
 
 
 def hold_derived_items(row: RawItem, reason: str, now: datetime) -> None:
-    """Hold items made of an old version that may still be sent; flag published ones, and notify members.
+    """Hold items made of this raw item that may still be sent; flag published ones, and notify members.
 
-    The caller has locked the raw item. Nothing more of a held item is sent until somebody has looked at it.
+    An item that is held or flagged for a stronger reason keeps it. Nothing more of a held item is sent until a
+    person approves it. The caller has locked the raw item.
     """
     flagged = []
     items = GeneratedItem.everywhere.filter(
@@ -60,7 +61,7 @@ def hold_derived_items(row: RawItem, reason: str, now: datetime) -> None:
         items_made_from(row.pk, workspace_id=row.workspace_id),
         deleted_at=None,
     )
-    # In the order of ids, as everywhere that several items are locked, to prevent deadlocks.
+    # Items are locked in the order of ids, as everywhere, to prevent deadlocks.
     for item in items.select_for_update().order_by("id"):
         if item.raw_items and row.pk.hex not in item.raw_items:
             # The run left this raw item out: the digest doesn't contain it.
@@ -82,12 +83,13 @@ def hold_derived_items(row: RawItem, reason: str, now: datetime) -> None:
 
 
 def withdraw(raw_item_id: UUID, now: datetime) -> bool:
-    """Note that the source withdrew a raw item, and hold what was made of it; False if known already.
+    """Record that the source withdrew a raw item, and hold or flag what was made of it.
 
-    The raw item keeps its status and its content.
+    The raw item keeps its status and its content. Returns `False` if it doesn't exist, was deleted, or is known
+    to be withdrawn.
     """
     with transaction.atomic():
-        row = _lock(raw_item_id)
+        row = _lock_raw_item(raw_item_id)
         if row is None or row.deleted_at is not None or row.withdrawn_at is not None:
             return False
         _set_withdrawn_at(row, now, now)
@@ -96,9 +98,13 @@ def withdraw(raw_item_id: UUID, now: datetime) -> bool:
 
 
 def restore(raw_item_id: UUID, now: datetime) -> bool:
-    """Note that the source lists a raw item again, and release what only that held; False if it always did."""
+    """Record that the source lists a raw item again, and release the items that only its withdrawal held.
+
+    An item that a weaker reason would hold gets that reason. Returns `False` if the raw item doesn't exist, was
+    deleted, or wasn't withdrawn.
+    """
     with transaction.atomic():
-        row = _lock(raw_item_id)
+        row = _lock_raw_item(raw_item_id)
         if row is None or row.deleted_at is not None or row.withdrawn_at is None:
             return False
         _set_withdrawn_at(row, None, now)
@@ -109,16 +115,18 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
         )
         for item in items.select_for_update().order_by("id"):
             raw_item_ids = [UUID(text) for text in item.raw_items]
-            reason = (
-                hold_reason_of(item.generation_id, raw_item_ids) if raw_item_ids else _change_hold(item, row)
-            )
+            if raw_item_ids:
+                reason = find_hold_reason(item.generation_id, raw_item_ids)
+            else:
+                reason = _change_hold(item, row)
             if reason == "source_withdrawn":
                 # Another of its raw items is still withdrawn.
                 continue
+            new_hold = item.held
+            if item.held == HoldReason.SOURCE_WITHDRAWN:
+                new_hold = reason or _instructions_hold(item)
             GeneratedItem.everywhere.filter(pk=item.pk).update(
-                held=reason or _instructions_hold(item)
-                if item.held == HoldReason.SOURCE_WITHDRAWN
-                else item.held,
+                held=new_hold,
                 flagged=reason if item.flagged == FlagReason.SOURCE_WITHDRAWN else item.flagged,
                 version=item.version + 1,
                 updated_at=now,
@@ -126,10 +134,10 @@ def restore(raw_item_id: UUID, now: datetime) -> bool:
     return True
 
 
-def hold_reason_of(generation_id: UUID, raw_items: Collection[UUID]) -> str:
-    """Return why a digest of these raw items must be held, empty if it needn't.
+def find_hold_reason(generation_id: UUID, raw_items: Collection[UUID]) -> str:
+    """Return why a digest of these raw items must be held, or an empty string if it needn't.
 
-    One was withdrawn or erased, or has changed since the run read it.
+    It must be held if one of them was withdrawn, deleted or erased, or has changed since the run read it.
     """
     inputs = GenerationInput.everywhere.filter(generation_id=generation_id, raw_item_id__in=raw_items)
     rows = [(run_input.raw_item, run_input.raw_version) for run_input in inputs.select_related("raw_item")]
@@ -139,20 +147,26 @@ def hold_reason_of(generation_id: UUID, raw_items: Collection[UUID]) -> str:
 
 
 def _change_hold(item: GeneratedItem, row: RawItem) -> str:
-    """Return `source_changed` if the item was made of an old version; a withdrawal may hide that."""
+    """Return `source_changed` if the item was made of an old version, which a withdrawal may have hidden.
+
+    Otherwise, return an empty string.
+    """
     is_old = item.raw_version is not None and item.raw_version < row.content_version
     return "source_changed" if is_old else ""
 
 
 def _instructions_hold(item: GeneratedItem) -> str:
-    """Return the hold for instructions that a withdrawal replaced, unless the item is approved."""
+    """Return the hold for instructions that a withdrawal replaced, or an empty string.
+
+    There is none if the item is approved or its checks warn of no instructions.
+    """
     has_warning = any(
         check["code"] == "instructions" and check["outcome"] == "warning" for check in item.checks
     )
     return "instructions_in_source" if has_warning and not item.is_approved else ""
 
 
-def _lock(raw_item_id: UUID) -> RawItem | None:
+def _lock_raw_item(raw_item_id: UUID) -> RawItem | None:
     row: RawItem | None = RawItem.everywhere.select_for_update().filter(pk=raw_item_id).first()
     return row
 
@@ -164,10 +178,10 @@ def _set_withdrawn_at(row: RawItem, withdrawn_at: datetime | None, now: datetime
 
 
 def notify_flagged(row: RawItem, reason: str, items: Sequence[GeneratedItem], now: datetime) -> None:
-    """Record one notice for all items of an entry; call it in the transaction that flagged them.
+    """Record one notice for all flagged items of a raw item, in the transaction that flagged them.
 
-    The key names the entry's version, so that the same change is never notified twice. Test items aren't
-    notified.
+    The key has the raw item's version, so that the same change is never notified twice. Nothing is recorded for
+    test items, or if there are no items.
     """
     if row.test or not items:
         return
@@ -180,7 +194,7 @@ def notify_flagged(row: RawItem, reason: str, items: Sequence[GeneratedItem], no
         "item_flagged",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{reason}:{version}",
-        title=_TITLES[reason] % {"title": title[:_TITLE_CHARACTERS] or _("Untitled")},
+        title=_TITLES[reason] % {"title": title[:_MAX_TITLE_CHARACTERS] or _("Untitled")},
         text=f"{count}\n{labels.FLAGS[reason]}",
         path="#flagged",
         now=now,

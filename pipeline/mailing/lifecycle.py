@@ -50,7 +50,7 @@ def issue(publication: Publication, post: Adapted, *, now: datetime) -> Sent:
     Returns what the publication stores: the mailing's id.
     """
     content = issue_of(post.payload, account_of(publication.outlet).config)
-    html, text = short_links.in_mail(publication, content.html, content.text)
+    html, text = short_links.shorten_mail(publication, content.html, content.text)
     mailing = Mailing(
         workspace_id=publication.workspace_id,
         outlet_id=publication.outlet_id,

@@ -2,7 +2,7 @@
 
 from pipeline.outlets.account_check_task import give_up, maintain_outlet
 from pipeline.outlets.check_account import BeingRenewed
-from pipeline.outlets.connection import connect_outlet, reconnect, secret_made
+from pipeline.outlets.connection import connect_outlet, generated_secret_of, reconnect
 from pipeline.outlets.renewal import fresh_credentials
 from pipeline.outlets.update import change, set_default, switch_off, switch_on
 
@@ -11,10 +11,10 @@ __all__ = [
     "change",
     "connect_outlet",
     "fresh_credentials",
+    "generated_secret_of",
     "give_up",
     "maintain_outlet",
     "reconnect",
-    "secret_made",
     "set_default",
     "switch_off",
     "switch_on",

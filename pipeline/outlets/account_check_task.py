@@ -1,4 +1,4 @@
-"""Checks an outlet's account: whether its credential works, must be renewed, or will expire."""
+"""Runs the task that checks an outlet's account, renews its credential, and notifies before it expires."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from config.core.ids import encode
 from pipeline.models import Outlet, OutletStatus
 from pipeline.outlets import health
 from pipeline.outlets.check_account import (
-    MESSAGE_CHARACTERS,
+    MAX_MESSAGE_CHARACTERS,
     BeingRenewed,
     is_same_account,
     profile_of,
@@ -34,7 +34,10 @@ log = structlog.get_logger(__name__)
 
 
 def maintain_outlet(claimed: Outlet) -> None:
-    """Work one claimed outlet: renew its credential if due, check the account, record the result."""
+    """Renew the credential of a claimed outlet if due, check its account, and record the result.
+
+    A disabled outlet is only renewed, and a disconnected one isn't checked again.
+    """
     outlet: Outlet = Outlet.everywhere.select_related("workspace").get(pk=claimed.pk)
     # Later writes must name the token that this task claimed with, not one that overtook it.
     outlet.lease_token = claimed.lease_token
@@ -45,12 +48,12 @@ def maintain_outlet(claimed: Outlet) -> None:
     try:
         can_renew = _renew_if_due(outlet, now)
         if outlet.status == OutletStatus.DISABLED:
-            # Nobody uses it; it only needs a credential that doesn't expire meanwhile.
+            # It isn't used; it only needs a credential that doesn't expire in the meantime.
             _sleep_until_next_check(outlet, now)
             return
         connection = connect(outlet)
         release_database_for_call()
-        with connection.telling_no_secret():
+        with connection.redacting_errors():
             info = connection.platform.check_account(connection.account, http=connection.http, now=now)
     except BeingRenewed:
         log.info("overtaken", outlet=encode("out", outlet.pk))
@@ -61,44 +64,47 @@ def maintain_outlet(claimed: Outlet) -> None:
     except (NeedsReconnect, Refused) as error:
         _record_lost(outlet, error, utc_now())
     else:
-        _record_works(outlet, info, utc_now(), can_renew=can_renew)
+        _record_working(outlet, info, utc_now(), can_renew=can_renew)
 
 
 def give_up(claimed: Outlet) -> None:
-    """Put the next check off to tomorrow after our own errors, which are logged; publishing goes on."""
+    """Put the next check off to tomorrow after the task kept crashing; publishing goes on."""
     at = health.next_check(utc_now(), None, None)
     claimed.sleep_until(at, attempts=0, due_at=at)
 
 
 def _renew_if_due(outlet: Outlet, now: datetime) -> bool:
-    """Renew the credential if it is time; False if it can't be renewed, True also if it isn't time yet."""
+    """Renew the credential if it is time; return `False` only if it was time and it can't be renewed."""
     return not health.is_to_renew(outlet, now) or renew(outlet, now) is not None
 
 
 def _sleep_until_next_check(outlet: Outlet, now: datetime) -> None:
-    """Let the outlet's row sleep until the next check."""
+    """Schedule the outlet's next check."""
     at = health.next_check(now, outlet.expires_at, health.renewed_at_of(outlet))
     outlet.sleep_until(at, attempts=0, due_at=at)
 
 
 def _record_lost(outlet: Outlet, error: PluginError, now: datetime) -> None:
-    """Record that the platform no longer accepts the credentials; nothing if this task has lost its lease."""
-    reason = {"code": error.code, "message": error.message[:MESSAGE_CHARACTERS]}
+    """Record that the platform no longer accepts the credentials, unless this task has lost its lease."""
+    reason = {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARACTERS]}
     at = health.next_check(now, None, None)
     with transaction.atomic():
-        # If somebody reconnected it meanwhile, it has other credentials than those that were refused.
+        # If a person has reconnected it in the meantime, its credentials aren't the ones that were refused.
         if not outlet.sleep_until(at, attempts=0, due_at=at):
             return
         health.mark_lost(outlet.pk, reason, now, test=outlet.is_simulated)
 
 
-def _record_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: bool) -> None:
-    """Record what the platform said, and wake what waited for the account; another account counts as lost."""
+def _record_working(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew: bool) -> None:
+    """Record the platform's answer, and wake what waited for the account; another account counts as lost.
+
+    Nothing is recorded if this task has lost its lease.
+    """
     if not is_same_account(outlet, info):
         message = "The platform says that these credentials now belong to another account."
         _record_lost(outlet, NeedsReconnect(message, code="another_account"), now)
         return
-    # A credential that we renewed has its own expiry; otherwise the platform's statement is newer.
+    # The platform's answer is newer than the stored expiry.
     expires_at = info.expires_at or outlet.expires_at
     renewed_at = now if info.credentials else health.renewed_at_of(outlet) or now
     at = health.next_check(now, expires_at, renewed_at)
@@ -110,11 +116,10 @@ def _record_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew
         "version": F("version") + 1,
     }
     if info.credentials:
-        # Written under the lease with which they were read: whoever gave others meanwhile has overtaken this
-        # task.
+        # They are written under the lease with which the old ones were read: a reconnection has taken the lease.
         values["credentials"] = {**credentials_of(outlet), **info.credentials}
     with transaction.atomic():
-        # Read again: somebody may have changed the settings since this task read them.
+        # The row is read again, because a person may have changed the settings since this task read them.
         row: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
         values["config"] = {**row.config, **info.config}
         is_notified = (
@@ -131,7 +136,10 @@ def _record_works(outlet: Outlet, info: AccountInfo, now: datetime, *, can_renew
 
 
 def _notify_before_expiry(outlet: Outlet, expires_at: datetime, now: datetime) -> bool:
-    """Notify members in the last days before the credential expires; False if too early, or done before."""
+    """Notify members in the last `health.NOTIFY_BEFORE` before the credential expires.
+
+    Returns `False` if it is too early, was done before, or the outlet is simulated.
+    """
     if outlet.expiry_told_at is not None or now < expires_at - health.NOTIFY_BEFORE or outlet.is_simulated:
         return False
     days = max(1, (expires_at - now) // timedelta(days=1))

@@ -1,6 +1,6 @@
-"""Asks a platform whose account credentials belong to, and says what to do about failures.
+"""Asks a platform whose account credentials belong to, and turns its failures into errors for people.
 
-No transaction is open meanwhile.
+No transaction is open during the call.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pipeline.models import Outlet
     from pipeline.platforms.base import AccountInfo, Platform, Setting
 
-MESSAGE_CHARACTERS: Final = 1000
-"""Characters of a platform's error message that are kept."""
+MAX_MESSAGE_CHARACTERS: Final = 1000
+"""The number of characters to which a platform's error message is cut."""
 _FITTING_NAMES: Final = frozenset(setting.name for setting in FITTING_SETTINGS)
 
 
 class BeingRenewed(TryLater):
-    """Raised while another worker renews the credential; only one at a time may."""
+    """Raised while another worker renews the credential, because only one at a time may."""
 
 
 class CannotAsk(AppError):
@@ -45,7 +45,7 @@ def clean_settings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return settings and secrets as they are stored. Raises `Invalid` with every field that can't be used.
 
-    With `credentials` None they aren't checked.
+    If `credentials` is `None`, no secrets are checked or returned.
     """
     problems = []
     settings: dict[str, Any] = {}
@@ -72,9 +72,10 @@ def fetch_account(
     credentials: Mapping[str, Any],
     now: datetime,
 ) -> AccountInfo:
-    """Return whose account the credentials belong to.
+    """Return the account that the credentials belong to.
 
-    Raises `Invalid` or `CannotAsk`, neither of which contains a secret.
+    Raises `CannotAsk` if the platform can't be asked at present, and `Invalid` if it refuses; neither contains
+    a secret.
     """
     account = new_account(
         platform.kind,
@@ -86,18 +87,18 @@ def fetch_account(
     connection = OutletConnection(platform, account, client_for(platform, outlet))
     release_database_for_call()
     try:
-        with connection.telling_no_secret():
+        with connection.redacting_errors():
             return platform.check_account(account, http=connection.http, now=now)
     except TryLater as error:
-        raise CannotAsk(_detail(None, error)) from None
+        raise CannotAsk(_build_detail(None, error)) from None
     except Refused as error:
-        raise Invalid(_detail(_field_of(error), error)) from None
+        raise Invalid(_build_detail(_field_of(error), error)) from None
     except PluginError as error:
-        raise Invalid(_detail("credentials", error)) from None
+        raise Invalid(_build_detail("credentials", error)) from None
 
 
 def release_database_for_call() -> None:
-    """Release the database connection, unless in a transaction: the platform may take long to answer."""
+    """Release the database connection, unless in a transaction, because the platform may take long to answer."""
     if not transaction.get_connection().in_atomic_block:
         work_queue.release_connections()
 
@@ -107,16 +108,16 @@ def _field_of(error: Refused) -> str:
     return field if field.split(".")[0] in {"config", "credentials"} else f"config.{field}"
 
 
-def _detail(field: str | None, error: PluginError) -> Detail:
-    """Return what happened and, if the platform says something specific, what to do about it."""
+def _build_detail(field: str | None, error: PluginError) -> Detail:
+    """Return the error's message, with the action if it isn't the default one."""
     message = error.message
     if error.action != error.default_action:
         message = f"{message} {error.action}"
-    return Detail(field, error.code, message[:MESSAGE_CHARACTERS])
+    return Detail(field, error.code, message[:MAX_MESSAGE_CHARACTERS])
 
 
 def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
-    """Return the profile for an outlet's row; `renewed_at` is when its credential's life began."""
+    """Return the profile for an outlet's row; `renewed_at` is when its credential was issued."""
     return {
         "external_id": info.external_id,
         "handle": info.handle,
@@ -130,13 +131,13 @@ def profile_of(info: AccountInfo, *, renewed_at: datetime) -> dict[str, Any]:
 
 
 def is_same_account(outlet: Outlet, info: AccountInfo) -> bool:
-    """Return whether it is the account that the outlet was connected to; True if that isn't known."""
+    """Return whether the account may be the one that the outlet was connected to, if that is known."""
     known_id = str(outlet.profile.get("external_id") or "")
     return not known_id or known_id == info.external_id
 
 
 def refuse_another(outlet: Outlet, info: AccountInfo) -> None:
-    """Raise `Invalid` for any other account than the outlet's."""
+    """Raise `Invalid` if the account isn't the outlet's."""
     if is_same_account(outlet, info):
         return
     message = _(

@@ -1,4 +1,4 @@
-"""Connects a workspace's account on a platform, and reconnects it."""
+"""Connects a workspace to an account on a platform, and reconnects it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pipeline.platforms.base import Platform
 
-NAME_CHARACTERS = 120
+MAX_NAME_CHARACTERS = 120
 
 
 def connect_outlet(
@@ -42,10 +42,11 @@ def connect_outlet(
 ) -> Outlet:
     """Create an outlet, after its platform has said whose account it is. An empty `name` takes the account's.
 
-    Raises `Invalid` for settings and secrets that can't be used, an account that the workspace has already,
-    and a platform's refusal; `CannotAsk` if the platform can't be reached.
+    Raises `Invalid` if the kind, name, settings or secrets can't be used, the platform refuses the account, or
+    the workspace has it already; `Conflict` if the platform is unavailable here; `CannotAsk` if the platform
+    can't be reached.
     """
-    platform = _connectable(kind)
+    platform = _find_connectable_platform(kind)
     name = clean_name(name, is_required=False)
     settings, secrets = clean_settings(platform, config, credentials)
     outlet = Outlet(pk=uuid7(), workspace=workspace, platform=kind, name=name)
@@ -53,10 +54,10 @@ def connect_outlet(
     expiry = expires_at or info.expires_at
     next_check_at = health.next_check(now, expiry, now)
     with transaction.atomic():
-        # Of two requests that connect one account at the same moment, the second finds the first's outlet.
+        # If two requests connect the same account at once, the second finds the first one's outlet.
         Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace.pk)
         _refuse_duplicate(workspace, kind, info.external_id)
-        outlet.name = name or (info.name or info.handle or str(platform.label))[:NAME_CHARACTERS]
+        outlet.name = name or (info.name or info.handle or str(platform.label))[:MAX_NAME_CHARACTERS]
         outlet.config = {**settings, **info.config}
         outlet.credentials = {**secrets, **info.credentials}
         outlet.profile = profile_of(info, renewed_at=now)
@@ -81,12 +82,13 @@ def reconnect(
     now: datetime,
     expires_at: datetime | None = None,
 ) -> Outlet:
-    """Store new secrets for the same account; what failed with the old ones goes on at once.
+    """Store new secrets for the same account; publications and mails that failed with the old ones go on at once.
 
-    `config` may name only some settings; the others stay. Raises as `connect_outlet`, and `Invalid` for
-    another account.
+    `config` may name only some settings; the others stay. Raises `Invalid` if settings or secrets can't be used,
+    the platform refuses them, or they belong to another account; `Conflict` if the outlet was disconnected or
+    the platform is unavailable here; `CannotAsk` if the platform can't be reached.
     """
-    platform = _connectable(outlet.platform)
+    platform = _find_connectable_platform(outlet.platform)
     refuse_deleted(outlet)
     settings, secrets = clean_settings(
         platform, {**settings_of(platform, outlet.config), **config}, credentials
@@ -112,7 +114,7 @@ def reconnect(
             "due_at": next_check_at,
             "wake_at": next_check_at,
             "updated_at": now,
-            # A worker that renews the old ones at this moment must not overwrite the new.
+            # A worker that renews the old secrets at this moment must not overwrite the new ones.
             **work_queue.overtake(),
         }
         if locked.status == OutletStatus.NEEDS_RECONNECT:
@@ -125,8 +127,8 @@ def reconnect(
     return reload_outlet(outlet)
 
 
-def secret_made(outlet: Outlet, credentials: Mapping[str, Any]) -> str | None:
-    """Return the secret that was generated for a new outlet because `credentials` held none, to be shown once."""
+def generated_secret_of(outlet: Outlet, credentials: Mapping[str, Any]) -> str | None:
+    """Return the secret that was generated for a new outlet because `credentials` had none, or `None`."""
     for setting in platform_of(outlet.platform).settings:
         if setting.make is not None and not str(credentials.get(setting.name) or "").strip():
             return str(credentials_of(outlet)[setting.name])
@@ -140,27 +142,24 @@ def settings_of(platform: Platform, config: Mapping[str, Any]) -> dict[str, Any]
 
 
 def clean_name(name: str, *, is_required: bool) -> str:
-    """Return the name with single spaces.
-
-    Raises `Invalid` for one that is too long, or empty and required.
-    """
+    """Return the name with single spaces. Raises `Invalid` if it is too long, or empty and required."""
     cleaned = " ".join(name.split())
     if is_required and not cleaned:
         raise Invalid.one("name", "required", _("Give it a name."))
-    if len(cleaned) > NAME_CHARACTERS:
-        message = _("Use at most %(most)d characters.") % {"most": NAME_CHARACTERS}
+    if len(cleaned) > MAX_NAME_CHARACTERS:
+        message = _("Use at most %(most)d characters.") % {"most": MAX_NAME_CHARACTERS}
         raise Invalid.one("name", "too_long", message)
     return cleaned
 
 
 def refuse_deleted(outlet: Outlet) -> None:
-    """Raise `Conflict` for an outlet that was disconnected."""
+    """Raise `Conflict` if the outlet was disconnected."""
     if outlet.deleted_at is not None:
         raise Conflict.because(code="deleted", message=_("This outlet was disconnected."))
 
 
 def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any] | None = None) -> None:
-    """Write an audit entry, in the change's transaction; the outlet's name goes with the details."""
+    """Write an audit entry with the outlet's name, in the transaction of the change."""
     audit.note(
         action,
         workspace=outlet.workspace,
@@ -170,8 +169,11 @@ def audit_outlet(action: str, outlet: Outlet, by: str, details: Mapping[str, Any
     )
 
 
-def _connectable(kind: str) -> Platform:
-    """Return the platform. Raises `Invalid` or `Conflict` if a workspace can't be connected there."""
+def _find_connectable_platform(kind: str) -> Platform:
+    """Return the platform.
+
+    Raises `Invalid` if it doesn't exist or isn't connected by people, and `Conflict` if it is unavailable here.
+    """
     try:
         platform = platform_of(kind)
     except plugins.UnknownKind:
@@ -186,7 +188,7 @@ def _connectable(kind: str) -> Platform:
 
 
 def _refuse_duplicate(workspace: Workspace, kind: str, external_id: str) -> None:
-    """Raise `Invalid` if the workspace has the account already; one without an id can't be recognized."""
+    """Raise `Invalid` if the workspace has the account already; an account without an id can't be recognized."""
     if not external_id:
         return
     connected = Outlet.objects.of(workspace).filter(platform=kind, deleted_at=None)

@@ -1,4 +1,4 @@
-"""Records accounts that fail or work again, wakes what waited for them, and schedules their next check."""
+"""Records accounts that fail or work again, wakes what waited for them, and computes their next check."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 CHECK_INTERVAL: Final = timedelta(hours=24)
 JITTER: Final = timedelta(hours=1)
-"""A check comes up to this much earlier, so that outlets connected together aren't checked together."""
+"""The most by which a check comes earlier, so that outlets connected together aren't checked together."""
 NOTIFY_BEFORE: Final = timedelta(days=7)
-"""How long before a credential that can't be renewed expires its members are notified."""
+"""The time before the expiry of a credential that can't be renewed at which members are notified."""
 MIN_RENEWAL_LEAD: Final = timedelta(minutes=10)
 """The shortest time before its expiry at which a credential is renewed."""
 RENEW_BEFORE_SENDING: Final = timedelta(minutes=2)
-"""A credential that expires sooner is renewed before anything is sent with it."""
+"""The remaining life below which a credential is renewed before anything is sent with it."""
 MIN_RETRY_WAIT: Final = timedelta(minutes=1)
 FIRST_RETRY_WAIT: Final = timedelta(minutes=15)
 MAX_RETRY_WAIT: Final = timedelta(hours=6)
@@ -45,12 +45,12 @@ def mark_lost(
     request: str = "",
     **changes: Any,
 ) -> bool:
-    """Stop using the outlet until a person reconnects it, and notify members; False if it was so.
+    """Mark the outlet as one that a person has to reconnect, record the event, and notify members if not `test`.
 
-    Call it in a transaction.
+    Returns `False` if the outlet wasn't usable anyway. Call it in a transaction.
     """
-    # Locked, because several workers may learn of it at once; the weaker lock lets other rows refer to the
-    # outlet.
+    # The row is locked, because several workers may learn of it at once; the weaker lock lets other rows refer
+    # to the outlet.
     outlet: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet_id)
     if outlet.status != OutletStatus.OK or outlet.deleted_at is not None:
         return False
@@ -84,7 +84,7 @@ def mark_lost(
 
 
 def mark_working(outlet: Outlet, now: datetime) -> bool:
-    """Record that the platform accepted the account again; True if it was lost. Call it in a transaction."""
+    """Record that the platform accepts the account again; return whether it was lost. Call it in a transaction."""
     if outlet.status != OutletStatus.NEEDS_RECONNECT:
         return False
     fresh: Outlet = Outlet.everywhere.select_for_update(no_key=True).get(pk=outlet.pk)
@@ -95,7 +95,7 @@ def mark_working(outlet: Outlet, now: datetime) -> bool:
 
 
 def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
-    """Let mails that wait for this account go on at once; with `ends_rest` also after a refused log-in."""
+    """Wake the mails that wait for this account; `ends_rest` also ends its pause."""
     resting_values = {"rests_until": None} if ends_rest else {}
     waiting = MailQueue.everywhere.filter(outlet=outlet, wake_at__isnull=False)
     if waiting.update(**MailQueue.wake_changes(now), **resting_values):
@@ -103,7 +103,7 @@ def wake_mails(outlet: Outlet, now: datetime, *, ends_rest: bool) -> None:
 
 
 def wake_publications(outlet: Outlet, now: datetime) -> int:
-    """Try publications that wait because of the account at once; return how many."""
+    """Wake the due publications that failed because of the account; return how many."""
     woken = 0
     waiting = Publication.everywhere.scheduled().filter(outlet=outlet, error__class="account")
     for publication_id in list(waiting.order_by("id").values_list("pk", flat=True)):
@@ -124,24 +124,24 @@ def wake_publications(outlet: Outlet, now: datetime) -> int:
 
 
 def wake_waiting_publications(outlet: Outlet, now: datetime) -> None:
-    """Ask again what due publications wait for: the outlet's pace has changed, and with it their turns."""
+    """Wake the due publications that wait for their turn, because the outlet's pace has changed."""
     waiting = Publication.everywhere.scheduled().filter(
         Q(next_attempt_at=None) | Q(next_attempt_at__lte=now),
         outlet=outlet,
         due_at__lte=now,
         wake_at__gt=now,
         waits_for__isnull=False,
-        # No task has it.
+        # No task has claimed it.
         attempts=0,
     )
-    # Those that wait for their platform keep what they waited for before.
+    # Publications that wait for their platform still have the reason that they waited for before.
     waiting = waiting.exclude(step=PublicationStep.POLL)
     if waiting.update(wake_at=now, **work_queue.overtake()):
         dispatcher.wake()
 
 
 def next_check(now: datetime, expires_at: datetime | None, renewed_at: datetime | None) -> datetime:
-    """Return the next check: in a day, or when the credential must be renewed or is near its expiry."""
+    """Return the next check: in about a day, or earlier when the credential must be renewed or is near its expiry."""
     daily = now + CHECK_INTERVAL - JITTER * random.random()  # noqa: S311  it spreads load and keeps no secret
     if expires_at is None:
         return daily
@@ -150,34 +150,35 @@ def next_check(now: datetime, expires_at: datetime | None, renewed_at: datetime 
 
 
 def renew_at(expires_at: datetime, renewed_at: datetime) -> datetime:
-    """Return when to renew: after four fifths of its life, ten minutes before its end at the latest.
+    """Return when to renew a credential: after four fifths of its life, at least `MIN_RENEWAL_LEAD` before its end.
 
-    A credential with a shorter life is renewed halfway.
+    A credential with a life shorter than twice that lead is renewed halfway.
     """
     life = max(expires_at - renewed_at, timedelta(0))
     return expires_at - min(max(life / 5, MIN_RENEWAL_LEAD), life / 2)
 
 
 def renewed_at_of(outlet: Outlet) -> datetime | None:
-    """Return when the credential's life began, or when the outlet was connected if that isn't known."""
+    """Return when the credential was issued, or when the outlet was connected if that isn't known."""
     stored = outlet.profile.get("renewed_at")
     return datetime.fromisoformat(stored) if isinstance(stored, str) else outlet.connected_at
 
 
 def is_to_renew(outlet: Outlet, now: datetime) -> bool:
-    """Return whether it is time to renew the credential; never for one that doesn't expire."""
+    """Return whether it is time to renew the credential, which is never for one that doesn't expire."""
     if outlet.expires_at is None:
         return False
     return now >= renew_at(outlet.expires_at, renewed_at_of(outlet) or now)
 
 
-def wait_after(outlet: Outlet, asked: timedelta | None, now: datetime) -> timedelta:
-    """Return the wait after a failed check: as long as it has failed for, and at least `asked`.
+def wait_after(outlet: Outlet, requested_wait: timedelta | None, now: datetime) -> timedelta:
+    """Return the wait after a failed check: as long as the checks have failed, within limits.
 
-    Shorter if the credential would expire meanwhile; what is asked for counts up to a day.
+    It is from `FIRST_RETRY_WAIT` to `MAX_RETRY_WAIT`, but shorter if the credential would expire meanwhile, and
+    at least `requested_wait`, which counts up to a day.
     """
     failing_for = now - outlet.due_at if outlet.due_at else timedelta(0)
     wait = min(max(failing_for, FIRST_RETRY_WAIT), MAX_RETRY_WAIT)
     if outlet.expires_at is not None and outlet.expires_at > now:
         wait = min(wait, max((outlet.expires_at - now) / 4, MIN_RETRY_WAIT))
-    return max(wait, min(asked, CHECK_INTERVAL)) if asked else wait
+    return max(wait, min(requested_wait, CHECK_INTERVAL)) if requested_wait else wait

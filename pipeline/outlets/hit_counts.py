@@ -1,8 +1,8 @@
-"""Counts clicks on short links and fetches of feeds: gathered in the process, and written every few seconds.
+"""Counts clicks on short links and fetches of feeds in the process, and writes the counts every few seconds.
 
-A hit costs no write of its own. A process that is killed loses what it gathered in the last `FLUSH_SECONDS`;
-one that ends by itself writes it first. Nothing is stored about the visitor: no address, no cookie, no
-browser, only a number. Old counts are deleted.
+A hit costs no write. A process that is killed loses the counts of the last `FLUSH_SECONDS`; one that exits
+normally writes them first. Nothing is stored about the visitor (address, cookie, browser), only a number. Old
+counts are deleted.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ log = structlog.get_logger(__name__)
 FLUSH_SECONDS: Final = 5.0
 QUARTER_HOUR_SECONDS: Final = 900
 MAX_PENDING_KEYS: Final = 10_000
-"""Counts that wait in one process while the database can't be written to; more are lost."""
-_DELETED_AT_ONCE: Final = 500
+"""The number of counts that wait in one process while the database can't be written to; more are lost."""
+_DELETE_BATCH_SIZE: Final = 500
 _ROWS_PER_WRITE: Final = 500
 _ROBOT: Final = re.compile(
     r"bot\b|bot[/;_-]|crawl|spider|slurp|preview|fetcher|scan|monitor|headless|facebookexternalhit|embedly|whatsapp|"
@@ -49,7 +49,7 @@ ChangedQuarterHour = tuple["UUID", bool, datetime]
 
 
 class HitKey(NamedTuple):
-    """What hits are counted by."""
+    """The columns by which hits are counted."""
 
     kind: HitKind
     workspace_id: UUID
@@ -69,7 +69,7 @@ _timer: Final[dict[str, threading.Timer | None]] = {"running": None}
 
 
 def is_counted_click(headers: Mapping[str, str]) -> bool:
-    """Return whether a click is counted: from browsers that aren't prefetching, not from known programs."""
+    """Return whether a click is counted: it comes from a browser that isn't prefetching, not from a known program."""
     agent = headers.get("User-Agent", "")
     prefetch_hints = headers.get("Sec-Purpose", "") + headers.get("Purpose", "") + headers.get("X-Moz", "")
     # "pre" is in prefetch, prerender and preview.
@@ -81,7 +81,7 @@ def is_counted_click(headers: Mapping[str, str]) -> bool:
 
 
 def is_counted_fetch(headers: Mapping[str, str]) -> bool:
-    """Return whether a feed fetch is counted: feed readers are programs too, but crawlers aren't counted."""
+    """Return whether a feed fetch is counted: it has a user agent, which isn't a known crawler's."""
     agent = headers.get("User-Agent", "")
     return bool(agent) and not _CRAWLER.search(agent)
 
@@ -123,7 +123,10 @@ def add_write_listener(listener: Callable[[Iterable[ChangedQuarterHour]], None])
 
 
 def flush() -> int:
-    """Write what was gathered; return how many rows were written."""
+    """Write the pending counts; return how many aren't pending any more.
+
+    If the database can't be written to, the rest stays pending, up to `MAX_PENDING_KEYS`.
+    """
     with _lock:
         if _timer["running"] is not None:
             _timer["running"].cancel()
@@ -136,7 +139,7 @@ def flush() -> int:
     try:
         _write_in_batches(pending)
     except Error:
-        # What is left is written with the next hits; losing counts is better than failing a request.
+        # The rest is written with the next hits; losing counts is better than failing a request.
         log.warning("hits_not_written", exc_info=True)
         with _lock:
             _pending.update(pending)
@@ -147,9 +150,9 @@ def flush() -> int:
 
 
 def forget(now: datetime) -> int:
-    """Delete some counts older than `HIT_COUNTS_KEPT`, and return how many."""
+    """Delete a batch of counts older than `limits.HIT_COUNTS_KEPT`, and return how many."""
     old = HitCount.everywhere.filter(start__lt=now - limits.HIT_COUNTS_KEPT)
-    ids = list(old.order_by("start").values_list("pk", flat=True)[:_DELETED_AT_ONCE])
+    ids = list(old.order_by("start").values_list("pk", flat=True)[:_DELETE_BATCH_SIZE])
     if ids:
         HitCount.everywhere.filter(pk__in=ids).delete()
     return len(ids)
@@ -185,9 +188,9 @@ def _flush_from_timer() -> None:
 
 
 def _write_in_batches(pending: dict[HitKey, int]) -> None:
-    """Write the counts, removing each from `pending` when it is written.
+    """Write the counts, and remove each from `pending` when it is written.
 
-    If something of a batch was erased meanwhile, its rows are written one by one.
+    If a row refers to something that was erased, its batch is written row by row, and that row is dropped.
     """
     while pending:
         batch = dict(islice(pending.items(), _ROWS_PER_WRITE))
@@ -204,7 +207,7 @@ def _write_in_batches(pending: dict[HitKey, int]) -> None:
 
 
 def _write(counts: Mapping[HitKey, int]) -> None:
-    """Write the counts in one statement and in one order, so that two processes don't deadlock."""
+    """Write the counts in one statement, in a fixed order, so that two processes don't deadlock."""
     table = HitCount._meta.db_table
     rows = []
     for key, count in sorted(

@@ -1,8 +1,8 @@
 """Connects an outlet by OAuth 2.0: sends a person to the platform, and takes them back once.
 
-RFC 6749 with PKCE (RFC 7636). The `state` that goes along is stored as a hash, bound to the person who began;
-the PKCE verifier is stored encrypted. Both are deleted with their row when the person comes back, and after
-ten minutes.
+The flow is that of RFC 6749 with PKCE (RFC 7636). The `state` is stored as a hash, bound to the person who
+began; the PKCE verifier is stored encrypted. Both are deleted with their row when the person comes back, or
+after `limits.OAUTH_ATTEMPT_KEPT`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 VERIFIER_CHARACTERS: Final = 96
 EXCHANGE_SECONDS: Final = 20.0
-"""X wants its code back within 30 seconds of giving it."""
-DELETED_AT_ONCE: Final = 500
+"""The timeout of the exchange in seconds; X accepts its code for 30 seconds."""
+PURGE_BATCH_SIZE: Final = 500
+"""The number of attempts that one call of `forget` deletes."""
 
 
 class NotAllowed(AppError):
@@ -57,7 +58,7 @@ def platforms() -> tuple[TokenPlatform, ...]:
 
 
 def redirect_address(kind: str) -> str:
-    """Return the redirect URL that the operator registers at the platform; it must always match exactly."""
+    """Return the redirect URL that the operator registers at the platform, which compares it exactly."""
     return f"{settings.PUBLIC_URL.rstrip('/')}/outlets/connect/{kind}/callback"
 
 
@@ -68,12 +69,12 @@ def is_registered(kind: str) -> bool:
 
 
 def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None, now: datetime) -> str:
-    """Return the platform's address to send the person to.
+    """Store an attempt, and return the platform's address to send the person to.
 
-    Raises `Conflict` if the operator hasn't registered an application, `Invalid` for an outlet of another
-    platform.
+    Raises `Conflict` if the operator hasn't registered an application, and `Invalid` if the platform has no
+    OAuth or the outlet is on another platform.
     """
-    platform = _oauth_platform(kind)
+    platform = _find_oauth_platform(kind)
     app = OAuthApp.everywhere.filter(platform=kind).first()
     if app is None or platform.oauth is None:
         message = _("The operator of this service first has to register an application at %(platform)s.")
@@ -111,27 +112,32 @@ def begin(workspace: Workspace, kind: str, *, user: User, outlet: Outlet | None,
 def take_attempt(kind: str, *, state: str, user: User, now: datetime) -> OAuthAttempt:
     """Return the attempt that belongs to the `state`, and delete its row.
 
-    Raises `Invalid` for every other state.
+    Raises `Invalid` if the state is unknown, is another person's or another platform's, or has expired.
     """
     message = _("This way back was used already, is older than ten minutes, or isn't yours. Begin again.")
     expired = Invalid.one("state", "over", message)
-    # Of two requests with the same state at the same moment, one finds it gone.
+    # Of two requests with the same state at the same moment, the second finds the row deleted.
     with transaction.atomic():
         rows = OAuthAttempt.everywhere.select_for_update(of=("self",)).select_related("workspace", "outlet")
         attempt: OAuthAttempt | None = rows.filter(state_hash=_hash(state), user=user, platform=kind).first()
         if attempt is None:
             raise expired
-        taken, attempt_id = attempt, attempt.pk
+        attempt_id = attempt.pk
         attempt.delete()
-    taken.pk = attempt_id
-    if now >= taken.expires_at:
+    # `delete` unsets the key, which the caller still needs.
+    attempt.pk = attempt_id
+    if now >= attempt.expires_at:
         raise expired
-    return taken
+    return attempt
 
 
 def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Outlet:
-    """Exchange the code and connect the outlet. Raises `AppError` with a message for people."""
-    platform = _oauth_platform(attempt.platform)
+    """Exchange the code and connect the attempt's outlet again, or a new one.
+
+    Raises `NotAllowed` if the platform doesn't exchange the code, and `Invalid`, `Conflict` or `CannotAsk` as
+    `connect_outlet` and `reconnect` do.
+    """
+    platform = _find_oauth_platform(attempt.platform)
     verifier = attempt.verifier
     verifier_text = verifier.open() if isinstance(verifier, Sealed) else verifier
     parameters = {
@@ -173,20 +179,20 @@ def complete(attempt: OAuthAttempt, *, code: str, by: str, now: datetime) -> Out
 
 
 def forget(now: datetime) -> int:
-    """Delete some attempts that nobody came back from, and return how many."""
+    """Delete a batch of expired attempts, and return how many."""
     old = OAuthAttempt.everywhere.filter(expires_at__lt=now).order_by("expires_at")
-    ids = list(old.values_list("pk", flat=True)[:DELETED_AT_ONCE])
+    ids = list(old.values_list("pk", flat=True)[:PURGE_BATCH_SIZE])
     if ids:
         OAuthAttempt.everywhere.filter(pk__in=ids).delete()
     return len(ids)
 
 
 def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
-    """Store what the operator has registered at a platform; an empty `secret` keeps the former one.
+    """Store the operator's application at a platform; an empty `secret` keeps the former one.
 
-    Raises `Invalid` for a platform without OAuth.
+    Raises `Invalid` if the platform has no OAuth.
     """
-    _oauth_platform(app.platform)
+    _find_oauth_platform(app.platform)
     app.client_id = app.client_id.strip()
     if secret.strip():
         app.client_secret = secret.strip()
@@ -203,10 +209,7 @@ def register(app: OAuthApp, *, secret: str, by: str, now: datetime) -> OAuthApp:
 
 
 def unregister(app: OAuthApp, *, by: str) -> None:
-    """Delete the application.
-
-    Connected outlets work until their tokens expire: nothing can renew them then.
-    """
+    """Delete the application; connected outlets work until their tokens expire and can't be renewed."""
     with transaction.atomic():
         audit.note("oauth_app.deleted", actor=by, subject=app.platform)
         app.delete()
@@ -216,8 +219,8 @@ def _hash(state: str) -> str:
     return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _oauth_platform(kind: str) -> TokenPlatform:
-    """Return the platform. Raises `Invalid` for a kind without OAuth."""
+def _find_oauth_platform(kind: str) -> TokenPlatform:
+    """Return the platform. Raises `Invalid` if the kind is unknown or has no OAuth."""
     for platform in platforms():
         if platform.kind == kind:
             return platform

@@ -31,30 +31,35 @@ if TYPE_CHECKING:
 REDACTED: Final = "[secret]"
 _WORD_ENDS: Final = " \t\r\n.,;:…\"')"
 MIN_SECRET_CHARACTERS: Final = 6
-"""Shorter secrets aren't redacted: they would blank ordinary words."""
+"""The length from which secrets are redacted: shorter ones would blank ordinary words."""
 
 
 @dataclass(frozen=True)
 class OutletConnection:
-    """What a call needs; it also redacts the account's secrets from texts about it."""
+    """Holds the platform, account and client of a call, and redacts the account's secrets from texts about it."""
 
     platform: Platform
     account: Account
     http: Client
 
     def redact(self, text: str) -> str:
-        """Return the text without any of the account's secrets, in any encoding."""
-        values = {text for text in _texts_in(self.account.credentials) if len(text) >= MIN_SECRET_CHARACTERS}
-        forms = {form for value in values for form in _encoded_forms(value)}
+        """Return the text without the account's secrets, in any encoding and even if they were cut off.
+
+        Secrets shorter than `MIN_SECRET_CHARACTERS` stay.
+        """
+        secrets = {
+            secret for secret in _texts_in(self.account.credentials) if len(secret) >= MIN_SECRET_CHARACTERS
+        }
+        forms = {form for secret in secrets for form in _encoded_forms(secret)}
         # Longest first: otherwise a form that contains another would lose only that part, and show the rest.
         for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, REDACTED)
-        for value in sorted(values, key=len, reverse=True):
-            text = _redact_cut_secret(text, value)
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = _redact_cut_secret(text, secret)
         return text
 
     @contextmanager
-    def telling_no_secret(self) -> Iterator[None]:
+    def redacting_errors(self) -> Iterator[None]:
         """Run calls of the platform; errors that they raise are redacted."""
         try:
             yield
@@ -79,13 +84,11 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _encoded_forms(value: str) -> set[str]:
-    """Return the value as it is, escaped for URLs and JSON, and its possible forms within Base64.
-
-    Those depend on what stands before the value.
-    """
+    """Return the value as it is, escaped for URLs and JSON, and its possible forms within Base64."""
     data = value.encode("utf-8", "surrogatepass")
     escaped = {quote(data, safe=""), quote(data), quote_plus(data)}
     forms = {value, json.dumps(value)[1:-1], *escaped, *(_lower_case_escapes(form) for form in escaped)}
+    # Three bytes become four letters, so the form within Base64 depends on how many bytes precede the value.
     for prefix_length in range(3):
         encoded = b64encode(b"\0" * prefix_length + data)
         # The first and last letters hold bits of the neighbours too.
@@ -96,18 +99,18 @@ def _encoded_forms(value: str) -> set[str]:
 
 
 def _lower_case_escapes(escaped: str) -> str:
-    """Return `%2f` for `%2F`: both are in use."""
+    """Return the text with escapes such as `%2F` written as `%2f`, because both spellings are in use."""
     return re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), escaped)
 
 
 def _redact_cut_secret(text: str, value: str) -> str:
-    """Redact a secret's beginning at the end of a word, where a shortened message may have cut it."""
-    position = text.find(value[:MIN_SECRET_CHARACTERS])
-    while position >= 0:
-        length = _common_prefix_length(text[position:], value)
-        if not text[position + length : position + length + 1].strip(_WORD_ENDS):
-            text = text[:position] + REDACTED + text[position + length :]
-        position = text.find(value[:MIN_SECRET_CHARACTERS], position + 1)
+    """Return the text without the secret's beginning at the end of a word, as a cut message may have it."""
+    start = text.find(value[:MIN_SECRET_CHARACTERS])
+    while start >= 0:
+        end = start + _common_prefix_length(text[start:], value)
+        if not text[end : end + 1].strip(_WORD_ENDS):
+            text = text[:start] + REDACTED + text[end:]
+        start = text.find(value[:MIN_SECRET_CHARACTERS], start + 1)
     return text
 
 
@@ -122,7 +125,7 @@ def platform_of(kind: str) -> Platform:
 
 
 def platform_if_known(kind: str) -> Platform | None:
-    """Return the platform; None if its plug-in was removed, while rows still name it."""
+    """Return the platform, or `None` if its plug-in was removed while rows still name it."""
     try:
         return platform_of(kind)
     except plugins.UnknownKind:
@@ -130,13 +133,13 @@ def platform_if_known(kind: str) -> Platform | None:
 
 
 def buckets_of(kind: str) -> tuple[str, ...]:
-    """Return the content types that the platform takes; none if its plug-in was removed."""
+    """Return the content types that the platform takes, or none if its plug-in was removed."""
     platform = platform_if_known(kind)
     return tuple(platform.buckets) if platform is not None else ()
 
 
 def account_of(outlet: Outlet, *, is_open: bool = False) -> Account:
-    """Return the account without secrets, as rules need it; with `is_open` with its secrets, as calls do."""
+    """Return the account without secrets, as rules need it, or with them if `is_open`, as calls need it."""
     config = dict(outlet.config)
     if platform_of(outlet.platform).is_own_feed:
         addresses = feed_addresses(outlet.secret)
@@ -170,7 +173,7 @@ def new_account(
     return Account(
         outlet=outlet,
         config=config,
-        # An account without secrets, for rules, needs none of the operator's either.
+        # An account without secrets is for rules, which don't need the operator's secrets either.
         credentials={**credentials, **client_of(kind)} if credentials else {},
         profile=profile or {},
         base_url=settings.PLATFORM_ADDRESSES.get(kind, api.base_url if api else ""),
@@ -179,7 +182,7 @@ def new_account(
 
 
 def client_of(kind: str) -> dict[str, str]:
-    """Return the operator's application at the platform, needed to renew tokens; empty if none."""
+    """Return the operator's application at the platform, needed to renew tokens, or an empty dict without one."""
     if platform_of(kind).oauth is None:
         return {}
     app = OAuthApp.everywhere.filter(platform=kind).first()
@@ -193,7 +196,7 @@ def client_of(kind: str) -> dict[str, str]:
 
 
 def credentials_of(outlet: Outlet) -> dict[str, Any]:
-    """Return the outlet's secrets, decrypted; empty if it has none."""
+    """Return the outlet's secrets, decrypted, or an empty dict if it has none."""
     stored = outlet.credentials
     # A row that was just created holds the object itself; one that was read holds it encrypted.
     return stored.open_object() if isinstance(stored, SealedJSON) else dict(stored or {})

@@ -27,7 +27,8 @@ def check_outlets(
 ) -> list[Outlet]:
     """Return the outlets behind public ids, in their order.
 
-    Raises `Invalid` with each that can't be used; `field_of` names its field from its index and public id.
+    Raises `Invalid` with every id that names no outlet of the workspace or, with `test`, one that isn't
+    simulated. `field_of` returns the request's field from the index and the public id.
     """
     if not outlets:
         return []

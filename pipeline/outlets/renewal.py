@@ -1,13 +1,11 @@
 """Renews a credential that expires.
 
-Refresh tokens rotate, so only the process that holds the row's lease may renew.
+Refresh tokens rotate, so only the process that holds the row's lease may renew. That is a worker of the queue
+`publish` in its job `publish.check_outlet`, or a task that calls the platform while the credential has little
+time left (`fresh_credentials`): one that publishes, or one that measures a publication (queue `analytics`).
 
-That is a worker of the queue `publish` in its job `publish.check_outlet`, or whoever calls the platform while
-the credential has little time left (`fresh_credentials`): a task of a publication, or one that measures it
-(queue `analytics`).
-
-A process that is killed between the platform's answer and the write has lost a rotated refresh token: nothing
-stands between the two but the statement. The next renewal is refused then, and people are asked to connect
+A process that is killed between the platform's answer and the write has lost a rotated refresh token, although
+nothing but the statement is between the two. The next renewal is refused then, and people are asked to connect
 the outlet again.
 """
 
@@ -32,14 +30,15 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Renewed
 
 RENEWAL_LEASE: Final = timedelta(seconds=60)
-"""How long a renewal may take: it is one call, or two."""
+"""The longest duration of a renewal, which makes one call or two."""
 RETRY_WAIT: Final = timedelta(seconds=5)
 
 
 def fresh_credentials(outlet: Outlet, *, now: datetime | None = None) -> Outlet:
     """Return the outlet with a credential that works for the next minutes, renewed first if necessary.
 
-    Raises `BeingRenewed` if another process is renewing it, and what the platform's `renew` raises.
+    Raises `BeingRenewed` if another process is renewing it, and `NeedsReconnect`, `Refused` or `TryLater` if the
+    platform doesn't renew it.
     """
     now = now or utc_now()
     if not _ends_soon(outlet, now):
@@ -68,14 +67,15 @@ def reload_outlet(outlet: Outlet) -> Outlet:
 
 
 def renew(outlet: Outlet, now: datetime) -> Renewed | None:
-    """Ask for new credentials and write them in one statement, under the row's lease; None if there are none.
+    """Ask for new credentials, write them in one statement under the row's lease, and return them.
 
-    Raises what the platform raises, and `BeingRenewed` if the lease was lost.
+    Returns `None` if the platform has none to renew. Raises `BeingRenewed` if the lease was lost, and
+    `NeedsReconnect`, `Refused` or `TryLater` if the platform doesn't renew them.
     """
     crash_point("outlets.claimed")
     connection = connect(outlet)
     release_database_for_call()
-    with connection.telling_no_secret():
+    with connection.redacting_errors():
         renewed = connection.platform.renew(connection.account, http=connection.http, now=now)
     if renewed is None:
         return None
@@ -109,11 +109,12 @@ def _ends_soon(outlet: Outlet, now: datetime) -> bool:
 
 
 def _claim(outlet: Outlet) -> int:
-    """Claim the row as a task would, unless a task has it, as `attempts` and a future `wake_at` say.
+    """Claim the row as a task would, and return the token of the lease.
 
-    Returns the token of the lease.
+    Raises `BeingRenewed` if a task has the row, or the row was claimed since it was read.
     """
     now = work_queue.database_now()
+    # A row that a task has is one with `attempts` and a future `wake_at`.
     is_free = Q(attempts=0) | Q(wake_at=None) | Q(wake_at__lte=now)
     claimable = Outlet.everywhere.filter(is_free, pk=outlet.pk, lease_token=outlet.lease_token)
     if not claimable.update(

@@ -1,4 +1,4 @@
-"""Changes an outlet, except for its secrets: name, settings, pace, on or off, default or not."""
+"""Changes an outlet, except for its secrets: its name, settings and pace, and whether it is on and a default."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ def change(
     by: str,
     now: datetime,
 ) -> Outlet:
-    """Change an outlet's name, settings and pace. Raises `Invalid` with each field that can't be used.
+    """Change an outlet's name, settings, pace, disclosure and counting of clicks.
 
-    Settings that name the account, or where secrets go, change only by `reconnect`. With `counts_clicks` None
-    it stays as it is.
+    Settings that name the account, or where secrets are sent, change only by `reconnect`. If `counts_clicks` is
+    `None`, counting stays as it is. Raises `Invalid` if a value can't be used, and `Conflict` if the outlet was
+    disconnected.
     """
     platform = platform_of(outlet.platform)
     name = clean_name(name, is_required=True)
@@ -66,10 +67,7 @@ def change(
 
 
 def _merge_settings(platform: Platform, outlet: Outlet, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with the changes.
-
-    Raises `Invalid` for what can't be used, or isn't changed here.
-    """
+    """Return the settings with the changes. Raises `Invalid` if one can't be used, or changes only by `reconnect`."""
     if not platform.settings:
         return clean_settings(platform, {**outlet.config, **config}, None)[0]
     old_settings = settings_of(platform, outlet.config)
@@ -86,14 +84,14 @@ def _merge_settings(platform: Platform, outlet: Outlet, config: Mapping[str, Any
 
 
 def _clicks_since(outlet: Outlet, now: datetime, *, counts_clicks: bool | None) -> datetime | None:
-    """Return since when clicks are counted; None if they aren't."""
+    """Return the moment since which clicks are counted, or `None` if they aren't."""
     if counts_clicks is None:
         return outlet.clicks_since
     return (outlet.clicks_since or now) if counts_clicks else None
 
 
 def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
-    """Raise `Invalid` for numbers out of range; None is no limit."""
+    """Raise `Invalid` if a number is out of range; `None` is no limit."""
     problems = []
     if per_day is not None and not 1 <= per_day <= limits.OUTLET_PER_DAY_MOST:
         message = _("Give a number from 1 to %(most)d, or nothing.") % {"most": limits.OUTLET_PER_DAY_MOST}
@@ -108,7 +106,10 @@ def _refuse_pace(per_day: int | None, gap_minutes: int | None) -> None:
 
 
 def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
-    """Stop publishing to the outlet until it is switched on; its credential is still renewed."""
+    """Stop publishing to the outlet until it is switched on; its credential is still renewed.
+
+    Raises `Conflict` if it was disconnected.
+    """
     with transaction.atomic():
         locked = _lock(outlet)
         if locked.status != OutletStatus.DISABLED:
@@ -118,7 +119,7 @@ def switch_off(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
 
 
 def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
-    """Switch the outlet on, and check its account next. Raises `Conflict` unless it was switched off."""
+    """Switch the outlet on, and have its account checked. Raises `Conflict` if it wasn't off or was disconnected."""
     with transaction.atomic():
         locked = _lock(outlet)
         if locked.status != OutletStatus.DISABLED:
@@ -127,16 +128,16 @@ def switch_on(outlet: Outlet, *, by: str, now: datetime) -> Outlet:
         audit_outlet("outlet.switched_on", locked, by)
         health.wake_mails(locked, now, ends_rest=False)
         if locked.credentials is not None:
-            # Not while a task has it: that one checks the account anyway.
+            # A task that has claimed the row checks the account anyway.
             Outlet.everywhere.filter(pk=locked.pk, attempts=0).update(due_at=now, wake_at=now)
             dispatcher.wake()
     return locked
 
 
 def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> bool:  # noqa: FBT001  the act's own word
-    """Set whether items that name no outlet go there; False if it is so already.
+    """Set whether items that name no outlet are published there; return `False` if that is so already.
 
-    Raises `Invalid` if there would be too many default outlets.
+    Raises `Invalid` if there would be too many default outlets, and `Conflict` if the outlet was disconnected.
     """
     public_id = encode("out", outlet.pk)
     with transaction.atomic():
@@ -158,10 +159,7 @@ def set_default(outlet: Outlet, is_default: bool, *, by: str, now: datetime) -> 
 
 
 def _lock(outlet: Outlet) -> Outlet:
-    """Return the outlet's current row, locked, with its workspace.
-
-    Raises `Conflict` for one that was disconnected.
-    """
+    """Lock and return the outlet's row, with its workspace. Raises `Conflict` if it was disconnected."""
     row: Outlet = (
         Outlet.everywhere.select_for_update(no_key=True, of=("self",))
         .select_related("workspace")

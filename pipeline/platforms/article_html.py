@@ -1,4 +1,4 @@
-"""Renders articles as HTML, whole or by outermost elements, for the platforms that take articles."""
+"""Renders articles as HTML, and splits them into outermost elements, for the platforms that take articles."""
 
 from __future__ import annotations
 
@@ -29,37 +29,10 @@ ARTICLE_SETTINGS: Final = (
 )
 BLOCK_TAGS: Final = frozenset(
     {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "center",
-            "details",
-            "dir",
-            "div",
-            "dl",
-            "figure",
-            "footer",
-        ),
-        *(
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "header",
-            "hgroup",
-            "hr",
-            "main",
-            "menu",
-            "nav",
-            "ol",
-            "p",
-            "pre",
-        ),
-        *("section", "table", "ul"),
+        *("address", "article", "aside", "blockquote", "center", "details", "dir", "div", "dl"),
+        *("figure", "footer"),
+        *("h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr"),
+        *("main", "menu", "nav", "ol", "p", "pre", "section", "table", "ul"),
     }
 )
 _VOID_TAGS: Final = frozenset(
@@ -68,7 +41,7 @@ _VOID_TAGS: Final = frozenset(
 
 
 def as_html(payload: Payload, config: Mapping[str, Any]) -> Adapted:
-    """Return the article as HTML with only its images; each addition and omission is a step."""
+    """Return the article as HTML with only its images; each addition and omission of files is a step."""
     steps: list[AdaptationStep] = []
     html = to_html(payload.body, payload.body_format)
     if config.get("link") == "end" and payload.link and escape(payload.link) not in html:
@@ -105,7 +78,7 @@ def remove_half_characters(text: str) -> str:
 
 
 def unique_tags(values: object) -> list[str]:
-    """Return the tags as they are written, each once regardless of case."""
+    """Return the tags as they are written, each once regardless of case, or none if `values` is no list."""
     by_folded_name: dict[str, str] = {}
     for value in values if isinstance(values, list | tuple) else ():
         name = " ".join(remove_half_characters(str(value)).split())
@@ -116,7 +89,7 @@ def unique_tags(values: object) -> list[str]:
 
 @dataclass(frozen=True)
 class ArticleElement:
-    """One outermost element, or a run of text between two, which becomes a paragraph."""
+    """One outermost element, or text between two elements as a paragraph."""
 
     tag: str
     html: str
@@ -150,7 +123,7 @@ class _ElementReader(HTMLParser):
         self._depth = 0
 
     def end_run(self) -> None:
-        """Finish a run of text outside of elements."""
+        """Add the text since the last element as a paragraph, unless it is white space."""
         text = "".join(self._run).strip()
         self._run = []
         if text:

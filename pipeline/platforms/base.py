@@ -1,7 +1,7 @@
 """Defines the interface of platforms: check a payload, fit it, send it once, find it again, measure it.
 
-`commit` is the only call that can't be repeated. Whatever happens in it, short of proof that the platform did
-not accept, is `OutcomeUnknown`. No method sleeps: a longer publication keeps its `state` between steps.
+`commit` is the only call that can't be repeated. Unless the platform proves that it did not accept the post, a
+failure of it is `OutcomeUnknown`. No method sleeps: a longer publication keeps its `state` between steps.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Sent:
-    """A post that the platform has; `external_id` is its own, `url` is where people see it, or empty."""
+    """A post that the platform has: `external_id` is the platform's, `url` is its public address, or empty."""
 
     external_id: str
     url: str = ""
@@ -53,7 +53,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The state after one step of `prepare`, which is called again with it while `is_done` is False."""
+    """The state after one step of `prepare`, which is called again with it while `is_done` is `False`."""
 
     state: Mapping[str, Any]
     is_done: bool = True
@@ -61,7 +61,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Pending:
-    """The platform isn't ready: poll after that time, for `limits.PROCESSING_MOST` at most."""
+    """The platform isn't ready: poll after that time, but for `limits.PROCESSING_MOST` at most."""
 
     after: timedelta
 
@@ -82,8 +82,8 @@ class Found:
 class Absent:
     """The platform does not have the post.
 
-    Once its calls are over and it has settled, that is a proof: the post may be sent again. `there` of the
-    `parts` of a thread may be public already; the next try goes on after them.
+    Once all calls are over and the platform has settled, that is proof: the post may be sent again. `there` of
+    the `parts` of a thread may be public already; the next try goes on after them.
     """
 
     there: int = 0
@@ -92,14 +92,14 @@ class Absent:
 
 @dataclass(frozen=True)
 class CannotTell:
-    """The platform's answer proves neither: look again later, and tell a person if it stays so."""
+    """The platform's answer proves neither: it is asked again later, and a person is told if that stays so."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class AccountInfo:
-    """An account's owner and its own `limits`, both under the platform's own names."""
+    """An account as its platform describes it; `limits` are the account's, by the platform's names."""
 
     external_id: str
     handle: str = ""
@@ -107,19 +107,19 @@ class AccountInfo:
     url: str = ""
     scopes: tuple[str, ...] = ()
     expires_at: datetime | None = None
-    """When the credential ends unless it is renewed; `None` where it doesn't end."""
+    """When the credential expires unless it is renewed, or `None` if it doesn't expire."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     """Settings that the platform answered and that later calls need, such as the account's own server."""
     credentials: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Credentials that the check produced, such as a session; stored beside those that were given."""
+    """Credentials that the check produced, such as a session; they are stored with the person's."""
     notes: tuple[str, ...] = ()
-    """Hints for the person: a missing permission, a setting that stands in the way."""
+    """Hints for the person, such as a missing permission or a setting that prevents publishing."""
 
 
 @dataclass(frozen=True)
 class Renewed:
-    """New credentials that replace all former ones, and when they end."""
+    """New credentials that replace all former ones, and when they expire."""
 
     credentials: Mapping[str, Any] = field(repr=False)
     expires_at: datetime | None = None
@@ -143,16 +143,16 @@ class Setting:
     has_lines: bool = False
     """Whether a secret has several lines, such as a key in PEM."""
     make: Callable[[], str] | None = None
-    """Makes the secret where none is given; the person who connects the account is shown it once."""
+    """Makes the secret if the person enters none; the person is shown it once."""
 
 
 @dataclass(frozen=True)
 class Api:
     """A platform's address and API version; `reviewed_on` is when its documents were last read.
 
-    `expires_on` is when the platform ends the version, `None` where it names no day. The operator can set
-    another address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`). `base_url` is empty where each
-    account names its own server.
+    `expires_on` is when the platform ends the version, or `None` if it names no day. The operator can set
+    another address and version (`PLATFORM_ADDRESSES`, `PLATFORM_VERSIONS`). `base_url` is empty if each account
+    names its own server.
     """
 
     base_url: str
@@ -163,7 +163,7 @@ class Api:
 
 @dataclass(frozen=True)
 class Pace:
-    """The posting limits of one account: `per_day` in any 24 hours, `gap` between two; `None` is no limit."""
+    """The posting limits of one account: `per_day` in any 24 hours, `gap` between two posts; `None` is no limit."""
 
     per_day: int | None = None
     gap: timedelta | None = None
@@ -171,7 +171,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class OAuth:
-    """OAuth 2.0 with the operator's application; addresses may hold `{base_url}`."""
+    """The OAuth 2.0 endpoints for the operator's application; the addresses may contain `{base_url}`."""
 
     authorize_url: str
     token_url: str
@@ -199,8 +199,8 @@ class Sample:
 METRICS = ("impressions", "views", "likes", "comments", "shares", "clicks")
 
 Idempotency = Literal["none", "server_key", "client_id", "draft_flip", "resumable", "ours"]
-"""What keeps a second call from making a second post: nothing; a key that the platform remembers; an id that
-we choose; a draft that is flipped; an upload session that answers with what it made; our own database.
+"""What keeps a second call from making a second post, in this order: nothing; a key that the platform remembers;
+an id that we choose; a draft that is made public; an upload session that returns its post; our own database.
 """
 
 
@@ -213,49 +213,48 @@ class Platform(ABC):
     summary: ClassVar[str] = ""
     """One sentence for a person who chooses a platform: what it is and what is published there."""
     icon: ClassVar[str] = ""
-    """Names its mark, of `static/icons`, where it isn't a company's; else its mark has letters."""
+    """The name of its mark in `static/icons`, or an empty string if its mark has letters, as a company's does."""
     letters: ClassVar[str] = ""
-    """One or two letters of its mark; empty for the label's first one and its next capital."""
+    """One or two letters of its mark, or an empty string for the label's first letter and its next capital."""
     secret_addresses: ClassVar[tuple[str, ...]] = ()
-    """Regular expressions of addresses that work for whoever knows them, each with a `/`: every log line has only
-    their first group."""
+    """Regular expressions of addresses that give access, each with a `/`; logs have only their first group."""
     secret_keys: ClassVar[tuple[str, ...]] = ()
-    """The same of keys that stand by themselves."""
+    """Regular expressions of keys outside of addresses, for the same purpose."""
     evidence: ClassVar[Evidence]
     is_simulated: ClassVar[bool] = False
-    """True: nobody sees its posts; a test token's items may only go to such platforms."""
+    """`True` if nobody sees its posts; items of a test token may only be published to such platforms."""
     is_connectable: ClassVar[bool] = True
-    """False: a workspace has one from the start, and can't add another."""
+    """`False` if a workspace has one from the start, and can't add another."""
     can_reconcile: ClassVar[bool] = False
     settles: ClassVar[timedelta] = limits.PLATFORM_SETTLES
-    """How long a post may still appear after its call broke off; `Absent` counts only after that."""
+    """The time in which a post may still appear after its call broke off; `Absent` counts only after that."""
     posts_are_ours: ClassVar[bool] = False
-    """True: it shows our own database's posts, so a restored database can't differ from it."""
+    """`True` if it shows posts of our own database, so that a restored database can't differ from it."""
     mails_subscribers: ClassVar[bool] = False
-    """True: publishing creates a mailing to the outlet's subscribers, in the same transaction."""
+    """`True` if publishing creates a mailing to the outlet's subscribers, in the same transaction."""
     is_by_hand: ClassVar[bool] = False
-    """True: a person posts it and reports the outcome; `commit` is never called."""
+    """`True` if a person posts and reports the outcome; `commit` is never called."""
     is_own_feed: ClassVar[bool] = False
-    """True: its posts stand in the workspace's own feed, at addresses that this service serves."""
+    """`True` if its posts are in the workspace's own feed, at addresses that this service serves."""
     may_use_http: ClassVar[bool] = False
-    """True: `allows_http` in its accounts says whether the operator lets webhooks go without TLS."""
+    """`True` if `allows_http` in its accounts says whether the operator allows webhooks without TLS."""
     shows_link_card: ClassVar[bool] = False
-    """True: a post without files appears with a card of the page that its first link leads to."""
+    """`True` if a post without files appears with a card of the page that its first link leads to."""
     picture_crop: ClassVar[Literal["", "wide"]] = ""
-    """How a timeline shows one picture: `wide` is cut to 16:9, any other keeps its shape."""
+    """The way in which a timeline shows one picture: `wide` cuts it to 16:9, an empty string keeps its shape."""
     can_remove: ClassVar[bool] = False
     has_finish: ClassVar[bool] = False
     idempotency: ClassVar[Idempotency] = "none"
     config_schema: ClassVar[Mapping[str, Any]]
     settings: ClassVar[tuple[Setting, ...]] = ()
-    """What a person fills in to connect an account; the secret ones become its credentials."""
+    """The fields that a person fills in to connect an account; the secret ones become its credentials."""
     oauth: ClassVar[OAuth | None] = None
     api: ClassVar[Api | None] = None
     pace: ClassVar[Pace] = Pace()
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {}
     metrics_given: ClassVar[tuple[str, ...]] = ()
     text_limit: ClassVar[int | None] = None
-    """The longest text in `text_unit`, only for a platform without `rules`, which say it by bucket."""
+    """The longest text in `text_unit`, only for a platform without `rules`, which have it by bucket."""
     text_unit: ClassVar[str] = "characters"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -264,11 +263,14 @@ class Platform(ABC):
             cls.config_schema = settings_of.schema_of(cls.settings)
 
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the outlet's settings as they will be stored. Raises `ConfigInvalid`."""
+        """Return the outlet's settings as they will be stored. Raises `ConfigInvalid` if one can't be used."""
         return settings_of.clean_settings(self.label, self.settings, config)
 
     def clean_credentials(self, credentials: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the secrets as they will be stored. Raises `ConfigInvalid`, whose messages quote none."""
+        """Return the secrets as they will be stored, with those made that can be.
+
+        Raises `ConfigInvalid`, whose messages quote no secret, if one is unknown, missing or can't be used.
+        """
         known = {setting.name: setting for setting in self.settings if setting.is_secret}
         problems = [
             Problem(f"credentials.{name}", "unknown_field", f"{self.label} takes no {name!r}.")
@@ -295,14 +297,14 @@ class Platform(ABC):
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
         """Ask the platform whose account this is; reads only.
 
-        Raises `NeedsReconnect` where the credential isn't accepted, `Refused` where the settings can't be
-        right, `TryLater` where the platform can't be reached.
+        Raises `NeedsReconnect` if the credential isn't accepted, `Refused` if the settings can't be right, and
+        `TryLater` if the platform can't be reached.
         """
         del http, now
         return AccountInfo(external_id=account.outlet)
 
     def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
-        """Return new credentials for ending ones; `None` for nothing to renew. Raises as `check_account`."""
+        """Return new credentials for expiring ones, or `None` if there are none. Raises as `check_account`."""
         del account, http, now
         return None
 
@@ -317,7 +319,7 @@ class Platform(ABC):
         return Adapted(payload, (payload.body,))
 
     def length(self, account: Account, post: Adapted) -> Length:
-        """Return the length of the text as this platform counts; of a thread, that of the longest post."""
+        """Return the length of the text as this platform counts, for a thread that of its longest post."""
         rule = self.rules_for(account, post.payload.bucket)
         if rule is None:
             return Length(len(post.payload.body), self.text_limit, self.text_unit)
@@ -340,8 +342,8 @@ class Platform(ABC):
     ) -> Prepared:
         """Take one step before the post is public, such as an upload or a draft; it may be repeated at will.
 
-        A step makes one upload or two short calls at most, so that what was done is kept when a later one
-        fails, and a retry goes on from there. Raises `TryLater`, `Refused`, `NeedsReconnect`.
+        A step makes one upload or two short calls at most, so that its result is kept when a later one fails,
+        and a retry goes on from there. Raises as `check_account`, with `Refused` also for the content.
         """
         del account, post, http, key, now
         return Prepared(state)
@@ -349,7 +351,7 @@ class Platform(ABC):
     def poll(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Pending | Ready:
-        """Read once how far the platform is with what `prepare` began. Raises as it does."""
+        """Ask once whether the platform has processed what `prepare` began. Raises as `prepare` does."""
         del account, post, state, http, now
         return Ready()
 
@@ -366,8 +368,8 @@ class Platform(ABC):
     ) -> Sent:
         """Make the post public: the one call that can't be repeated.
 
-        `key` is the same for every try of a publication. Raises `TryLater`, `Refused`, `NeedsReconnect` only
-        where the platform proved that it did not accept; `OutcomeUnknown` otherwise.
+        `key` is the same for every try of a publication. Raises `TryLater`, `Refused` or `NeedsReconnect` only if
+        it is proven that the platform did not accept the post, and `OutcomeUnknown` otherwise.
         """
 
     @abstractmethod
@@ -381,31 +383,31 @@ class Platform(ABC):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """Look up whether the platform has what an earlier `commit` with this `key` tried to send."""
+        """Look up whether the platform has the post that an earlier `commit` with this `key` tried to send."""
 
     def wants_finish(self, account: Account) -> bool:
-        """Return whether `finish` is to be called for this account; asked only where `has_finish`."""
+        """Return whether `finish` is to be called for posts of this account."""
         del account
         return self.has_finish
 
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """Do what follows once the post is public, such as a thumbnail; its failure never touches the post.
+        """Do what follows once the post is public, such as a thumbnail; its failure never affects the post.
 
-        Called only where `has_finish`. Returns details to keep beside the post; a `url` replaces its address.
+        It is called only if `wants_finish`. Returns details to store with the post; a `url` replaces its address.
         """
         del account, post, sent, http, now
         return None
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        """Delete the post; one that is gone already is no failure. Raises as `check_account`."""
+        """Delete the post; a post that is gone already is no failure. Raises as `check_account`."""
         del account, sent, http, now
         raise NotImplementedError
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        """Return samples for each publication (given with its moment of publication), in the same order."""
+        """Return the samples of each publication in the same order; `sent` has each with its publication time."""
         del account, http, now
         return tuple(tuple(Sample(metric, None, "unsupported") for metric in METRICS) for _ in sent)

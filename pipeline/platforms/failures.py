@@ -19,10 +19,10 @@ Means = type[NeedsReconnect] | type[Refused] | type[TryLater]
 
 @dataclass(frozen=True)
 class Failure:
-    """One row of the table: the plug-in error for answers that match.
+    """One row of a platform's table: the plug-in error for answers that match.
 
-    An answer matches by its `status`, a machine code in `codes`, and a message that holds one of `words`; an
-    empty field matches everything.
+    An answer matches if its status is `status`, its machine code is in `codes`, and its message contains one of
+    `words`, in lower case; an empty field matches everything.
     """
 
     means: Means
@@ -44,7 +44,10 @@ class Failure:
         )
 
     def error(self, *, status: int, platform_message: str, after: timedelta | None) -> Exception:
-        """Return the error to raise."""
+        """Return the error to raise, with the platform's message after the row's.
+
+        `after`, the wait that the platform asks for, counts only for `TryLater`.
+        """
         message = f"{self.message.removesuffix('.')}{with_colon(platform_message.removesuffix('.'))}."
         if self.means is Refused:
             return Refused(
@@ -85,10 +88,15 @@ def raise_from_table(
     is_commit: bool,
     after: timedelta | None = None,
 ) -> NoReturn:
-    """Raise the error of the first matching row; without one, the error that the status means."""
+    """Raise the error of the first matching row or, without one, the error that the status means.
+
+    Before the table, a 403 without a code or JSON is a firewall's, which is `TryLater`. A status of 500 or more
+    is never looked up in the table, because it doesn't prove a refusal. An answer below 300 that no row matches
+    is `OutcomeUnknown` if `is_commit`, or else `TryLater`.
+    """
     status = response.status
     if status == 403 and not code and json_object(response.body) is None:
-        # A firewall's page tells nothing of the account.
+        # A firewall's page doesn't tell anything about the account.
         message = f"A firewall in front of {service} refused the call."
         raise TryLater(message, code="firewall", platform_status=status)
     if status < 500:

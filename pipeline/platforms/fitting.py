@@ -1,8 +1,8 @@
 """Fits texts to a platform by declared steps, each of which the receipt names.
 
-What a person may choose for an outlet stands in `FITTING_SETTINGS`: whether a text that is too long is
-refused or shortened at a sentence, and where the link goes. Everything here is pure: the same payload and
-settings give the same text.
+`FITTING_SETTINGS` are a person's choices for an outlet: whether a text that is too long is refused or shortened
+at a sentence, and whether the link is added. All functions are pure: the same payload and settings give the same
+text.
 """
 
 from __future__ import annotations
@@ -51,17 +51,19 @@ FITTING_SETTINGS: Final = (
 )
 
 _DANGLING_CHARACTERS: Final = " \t\r\n\u00a0\u3000,;:.–—-([{、，；："
-"""Characters that may not stand before the "…"."""
+"""The characters that may not precede the "…"."""
 # Besides CJK also Thai and its neighbours: their words are not separated by spaces.
 _UNSPACED: Final = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆]"
 _CUT_PATTERN: Final = rf"(?<=\S)(?=\s)|(?<={_UNSPACED})(?={_UNSPACED})"
-_FIRST_CUT_SIZE: Final = 512
+"""Matches where a text may be cut: at the end of a word, or between two characters of such a script."""
+_FIRST_SIZE_CHARACTERS: Final = 512
 
 
 def fit_text(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> Adapted:
     """Return the payload as plain text, fitted to the rule as far as the outlet's settings allow.
 
-    What still doesn't fit is reported by `validate`.
+    `validate` reports what still doesn't fit. Files that aren't shown stay in the payload, but are named as a
+    step.
     """
     steps: list[AdaptationStep] = []
     parts = _plain_parts(payload, rule, steps)
@@ -82,7 +84,7 @@ def fit_text(payload: Payload, rule: BucketRule, config: Mapping[str, Any]) -> A
 
 
 def _plain_parts(payload: Payload, rule: BucketRule, steps: list[AdaptationStep]) -> list[str]:
-    """Return the posts of a thread as plain text, or the one post where the platform has no threads."""
+    """Return the posts of a thread as plain text, or one post if there is no thread or the platform has none."""
     body_format = payload.body_format
     if body_format != "text":
         steps.append(AdaptationStep("plain_text", f"The {body_format} became plain words."))
@@ -103,7 +105,7 @@ def _to_plain_text(text: str, body_format: str) -> str:
 def _add_link(
     parts: list[str], payload: Payload, config: Mapping[str, Any], steps: list[AdaptationStep]
 ) -> None:
-    """Add the source's address at the end, where the settings want it and no part has it."""
+    """Add the source's address at the end, if the settings want it and no part has it."""
     link = payload.link
     if not link or config.get("link") != "end":
         return
@@ -114,12 +116,12 @@ def _add_link(
 
 
 def _leads_to(link: Link, address: str) -> bool:
-    """Return whether a link leads to the address, written in the same way or not."""
+    """Return whether a link leads to the address, in any spelling."""
     return link.url == address or is_same_address(link.url, address)
 
 
 def _shorten_part(text: str, rule: BucketRule, link: str, steps: list[AdaptationStep]) -> str:
-    """Return the part, shortened where it is too long; unchanged where nothing of it would fit."""
+    """Return the part, shortened if it is too long; unchanged if nothing of it would fit."""
 
     def fits(body: str) -> bool:
         is_short = rule.text_max is None or rule.count(body) <= rule.text_max
@@ -140,9 +142,9 @@ def _shorten_part(text: str, rule: BucketRule, link: str, steps: list[Adaptation
 
 
 def _split_off_link(text: str, link: str) -> tuple[str, str]:
-    """Return the text, and the source's address behind it.
+    """Return the text and, if it ends with the source's address, that address with its separator.
 
-    The address is what people came for, so the text is shortened instead of it.
+    Readers need the address, so the text is shortened instead of it.
     """
     last = next(reversed(find_links(text)), None) if link else None
     if last is None or text[last.end :].strip() or not _leads_to(last, link):
@@ -151,9 +153,9 @@ def _split_off_link(text: str, link: str) -> tuple[str, str]:
 
 
 def shorten_text(text: str, fits: Callable[[str], bool]) -> str:
-    """Return the longest beginning that fits and ends with a sentence; empty where nothing fits.
+    """Return the longest beginning that fits and ends with a sentence, or an empty string if nothing fits.
 
-    Where the sentences fill less than half of what fits, it ends with a word (or, in scripts without spaces,
+    If the sentences fill less than half of what fits, it ends with a word (or, in scripts without spaces,
     between two characters) and "…". No address is cut in two.
     """
     text = _limit_to_reach(text, fits)
@@ -161,44 +163,45 @@ def shorten_text(text: str, fits: Callable[[str], bool]) -> str:
         return text
     links = find_links(text)
     # Binary search, because a longer beginning never counts less.
-    cut = _longest_fitting(text, list(_find_cuts(text, links)), fits)
-    sentences = _longest_fitting(
-        text, [(end, "") for end in _outside_links(sentence_ends(text), links)], fits
-    )
-    return sentences if len(sentences) * 2 >= len(cut) else cut
+    words = _find_longest(text, list(_find_cuts(text, links)), fits)
+    sentences = _find_longest(text, [(end, "") for end in _outside_links(sentence_ends(text), links)], fits)
+    return sentences if len(sentences) * 2 >= len(words) else words
 
 
 def _limit_to_reach(text: str, fits: Callable[[str], bool]) -> str:
-    """Return no more of a long text than is needed to see where it has to end, and what follows there."""
-    size = _FIRST_CUT_SIZE
+    """Return the beginning of a long text that is needed to find where it has to end.
+
+    It is at least twice as long as what fits, because a cut depends on what follows.
+    """
+    size = _FIRST_SIZE_CHARACTERS
     while size < len(text) and fits(text[:size]):
         size *= 2
     return text[: size * 2]
 
 
 def _find_cuts(text: str, links: Sequence[Link]) -> Iterator[tuple[int, str]]:
-    """Yield where words end and what to put there.
+    """Yield the index of each word's end outside of addresses, and the suffix to put there, in order.
 
     A "…" that touches an address would become a part of it, so a space goes between.
     """
-    following = iter(links)
-    link = next(following, None)
-    behind_link = last = 0
-    character_ends = {match.end() for match in _compiled(r"\X").finditer(text)}
-    for match in _compiled(_CUT_PATTERN).finditer(text):
-        position = match.start()
-        while link is not None and link.end <= position:
-            behind_link, link = link.end, next(following, None)
-        if position not in character_ends or (link is not None and link.start < position):
+    remaining_links = iter(links)
+    link = next(remaining_links, None)
+    last_link_end = last_end = 0
+    character_ends = {match.end() for match in _compile(r"\X").finditer(text)}
+    for match in _compile(_CUT_PATTERN).finditer(text):
+        index = match.start()
+        while link is not None and link.end <= index:
+            last_link_end, link = link.end, next(remaining_links, None)
+        if index not in character_ends or (link is not None and link.start < index):
             continue
-        end = max(_strip_dangling(text, position), behind_link)
-        if end > last:
-            last = end
-            yield end, f" {ELLIPSIS}" if end == behind_link else ELLIPSIS
+        end = max(_strip_dangling(text, index), last_link_end)
+        if end > last_end:
+            last_end = end
+            yield end, f" {ELLIPSIS}" if end == last_link_end else ELLIPSIS
 
 
 def _strip_dangling(text: str, end: int) -> int:
-    """Return where the text ends without dangling characters."""
+    """Return the index where the text before `end` ends without dangling characters."""
     while end and text[end - 1] in _DANGLING_CHARACTERS:
         end -= 1
     return end
@@ -206,23 +209,23 @@ def _strip_dangling(text: str, end: int) -> int:
 
 def _outside_links(ends: Iterable[int], links: Sequence[Link]) -> Iterator[int]:
     """Yield the ends that aren't inside an address."""
-    following = iter(links)
-    link = next(following, None)
+    remaining_links = iter(links)
+    link = next(remaining_links, None)
     for end in ends:
         while link is not None and link.end < end:
-            link = next(following, None)
+            link = next(remaining_links, None)
         if link is None or not link.start < end < link.end:
             yield end
 
 
 @cache
-def _compiled(pattern: str) -> regex.Pattern[str]:
-    """Return the compiled pattern, compiled at its first use."""
+def _compile(pattern: str) -> regex.Pattern[str]:
+    """Return the pattern, compiled at its first use."""
     return regex.compile(pattern)
 
 
-def _longest_fitting(text: str, cuts: Sequence[tuple[int, str]], fits: Callable[[str], bool]) -> str:
-    """Return the longest cut that fits, by binary search; empty where none does."""
+def _find_longest(text: str, cuts: Sequence[tuple[int, str]], fits: Callable[[str], bool]) -> str:
+    """Return the longest cut that fits, by binary search, or an empty string if none does."""
     low, high, best = 0, len(cuts) - 1, ""
     while low <= high:
         middle = (low + high) // 2

@@ -16,41 +16,41 @@ if TYPE_CHECKING:
     from config.core.http_client.messages import Options
 
 LONGEST_WAIT = timedelta(hours=24)
-"""No platform may park a publication for longer than this."""
+"""The longest wait that a platform can ask for."""
 TIMEOUT_SECONDS = 20.0
 """The time limit of one call. A worker's lease is longer than two of them."""
 UPLOAD_SECONDS = 45.0
-"""The time limit of a call that carries a file."""
+"""The time limit of a call that sends a file."""
 MAX_MESSAGE_CHARACTERS = 2000
-"""Characters kept of a platform's error message.
+"""The number of characters to which a platform's error message is cut.
 
-It is shown shorter, but not cut before it is redacted: a secret that was cut in two is harder to find.
+It is shown shorter, but only after it was redacted: a secret that was cut in two is harder to find.
 """
 MIN_WAIT = timedelta(seconds=1)
-"""The wait for a limit whose end has just passed: clocks differ."""
+"""The wait for a limit whose end has just passed, because clocks differ."""
 _MAX_RELATIVE_SECONDS = 10**8
-"""A number below this is a wait in seconds: as an epoch it would lie in 1973."""
+"""The bound below which a number is a wait in seconds: as epoch seconds it would be in 1973."""
 
 
 def json_object(body: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that the body holds; `None` where it holds anything else."""
+    """Return the JSON object in the body, or `None` if it has anything else."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        # `RecursionError`: nested too deeply to be an answer.
+        # `RecursionError` is raised for JSON that is nested too deeply to be an answer.
         return None
     return answer if isinstance(answer, dict) else None
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime) -> timedelta | None:
-    """Return the wait that `Retry-After` names, at most `LONGEST_WAIT`; `None` without the header."""
+    """Return the wait that `Retry-After` names, at most `LONGEST_WAIT`, or `None` if it names none."""
     return read_retry_after(headers, now=now, longest=LONGEST_WAIT)
 
 
 def ask(http: Client, method: str, url: str, *, service: str, **options: Unpack[Options]) -> Response:
     """Make a call that may be repeated. `service` names the platform.
 
-    Raises `TryLater` where it can't be reached.
+    Raises `TryLater` if the platform can't be reached, and `Refused` if the call can't be sent as it is.
     """
     options.setdefault("timeout", TIMEOUT_SECONDS)
     try:
@@ -63,9 +63,10 @@ def ask(http: Client, method: str, url: str, *, service: str, **options: Unpack[
 
 
 def ask_once(http: Client, method: str, url: str, *, service: str, **options: Unpack[Options]) -> Response:
-    """Make the call that publishes a post; `OutcomeUnknown` where it may have arrived.
+    """Make the call that publishes a post.
 
-    Raises `TryLater` only where the call provably never reached the platform.
+    Raises `OutcomeUnknown` if it failed but may have arrived, `TryLater` if it provably never reached the
+    platform, and `Refused` if it can't be sent as it is.
     """
     options.setdefault("timeout", TIMEOUT_SECONDS)
     try:
@@ -91,22 +92,23 @@ def _raise_cannot_be_sent(service: str) -> NoReturn:
 
 
 def platform_message_of(response: Response, *names: str) -> str:
-    """Return the platform's error message: the first of `names` that is a text in its JSON answer.
+    """Return the platform's error message, cut: the first of `names` that is a text in its JSON answer.
 
-    Empty where there is none. A page of HTML, as firewalls send, says nothing that belongs into a message.
+    A name may be a path such as `error.message`. Without a text, return an empty string: a page of HTML, as
+    firewalls send, says nothing that belongs into a message.
     """
     answer = json_object(response.body) or {}
     for name in names:
         value: object = answer
-        for step in name.split("."):
-            value = value.get(step) if isinstance(value, dict) else None
+        for part in name.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
         if isinstance(value, str) and value.strip():
             return _truncate_message(value.strip())
     return ""
 
 
 def _truncate_message(text: str) -> str:
-    """Cut a message after a whole word."""
+    """Return the message cut to `MAX_MESSAGE_CHARACTERS`, after a whole word if there is one."""
     if len(text) <= MAX_MESSAGE_CHARACTERS:
         return text
     truncated = text[: MAX_MESSAGE_CHARACTERS + 1].rsplit(maxsplit=1)[0]
@@ -114,16 +116,17 @@ def _truncate_message(text: str) -> str:
 
 
 def with_colon(text: str) -> str:
-    """Return ": text", or "" for an empty text."""
+    """Return `: text`, or an empty string for an empty text."""
     return f": {text}" if text else ""
 
 
 def wait_until_reset(
     headers: Mapping[str, str], *names: str, now: datetime, is_relative: bool = False
 ) -> timedelta | None:
-    """Return the wait that a header names: `Retry-After`, else the first usable one of `names`.
+    """Return the wait that a header names: `Retry-After`, or else the first usable one of `names`.
 
-    Their values are seconds, epoch seconds or ISO 8601. `None` where no header names one.
+    The values of `names` are seconds, epoch seconds or ISO 8601; with `is_relative`, a number is always seconds.
+    The wait is at most `LONGEST_WAIT`, and by `names` at least `MIN_WAIT`; `None` if no header names one.
     """
     named_wait = retry_after(headers, now=now)
     if named_wait is not None:
@@ -147,7 +150,7 @@ def wait_until_reset(
 
 
 def parse_iso_datetime(value: str) -> datetime | None:
-    """Return the moment of an ISO 8601 text, in UTC unless it names a zone; `None` for another text."""
+    """Return the moment of an ISO 8601 text, in UTC if it names no zone, or `None` for another text."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -164,12 +167,11 @@ def raise_by_status(
     is_commit: bool,
     after: timedelta | None = None,
 ) -> NoReturn:
-    """Raise the plug-in error that a status means, where the platform's own table doesn't say.
+    """Raise the plug-in error that a status means, if the platform's own table doesn't say.
 
-    401 and 403 concern the account, 429 asks to wait, another 4xx refuses the content. 5xx and everything
-    that isn't an error can be tried again before the commit; from the commit they leave the outcome open, as
-    do a conflict (409), which may be with what an earlier try has made, and 408 and 425, which promise
-    nothing.
+    401 and 403 concern the account, 429 asks to wait, and another 4xx refuses the content. Any other status, and
+    408 and 425, which promise nothing, mean `TryLater` or, if `is_commit`, `OutcomeUnknown`. So does a 409 of a
+    commit, because the conflict may be with the post that an earlier try has made.
     """
     status = response.status
     if status in {401, 403}:

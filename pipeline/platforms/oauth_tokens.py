@@ -1,7 +1,7 @@
-"""Handles accounts connected by OAuth 2.0: which tokens are stored, how they are requested and renewed.
+"""Requests, renews and reads the tokens of accounts connected by OAuth 2.0.
 
-`account.credentials` holds `access_token`, `refresh_token`, `expires_at` (ISO 8601) and `scope`. For a call
-they hold the operator's `client_id` and `client_secret` as well; what `renew` returns never does.
+`account.credentials` has `access_token`, `refresh_token`, `expires_at` (ISO 8601) and `scope`. For a call it has
+the operator's `client_id` and `client_secret` as well; what `renew` returns never has them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 STORED_FIELDS: Final = ("access_token", "refresh_token", "expires_at", "scope")
 MAX_TOKEN_CHARACTERS: Final = 8_000
 MAX_TOKEN_LIFETIME: Final = timedelta(days=3_650)
+"""The bound to which a token's lifetime is cut."""
 APP_REFUSED_WAIT: Final = timedelta(hours=1)
+"""The wait after the platform refused the operator's application, which a person has to correct."""
 _APP_ERRORS: Final = frozenset(
     {
         "invalid_client",
@@ -33,7 +35,7 @@ _APP_ERRORS: Final = frozenset(
         "redirect_uri_mismatch",
     }
 )
-"""RFC 6749, section 5.2, and one of Google's: these refuse the application, so no grant is lost by them."""
+"""The errors of RFC 6749, section 5.2, and one of Google's that refuse the application, so that no grant is lost."""
 
 
 class TokenPlatform(Platform):
@@ -66,11 +68,11 @@ class TokenPlatform(Platform):
         return self.tokens(account, form, http=http, now=now)
 
     def at(self, account: Account, address: str) -> str:
-        """Return the address to call: another base address of the operator's replaces the platform's own."""
-        own = self.api.base_url if self.api is not None else ""
+        """Return the address to call, with the account's base address, if the operator has set another one."""
+        default_base = self.api.base_url if self.api is not None else ""
         if "{base_url}" in address:
             return address.replace("{base_url}", account.base_url.rstrip("/"))
-        if not account.base_url or account.base_url.rstrip("/") == own.rstrip("/"):
+        if not account.base_url or account.base_url.rstrip("/") == default_base.rstrip("/"):
             return address
         base = urlsplit(account.base_url)
         return urlunsplit(urlsplit(address)._replace(scheme=base.scheme, netloc=base.netloc))
@@ -86,8 +88,9 @@ class TokenPlatform(Platform):
     ) -> Renewed:
         """Request tokens with the operator's client, which comes with the account's credentials.
 
-        Raises `NeedsReconnect` where the grant has ended, `Refused` where the application isn't accepted,
-        `TryLater`.
+        A refresh token and scopes that the answer leaves out stay. Raises `NeedsReconnect` if the grant has
+        ended, `TryLater` if the application isn't accepted, the platform can't be reached or its answer can't be
+        read, and `Refused` for another refusal.
         """
         assert self.oauth is not None  # noqa: S101  only platforms with OAuth are asked
         headers, form = client_of(self.oauth, account.credentials, grant)
@@ -107,9 +110,9 @@ class TokenPlatform(Platform):
         expires_at = token_expiry(answer.get("expires_in"), now)
         credentials: dict[str, Any] = {"access_token": token}
         # A platform that doesn't rotate refresh tokens answers without one: the former one stays valid.
-        refresh = answer.get("refresh_token") or account.credentials.get("refresh_token")
-        if isinstance(refresh, str) and refresh:
-            credentials["refresh_token"] = refresh
+        refresh_token = answer.get("refresh_token") or account.credentials.get("refresh_token")
+        if isinstance(refresh_token, str) and refresh_token:
+            credentials["refresh_token"] = refresh_token
         scope = answer.get("scope") or account.credentials.get("scope")
         if isinstance(scope, str) and scope:
             credentials["scope"] = scope
@@ -118,7 +121,7 @@ class TokenPlatform(Platform):
         return Renewed(credentials, expires_at)
 
     def _raise_tokens_refused(self, response: Response, now: datetime) -> NoReturn:
-        """Raise the plug-in error for a refused request for tokens."""
+        """Raise the plug-in error for a request for tokens that got none."""
         answer = json_object(response.body) or {}
         platform_message = platform_message_of(
             response, "error_description", "detail", "message", "error"
@@ -167,7 +170,7 @@ def client_of(
 
 
 def token_expiry(seconds: object, now: datetime) -> datetime | None:
-    """Return when a token ends that lives for `expires_in` seconds; `None` where that can't be read."""
+    """Return when a token with a life of `seconds` expires, or `None` if that isn't a usable number."""
     if isinstance(seconds, str) and seconds.isascii() and seconds.isdigit():
         seconds = int(seconds[:10])
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 10**10:
@@ -176,7 +179,7 @@ def token_expiry(seconds: object, now: datetime) -> datetime | None:
 
 
 def expiry_of(account: Account) -> datetime | None:
-    """Return when the account's token ends, as the platform said when it was issued."""
+    """Return when the account's token expires, as the platform said when it was issued, or `None`."""
     value = account.credentials.get("expires_at")
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -190,10 +193,7 @@ def scopes_of(account: Account) -> tuple[str, ...]:
 
 
 def missing_notes(account: Account, scopes: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the note of each scope that wasn't granted.
-
-    There is none where the platform didn't name the granted ones.
-    """
+    """Return the note of each scope that wasn't granted, or none if the platform didn't name the granted ones."""
     granted = scopes_of(account)
     return tuple(note for scope, note in scopes.items() if granted and scope not in granted)
 

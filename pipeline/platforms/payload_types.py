@@ -1,4 +1,4 @@
-"""Defines what a platform is handed and what it makes of it: texts, files, steps of fitting, lengths."""
+"""Defines what a platform receives and what it fits it to: texts, files, steps of fitting, lengths."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PayloadAsset:
-    """A file of the item.
-
-    `width` and `height` are in pixels, `duration` in seconds; `None` where it has none.
-    """
+    """A file of the item; `width` and `height` are in pixels, `duration` in seconds, or `None` if not known."""
 
     url: str
     mime_type: str
@@ -33,7 +30,7 @@ class PayloadAsset:
     """Opens the file's bytes; a platform that fetches by `url` needs none."""
 
     def read(self) -> builtins.bytes:
-        """Return the file's bytes. Raises `ValueError` where it has no `open`, `OSError` where that fails."""
+        """Return the file's bytes. Raises `ValueError` if it has no `open`, and `OSError` if that fails."""
         if self.open is None:
             message = "This file's content isn't available."
             raise ValueError(message)
@@ -53,7 +50,7 @@ class Payload:
     body_format: str
     language: str = ""
     link: str = ""
-    """The source's address on the web; empty without one."""
+    """The source's address on the web, or an empty string without one."""
     content: Mapping[str, Any] = field(default_factory=dict)
     assets: tuple[PayloadAsset, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -82,7 +79,7 @@ class Adapted:
 
 @dataclass(frozen=True)
 class Length:
-    """The length of the text as this platform counts; `limit` is `None` where it has none."""
+    """The length of a text as the platform counts; `limit` is `None` if the platform has none."""
 
     count: int
     limit: int | None

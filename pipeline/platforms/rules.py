@@ -1,4 +1,4 @@
-"""Defines a platform's limits for one bucket and the ways to count, and finds what a payload breaks."""
+"""Defines a platform's limits for a bucket and the ways to count, and finds the limits that a payload breaks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def graphemes(text: str) -> int:
 
 
 def utf16_units(text: str) -> int:
-    """Count UTF-16 units, as JavaScript, Telegram and TikTok do: 2 for everything beyond the basic plane."""
+    """Count UTF-16 units, as JavaScript, Telegram and TikTok do: 2 for a character beyond the basic plane."""
     return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
 
 
@@ -42,16 +42,16 @@ def utf8_bytes(text: str) -> int:
 def with_links_at(weight: int, count: Callable[[str], int]) -> Callable[[str], int]:
     """Return `count` changed so that each address with a scheme weighs `weight`, however long it is."""
 
-    def counted(text: str) -> int:
-        total, position = 0, 0
+    def count_weighted(text: str) -> int:
+        total, counted_to = 0, 0
         for link in find_links(text):
             if not link.has_scheme:
                 continue
-            total += count(text[position : link.start]) + weight
-            position = link.end
-        return total + count(text[position:])
+            total += count(text[counted_to : link.start]) + weight
+            counted_to = link.end
+        return total + count(text[counted_to:])
 
-    return counted
+    return count_weighted
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class MediaRule:
 
     mime_types: tuple[str, ...]
     most: int
+    """The most files of one post."""
     max_bytes: int
     max_pixels: int | None = None
     max_side: int | None = None
@@ -73,9 +74,9 @@ class MediaRule:
 
 @dataclass(frozen=True)
 class BucketRule:
-    """The limits of a post of one bucket.
+    """The limits of a post of one bucket; `None` is no limit.
 
-    `count` gives the length of a text in `unit`s, as the platform counts.
+    `count` returns the length of a text in `unit`s, as the platform counts. `title_max` is in characters.
     """
 
     text_max: int | None
@@ -90,11 +91,11 @@ class BucketRule:
     images: MediaRule | None = None
     video: MediaRule | None = None
     needs: str = ""
-    """`image` or `video`: a post of this bucket must have one; empty: it needs no file."""
+    """`image` or `video` if a post of this bucket must have one, or an empty string."""
 
 
 def problems_of(rule: BucketRule, adapted: Adapted) -> list[Problem]:
-    """Return everything for which the platform would refuse the post, each with what to change."""
+    """Return a problem for each limit that the post breaks."""
     payload = adapted.payload
     problems = _text_problems(rule, adapted)
     images = images_of(payload.assets)
@@ -110,14 +111,11 @@ def problems_of(rule: BucketRule, adapted: Adapted) -> list[Problem]:
 
 
 HIDDEN_ROLES = frozenset({"thumbnail", "alternative"})
-"""Roles of pictures that aren't posted.
-
-A thumbnail belongs to its video, an alternative shows the same picture in another size.
-"""
+"""The roles of pictures that aren't posted: a video's thumbnail, and the same picture in another size."""
 
 
 def find_empty(payload: Payload) -> tuple[Problem, ...]:
-    """Return the problem of a post without title, words and files."""
+    """Return the problem of a post without title, text and files, or none."""
     if payload.title.strip() or payload.body.strip() or payload.assets:
         return ()
     return (Problem("body", "empty", "There is nothing to publish: no title, no words, no file."),)
@@ -129,13 +127,13 @@ def images_of(assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
 
 
 def unshown_files(rule: BucketRule, assets: tuple[PayloadAsset, ...]) -> list[PayloadAsset]:
-    """Return the files that a post of this bucket doesn't show, without those of `HIDDEN_ROLES`."""
+    """Return the files that a post of this bucket doesn't show, except those of `HIDDEN_ROLES`."""
     kinds = (("image/", rule.images), ("video/", rule.video))
-    shown_types = tuple(prefix for prefix, media in kinds if media is not None)
+    shown_prefixes = tuple(prefix for prefix, media in kinds if media is not None)
     return [
         file
         for file in assets
-        if file.role not in HIDDEN_ROLES and not file.mime_type.startswith(shown_types)
+        if file.role not in HIDDEN_ROLES and not file.mime_type.startswith(shown_prefixes)
     ]
 
 
@@ -187,7 +185,7 @@ def _media_problems(rule: MediaRule, files: list[PayloadAsset]) -> list[Problem]
 
 
 def _file_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]:
-    """Return the codes and messages of what is wrong with one file."""
+    """Return the code and message of each limit that the file breaks."""
     problems: list[tuple[str, str]] = []
 
     def refuse(code: str, *, when: bool, message: str) -> None:
@@ -232,7 +230,7 @@ def _file_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]
 
 
 def _size_problems(rule: MediaRule, file: PayloadAsset) -> list[tuple[str, str]]:
-    """Return the codes and messages of what is wrong with a picture's or film's size in pixels."""
+    """Return the code and message of each limit in pixels that the file breaks, or none if its size isn't known."""
     if not file.width or not file.height:
         return []
     problems = []
@@ -264,7 +262,7 @@ def as_json(rule: BucketRule) -> dict[str, Any]:
 
 
 def _media_rule_as_json(rule: MediaRule | None) -> dict[str, Any] | None:
-    """Return the rule of one kind of file as JSON; `None` where it isn't taken."""
+    """Return the rule of one kind of file as JSON, or `None` if it isn't accepted."""
     if rule is None:
         return None
     return {

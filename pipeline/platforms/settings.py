@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.platforms.base import Setting
 
+# Such as name@mail.example.com: 254 characters at most, without what could end the address in a header.
 _MAIL_ADDRESS: Final = re.compile(
     r"(?!.{255})[^\s@<>()\[\],;:\\\"\x00-\x20\x7f]{1,64}@([\w-]{1,63}\.)+[\w-]{2,63}"
 )
@@ -53,7 +54,7 @@ def schema_of(settings: Sequence[Setting]) -> dict[str, Any]:
 def clean_settings(label: str, settings: Sequence[Setting], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings as they will be stored, with defaults.
 
-    Raises `ConfigInvalid` naming each setting that can't be used.
+    Raises `ConfigInvalid` with each setting that is unknown, missing or can't be used.
     """
     known = {setting.name: setting for setting in settings if not setting.is_secret}
     problems = [
@@ -83,7 +84,7 @@ def clean_settings(label: str, settings: Sequence[Setting], values: Mapping[str,
 
 
 def _refusal_of_value(setting: Setting, value: Any) -> str:
-    """Return the message why a value can't be used; empty where it can."""
+    """Return the message why a value can't be used, or an empty string if it can."""
     if setting.kind == "flag":
         return "" if isinstance(value, bool) else f"{setting.label}: give true or false."
     if setting.kind == "number":
@@ -101,11 +102,9 @@ def _refusal_of_value(setting: Setting, value: Any) -> str:
 
 
 def refusal_of_secret(setting: Setting, value: str) -> str:
-    """Return why a secret can't be used, without quoting it; empty where it can.
-
-    Copied text often brings invisible characters along.
-    """
-    # Category C: control and format characters, surrogates, and unassigned code points.
+    """Return why a secret can't be used, without quoting it, or an empty string if it can."""
+    # Copied text often has invisible characters of the category C: control and format characters, surrogates,
+    # and unassigned code points.
     visible = value.replace("\r", "").replace("\n", "") if setting.has_lines else value
     if any(category(character).startswith("C") for character in visible):
         return f"{setting.label} holds an invisible character. Type it, or copy it again."
@@ -127,19 +126,19 @@ def _is_safe_transport(address: str) -> bool:
 
 
 def is_web_address(text: str) -> bool:
-    """Return whether a text is an address to call: with a host, without user and fragment.
+    """Return whether a text is an HTTP address with a host, without user, fragment and white space.
 
-    The guard checks whether it is public.
+    The HTTP client checks whether the address is public.
     """
     try:
         parts = urlsplit(text)
-        port_is_fine = parts.port is None or parts.port > 0
+        is_port_valid = parts.port is None or parts.port > 0
     except ValueError:
         return False
     return (
         parts.scheme in {"http", "https"}
         and bool(parts.hostname)
-        and port_is_fine
+        and is_port_valid
         and not (parts.username or parts.password or parts.fragment)
         and not any(character.isspace() for character in text)
     )

@@ -1,4 +1,4 @@
-"""Reads an item's files as platforms take them: in parts, or in a form (`multipart/form-data`, RFC 7578)."""
+"""Reads an item's files in parts, and builds forms of them (`multipart/form-data`, RFC 7578)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
-    """Return some bytes of the file, without reading the rest.
+    """Return at most `size` bytes of the file from `start`, without reading the rest.
 
-    Raises `Refused` where the file has become shorter.
+    Raises `Refused` if the file has nothing there, `ValueError` if it has no `open`, and `OSError` if it can't be
+    read.
     """
     if asset.open is None:
         message = "This file's content isn't available."
@@ -35,7 +36,7 @@ def part_of(asset: PayloadAsset, start: int, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class UploadFile:
-    """A file of a form: its field, name, type and bytes."""
+    """A file of a form: the form's field, and the file's name, type and bytes."""
 
     field: str
     name: str
@@ -44,7 +45,10 @@ class UploadFile:
 
 
 def file_of(field: str, asset: PayloadAsset, index: int) -> UploadFile:
-    """Return an item's file as a form's. Raises `TryLater` where our own storage can't give it."""
+    """Return an item's file for a form's field; `index` names it if it has no name.
+
+    Raises `TryLater` if our own storage can't read it, and `ValueError` if it has no `open`.
+    """
     try:
         content = asset.read()
     except OSError as error:
@@ -54,11 +58,9 @@ def file_of(field: str, asset: PayloadAsset, index: int) -> UploadFile:
 
 
 def build_multipart(fields: Mapping[str, str], files: Iterable[UploadFile] = ()) -> tuple[bytes, str]:
-    """Return the form's body and content type.
-
-    The boundary follows from the content: the same form gives the same bytes.
-    """
+    """Return the form's body and content type; the same form always gives the same bytes."""
     parts: list[tuple[str, bytes | tuple[str, bytes, str]]] = []
+    # The boundary follows from the content.
     digest = hashlib.sha256()
     for name, text in fields.items():
         value = text.encode("utf-8", "replace")

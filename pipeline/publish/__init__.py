@@ -5,7 +5,7 @@ from pipeline.publish.blockers import (
     Blocker,
     access_blockers,
     find_blockers,
-    hold_of,
+    find_hold,
     latest_of,
 )
 from pipeline.publish.item_status_and_events import (
@@ -15,7 +15,7 @@ from pipeline.publish.item_status_and_events import (
     refresh_item,
 )
 from pipeline.publish.manual_publish import package_files, package_of
-from pipeline.publish.payload import assets_of, effective_overrides, key_of, payload_of, receipt_of
+from pipeline.publish.payload import effective_overrides, key_of, payload_of, read_assets_by_item, receipt_of
 from pipeline.publish.reconciliation import mark_unsent_unknown, settle_publication
 from pipeline.publish.record_outcome import note_metrics
 from pipeline.publish.removal import is_post_known, request_removal
@@ -31,11 +31,11 @@ from pipeline.publish.requests import (
 from pipeline.publish.send import HELD_WAIT
 from pipeline.publish.timing.queue_slots import (
     blackouts_of,
-    default_queue,
+    ensure_default_queue,
+    find_publish_queue,
     has_zone,
     lock_outlets,
     moments_of,
-    publish_queue_of,
 )
 from pipeline.publish.timing.reschedule import apply_zone_changes, retime
 from pipeline.publish.undo_snapshot import reschedule_from_snapshot, restore_snapshot, take_snapshot
@@ -60,16 +60,16 @@ __all__ = [
     "PublishWish",
     "access_blockers",
     "apply_zone_changes",
-    "assets_of",
     "blackouts_of",
     "cancel",
     "cancel_failed",
-    "default_queue",
     "dry_run",
     "effective_overrides",
+    "ensure_default_queue",
     "find_blockers",
+    "find_hold",
+    "find_publish_queue",
     "has_zone",
-    "hold_of",
     "is_post_known",
     "key_of",
     "latest_of",
@@ -83,7 +83,7 @@ __all__ = [
     "package_of",
     "payload_of",
     "problems_of",
-    "publish_queue_of",
+    "read_assets_by_item",
     "receipt_of",
     "reconcile_now",
     "refresh_item",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClearingCall:
-    """The API call that takes a blocker away; `path` is relative to the base address."""
+    """The API call that removes a blocker; `path` is relative to the API's base address."""
 
     method: str
     path: str
@@ -34,8 +34,8 @@ class ClearingCall:
 class Blocker:
     """One reason why a publication isn't sent.
 
-    `since` and `until` are None where they aren't known; `clears` is None where no call of the API helps.
-    `needs_access` is True where an operator's approval takes the blocker away.
+    `since` and `until` are `None` if they aren't known, `clears` if no call of the API removes the blocker.
+    `needs_access` is `True` if an operator's approval removes it.
     """
 
     code: str
@@ -56,17 +56,17 @@ HOLD_MESSAGES: Final = {
 
 
 IS_ON_HOLD: Final = Exists(PublishHold.everywhere.filter(workspace_id=OuterRef("workspace_id")))
-"""True where the workspace holds all publishing; annotated on another query, it spares a statement."""
+"""`True` if the workspace holds all publishing; annotated on another query, it spares a statement."""
 
 
 def find_blockers(
     row: Publication, now: datetime, *, asks_switches: bool = True, may_be_on_hold: bool = True
 ) -> Iterator[Blocker]:
-    """Yield what keeps a due publication from being sent until somebody acts, widest scope first.
+    """Yield what keeps a due publication from being sent until a person acts, widest scope first.
 
     The row must come with its item, workspace and queue. The operator's switches are cached for a second, but
-    not during a transaction: one that doesn't need them fresh passes `asks_switches=False`. `may_be_on_hold`
-    is False where `IS_ON_HOLD` was just read and is false.
+    not during a transaction: a caller inside one can leave them out with `asks_switches=False`.
+    `may_be_on_hold` is `False` if `IS_ON_HOLD` was just read and is false.
     """
     yield from workspace_blockers(row.workspace, row.platform, may_be_on_hold=may_be_on_hold)
     if asks_switches:
@@ -99,7 +99,7 @@ def workspace_blockers(
             "An owner can request access under Settings, Access."
         )
         yield Blocker("workspace_hold", message, needs_access=True)
-    hold = hold_of(workspace.pk) if may_be_on_hold else None
+    hold = find_hold(workspace.pk) if may_be_on_hold else None
     if hold is not None:
         message = f"All publishing of the workspace is on hold: {hold.reason}"
         yield Blocker("workspace_hold", message, hold.created_at, clears=RELEASE_HOLD_CALL)
@@ -132,8 +132,8 @@ def switch_blockers(workspace_id: UUID, platform: str) -> Iterator[Blocker]:
         yield Blocker("publishing_stopped", message, switch.created_at)
 
 
-def hold_of(workspace_id: object) -> PublishHold | None:
-    """Return the workspace's hold on all publishing, or None."""
+def find_hold(workspace_id: object) -> PublishHold | None:
+    """Return the workspace's hold on all publishing, or `None`."""
     hold: PublishHold | None = PublishHold.everywhere.filter(workspace_id=workspace_id).first()
     return hold
 
@@ -142,11 +142,11 @@ def item_blocker(item: GeneratedItem) -> Blocker:
     """Return the blocker of an item that is on hold; approving the item clears it."""
     message = HOLD_MESSAGES.get(item.held, "The item is on hold. Approve it to publish.")
     clears = ClearingCall("POST", f"/generated/{encode('gen', item.pk)}/approve")
-    return Blocker(item.held, message, _held_since(item), clears=clears)
+    return Blocker(item.held, message, _find_hold_start(item), clears=clears)
 
 
-def _held_since(item: GeneratedItem) -> datetime | None:
-    """Return when the item was put on hold, or None where that isn't known."""
+def _find_hold_start(item: GeneratedItem) -> datetime | None:
+    """Return when the item was put on hold, or `None` if that isn't known."""
     if item.held == HoldReason.APPROVAL_STALE:
         rows = Revision.everywhere.filter(item=item, number=item.revision)
         return rows.values_list("created_at", flat=True).first()
@@ -161,13 +161,13 @@ def _held_since(item: GeneratedItem) -> datetime | None:
 
 
 def is_too_late(row: Publication, now: datetime) -> bool:
-    """Return whether the publication is later than its late policy allows; False if it may be any delay late."""
+    """Return whether the publication is later than its late policy allows."""
     latest = latest_of(row)
     return latest is not None and now > latest
 
 
 def latest_of(row: Publication) -> datetime | None:
-    """Return the latest moment at which the late policy lets it go out, or None without a limit."""
+    """Return the latest moment at which the late policy allows sending; `None` without a limit or due time."""
     if row.late_policy == "publish" or row.max_lateness_minutes is None or row.due_at is None:
         return None
     return row.due_at + timedelta(minutes=row.max_lateness_minutes)

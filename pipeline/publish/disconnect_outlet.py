@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -13,20 +13,17 @@ from config.core.ids import encode
 from pipeline.models import GeneratedItem, Outlet, Publication, PublicationStatus, WorkspaceDefaults
 from pipeline.outlets.connection import audit_outlet, refuse_deleted
 from pipeline.outlets.outlet_client import platform_of
-from pipeline.publish.item_status_and_events import lock_item as locked_item
-from pipeline.publish.item_status_and_events import refresh_item
+from pipeline.publish.item_status_and_events import lock_item, refresh_item
 
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-IN_FLIGHT: Final = frozenset({"publishing"})
-
 
 def count_affected(outlet: Outlet) -> dict[str, int]:
-    """Return how many publications would be cancelled, and how many no longer looked up.
+    """Return how many publications a disconnection would cancel, and how many it would leave unresolved.
 
-    The keys are `scheduled` and `unknown`: nobody could be asked about the unknown outcomes any more.
+    The keys are `scheduled` and `unknown`: a disconnected outlet can't be asked about unknown outcomes.
     """
     rows = Publication.objects.of(outlet.workspace_id).filter(outlet=outlet)
     return {
@@ -38,9 +35,10 @@ def count_affected(outlet: Outlet) -> dict[str, int]:
 def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
     """Disconnect the outlet and return how many scheduled publications were cancelled.
 
-    Raises `Conflict` while something is being sent there. The outlet is marked deleted first, so that nothing
-    more can be scheduled there; if the process is killed before everything is cancelled, the remaining
-    publications fail when they are due, and say why.
+    The outlet is marked deleted first, so that nothing more can be scheduled there; if the process is killed
+    before everything is cancelled, the remaining publications fail when they are due, and say why.
+
+    Raises `Conflict` if the outlet can't be disconnected, was disconnected already, or is being sent to.
     """
     if not platform_of(outlet.platform).is_connectable:
         message = _("A workspace keeps this outlet; switch it off instead.")
@@ -54,7 +52,7 @@ def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
         )
         refuse_deleted(row)
         rows = Publication.objects.of(outlet.workspace_id).filter(outlet=row)
-        if rows.filter(status__in=IN_FLIGHT).exists():
+        if rows.filter(status=PublicationStatus.PUBLISHING).exists():
             message = _("Something is being published there at this moment; try again in a minute.")
             raise Conflict.because(code="in_flight", message=message)
         public_id = encode("out", row.pk)
@@ -80,12 +78,10 @@ def disconnect_outlet(outlet: Outlet, *, by: str, now: datetime) -> int:
 
 
 def _cancel_publications_of(item_id: UUID, outlet: Outlet, now: datetime) -> int:
-    """Cancel one item's scheduled publications to the outlet and return how many there were.
-
-    The item is locked before its publications, as everywhere.
-    """
+    """Cancel one item's scheduled publications to the outlet and return how many there were."""
     with transaction.atomic():
-        item = locked_item(GeneratedItem(pk=item_id))
+        # The item is locked before its publications, as everywhere.
+        item = lock_item(GeneratedItem(pk=item_id))
         cancelled = 0
         scheduled = Publication.everywhere.scheduled().select_for_update().filter(item=item, outlet=outlet)
         for publication in scheduled.order_by("id"):

@@ -1,7 +1,4 @@
-"""Writes what follows when a publication changes: its item's status, its event, and the notice of a failure.
-
-Also has the locks under which that is done.
-"""
+"""Locks items, and writes what a publication's change entails: item status, event, and notice of a failure."""
 
 from __future__ import annotations
 
@@ -29,7 +26,11 @@ PUBLISHING_STATUSES: Final = PUBLISHABLE_ITEMS - {"ready"}
 
 
 def lock_item(item: GeneratedItem) -> GeneratedItem:
-    """Return the item, locked. Items are locked first everywhere: the order is item, publication, credits."""
+    """Lock the item and return it as stored, with its workspace.
+
+    Items are locked first everywhere: the order is item, publication, credits. Raises
+    `GeneratedItem.DoesNotExist` if the item was deleted.
+    """
     rows = _ITEM_FOR_UPDATE.ask(pk=item.pk)
     if not rows:
         raise GeneratedItem.DoesNotExist
@@ -44,16 +45,16 @@ _ITEM_FOR_UPDATE: Final[Prepared[GeneratedItem]] = Prepared(
 
 
 def lock_groups(groups: Sequence[UUID]) -> list[GeneratedItem]:
-    """Lock and return every variant of these groups.
+    """Lock every variant of these groups in the order of ids, and return them.
 
-    They are locked in the order of ids, so that two variants published at once can't deadlock.
+    The order keeps two variants that are published at once from a deadlock.
     """
     rows = GeneratedItem.everywhere.select_for_update(of=("self",)).filter(variant_group__in=groups)
     return list(rows.order_by("id"))
 
 
 def lock_groups_of(generation: UUID) -> list[GeneratedItem]:
-    """Lock and return every variant of the groups that a generation's items belong to."""
+    """Lock every variant of the groups that a generation's items belong to, and return them."""
     return _GROUP_FOR_UPDATE.ask(generation=generation)
 
 
@@ -70,7 +71,7 @@ _GROUP_FOR_UPDATE: Final[Prepared[GeneratedItem]] = Prepared(
 )
 
 
-def publications_of(item: GeneratedItem) -> list[dict[str, Any]]:
+def read_publications(item: GeneratedItem) -> list[dict[str, Any]]:
     """Return the item's publications as dicts of the fields that its JSON needs."""
     return _PUBLICATIONS.ask(item=item.pk)
 
@@ -90,11 +91,11 @@ def update_item(item: GeneratedItem, **changes: Any) -> None:
 
 
 def refresh_item(item: GeneratedItem, *, now: datetime, **changes: Any) -> list[dict[str, Any]]:
-    """Derive a locked item's status from its publications, in the transaction that changed one of them.
+    """Write a locked item's status as its publications determine it, in the transaction that changed them.
 
-    Returns those publications, as `payloads.generated_item` takes them.
+    `changes` are further columns to write. Returns the publications as `payloads.generated_item` takes them.
     """
-    rows = publications_of(item)
+    rows = read_publications(item)
     status = derive_status(row["status"] for row in rows)
     published = [
         row["published_at"]
@@ -130,14 +131,14 @@ def record_publication_event(
     will_retry: bool | None = None,
     publications: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Record an event of the publication.
+    """Record an event of the publication; a final failure also notifies the workspace, except for tests.
 
-    `publications` are the item's publications, where they were already read in this transaction.
+    `publications` are the item's publications, if they were already read in this transaction.
     """
     data: dict[str, Any] = {
         "generated_item": payloads.generated_item(
             payloads.row_of(item),
-            publications=publications_of(item) if publications is None else publications,
+            publications=read_publications(item) if publications is None else publications,
             assets=draw_pictures.files_of(item),
             requires_approval=item.workspace.requires_approval,
             now=now,
@@ -167,10 +168,7 @@ def record_publication_event(
 
 
 def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    """Notify of a final failure.
-
-    The key holds the row's version, so a failed retry by a person notifies again.
-    """
+    """Notify the workspace of a final failure, or of an outcome that stays unknown."""
     names = {"item": item.title or item.excerpt or _("An item"), "outlet": row.outlet.name}
     if row.status == PublicationStatus.UNKNOWN:
         title = _("Status of “%(item)s” on %(outlet)s is unknown") % names
@@ -179,6 +177,7 @@ def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> 
     notices.record(
         "post_failed",
         workspace_id=row.workspace_id,
+        # With the version in it, the key lets a person's failed retry notify again.
         key=f"{row.pk.hex}:{row.version}",
         title=title,
         text=str((row.error or {}).get("message", "")),
@@ -188,7 +187,7 @@ def _notify_of_failure(row: Publication, item: GeneratedItem, now: datetime) -> 
 
 
 def notify_of_late_answer(row: Publication, item: GeneratedItem, now: datetime) -> None:
-    """Notify the workspace that a post was published more than once, as a late answer of its platform showed."""
+    """Notify the workspace, except for tests, that a late answer showed a post published more than once."""
     if row.test:
         return
     error: Mapping[str, Any] = row.error or {}

@@ -35,7 +35,8 @@ log = structlog.get_logger(__name__)
 def record_despite_lost_lease(row: Publication, sent: Sent, attempt: Attempt) -> None:
     """Record a success whose lease was lost while the platform took the post.
 
-    The platform's own answer is better evidence than any look-up.
+    If the publication or its attempt was closed meanwhile, the answer is kept as a late one. The platform's
+    own answer is better evidence than any look-up.
     """
     with transaction.atomic():
         item = lock_item(row.item)
@@ -60,7 +61,9 @@ def keep_late_answer(
 ) -> None:
     """Keep a platform's answer that came after the attempt was closed; the platform has the post.
 
-    It is used if nothing was sent since, else it is reported. The caller has locked item and row.
+    A publication that waits or has failed is published by the answer, and one that a person settled gets its
+    id. Otherwise, the answer is reported, unless it names the post that is known already or the outlet is a
+    mailing list. The caller has locked item and row.
     """
     # Our own ledger is the mailing here, so the answer isn't a platform's.
     if platform_of(row.platform).mails_subscribers:
@@ -70,7 +73,7 @@ def keep_late_answer(
         row.status in {PublicationStatus.PUBLISHED, PublicationStatus.REMOVED}
         and row.external_id == external_id
     ):
-        # A look-up has found this same post meanwhile.
+        # A look-up has found this same post in the meantime.
         return
     if (
         row.status == PublicationStatus.PUBLISHED
@@ -87,6 +90,19 @@ def keep_late_answer(
         )
         refresh_item(item, now=now)
         return
+    _store_late_answer(row, attempt, sent, external_id, now)
+    if row.status in {PublicationStatus.SCHEDULED, PublicationStatus.FAILED} and item.deleted_at is None:
+        _take_lease(row)
+        record_late_success(attempt, row, now)
+    elif row.status not in PUBLICATIONS_IN_FLIGHT:
+        _report_late_answer(row, item, attempt, now)
+    # If it is being sent again just now, its outcome is reported together with this answer.
+
+
+def _store_late_answer(
+    row: Publication, attempt: Attempt, sent: Sent, external_id: str, now: datetime
+) -> None:
+    """Store the answer with its attempt, and log it."""
     attempt.late_answer = {
         "external_id": external_id,
         "url": clean_for_storage(sent.url)[: core_limits.URL_CHARACTERS],
@@ -101,24 +117,21 @@ def keep_late_answer(
         status=row.status,
         external_id=external_id,
     )
-    if row.status in {PublicationStatus.SCHEDULED, PublicationStatus.FAILED} and item.deleted_at is None:
-        _take_lease(row)
-        record_late_success(attempt, row, now)
-    elif row.status not in PUBLICATIONS_IN_FLIGHT:
-        is_published = row.status == PublicationStatus.PUBLISHED
-        new_error = (
-            posted_twice_error(row.external_id, attempt) if is_published else posted_after_all_error(attempt)
-        )
-        Publication.everywhere.filter(pk=row.pk).update(
-            error=new_error, version=F("version") + 1, updated_at=now
-        )
-        row.refresh_from_db(fields=["error", "version", "updated_at"])
-        refresh_item(item, now=now)
-        notify_of_late_answer(row, item, now)
-    # If it is being sent again just now, its outcome is reported together with this answer.
+
+
+def _report_late_answer(row: Publication, item: GeneratedItem, attempt: Attempt, now: datetime) -> None:
+    """Store with the publication that its post is public twice, or after all, and notify the workspace."""
+    is_published = row.status == PublicationStatus.PUBLISHED
+    new_error = (
+        posted_twice_error(row.external_id, attempt) if is_published else posted_after_all_error(attempt)
+    )
+    Publication.everywhere.filter(pk=row.pk).update(error=new_error, version=F("version") + 1, updated_at=now)
+    row.refresh_from_db(fields=["error", "version", "updated_at"])
+    refresh_item(item, now=now)
+    notify_of_late_answer(row, item, now)
 
 
 def _take_lease(row: Publication) -> None:
-    """Take the lease from whoever holds it. The caller has locked the row."""
+    """Take the lease from the worker that holds it. The caller has locked the row."""
     row.lease_token += 1
     Publication.everywhere.filter(pk=row.pk).update(lease_token=row.lease_token)

@@ -1,6 +1,6 @@
-"""Hands publications that a person posts over when they are due.
+"""Hands due publications over to the person who posts them.
 
-They stay open until that person reports the outcome.
+A publication that was handed over stays open until that person reports the outcome.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pipeline.models import Asset, Attempt, PublicationStatus
 from pipeline.outlets import short_links
 from pipeline.outlets.outlet_client import connect
 from pipeline.publish.item_status_and_events import lock_item, refresh_item
-from pipeline.publish.payload import direct_post_for, keep_short_links, post_of_attempt, receipt_of
+from pipeline.publish.payload import keep_short_links, post_for, post_of_attempt, receipt_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -82,11 +82,11 @@ def _notify_of_handover(row: Publication, item: GeneratedItem, now: datetime) ->
 
 
 def package_of(row: Publication) -> Adapted:
-    """Return what was handed over, whatever the outlet's settings became since.
+    """Return the post as it was handed over, even if the outlet's settings have changed since.
 
-    Before the handover its links are the direct ones, for its short links don't lead anywhere yet.
+    Before the handover, return it as it would be sent now, with direct links.
     """
-    direct_post = direct_post_for(row, connect(row.outlet))
+    direct_post = post_for(row, connect(row.outlet), counts_clicks=False)
     if row.status == PublicationStatus.SCHEDULED:
         # Its short links are stored when it is handed over; until then they lead nowhere.
         return direct_post
@@ -95,7 +95,7 @@ def package_of(row: Publication) -> Adapted:
 
 
 def package_files(row: Publication) -> list[dict[str, Any]]:
-    """Return the item's files, each with an address below this site's own."""
+    """Return the item's files that aren't revoked, each with its path on this site as `address`."""
     assets = Asset.everywhere.filter(item=row.item, revoked_at=None).order_by("position", "id")
     return [
         {

@@ -1,4 +1,4 @@
-"""Builds what an outlet is sent: a revision's content with the outlet's overrides laid over it."""
+"""Builds the post for an outlet: a revision's content with the outlet's overrides laid over it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted
 
 
-def assets_of(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
-    """Return the assets that go out with each of these items, in order; an item without any has no entry."""
+def read_assets_by_item(items: Iterable[GeneratedItem]) -> dict[UUID, list[Asset]]:
+    """Return the assets that are sent with each of these items, in order; an item without any has no entry."""
     assets: defaultdict[UUID, list[Asset]] = defaultdict(list)
     for asset in _sent_assets().filter(item__in=[item.pk for item in items]):
         assets[asset.item_id].append(asset)
     return assets
 
 
-def assets_going_out(item: GeneratedItem) -> list[Asset]:
-    """Return the assets that go out with this item, in order."""
+def read_sent_assets(item: GeneratedItem) -> list[Asset]:
+    """Return the assets that are sent with this item, in order."""
     return _SENT_ASSETS_QUERY.ask(item=item.pk)
 
 
@@ -50,18 +50,18 @@ _SENT_ASSETS_QUERY: Final[Prepared[Asset]] = Prepared(lambda item: _sent_assets(
 def payload_of(
     item: GeneratedItem | Revision,
     overrides: Mapping[str, Any],
-    of: GeneratedItem | None = None,
+    parent_item: GeneratedItem | None = None,
     assets: Sequence[Asset] | None = None,
 ) -> Payload:
     """Return the payload of a revision, or an item's newest content, with one outlet's overrides.
 
-    `of` is the revision's item. `assets` come from `assets_of` where many items are handled at once; None
-    reads them.
+    `parent_item` is the revision's item. `assets` are those of the item, from `read_assets_by_item` if many
+    items are handled at once; without them they are read.
     """
-    owner = of or item
+    owner = parent_item or item
     assert isinstance(owner, GeneratedItem)  # noqa: S101  a revision comes with its item
     if assets is None:
-        assets = assets_going_out(owner)
+        assets = read_sent_assets(owner)
     return Payload(
         item=ids.encode("gen", owner.pk),
         revision=item.number if isinstance(item, Revision) else item.revision,
@@ -98,55 +98,52 @@ def is_ai_generated(item: GeneratedItem) -> bool:
 
 
 def _link_of(item: GeneratedItem) -> str:
-    """Return the address of the item's source entry; empty where there is none or it was deleted."""
+    """Return the address of the item's source entry, or an empty string if it has none or it was deleted."""
     raw_item = item.raw_item
     return raw_item.url if raw_item is not None and raw_item.deleted_at is None else ""
 
 
 def effective_overrides(
-    words: GeneratedItem | Revision, outlet: Outlet, own: Mapping[str, Any]
+    content: GeneratedItem | Revision, outlet: Outlet, own_overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the item's overrides for the outlet, with those of the publication itself laid over them."""
-    return {**words.overrides.get(ids.encode("out", outlet.pk), {}), **own}
+    """Return the item's overrides for the outlet, with the publication's own laid over them."""
+    return {**content.overrides.get(ids.encode("out", outlet.pk), {}), **own_overrides}
 
 
 def key_of(row: Publication) -> str:
-    """Return the idempotency key of a publication: the same for every try.
+    """Return the idempotency key of a publication, which is the same for every try.
 
-    A publication that was removed and made again is another one, with another key.
+    A post that was removed and is published again is another publication, with another key.
     """
     return ids.encode("pub", row.pk)
 
 
-def post_for(row: Publication, connection: OutletConnection) -> Adapted:
-    """Return what this publication's outlet is sent, adapted to it."""
-    words = words_of(row)
-    payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
-    return fit_payload(payload, row.outlet, connection.platform, connection.account)
+def payload_for(row: Publication) -> Payload:
+    """Return the payload of this publication's revision, with its overrides, before it is adapted."""
+    content = read_content(row)
+    overrides = effective_overrides(content, row.outlet, row.overrides)
+    return payload_of(content, overrides, parent_item=row.item)
 
 
-def direct_post_for(row: Publication, connection: OutletConnection) -> Adapted:
-    """Return the same as `post_for`, but with direct links.
+def post_for(row: Publication, connection: OutletConnection, *, counts_clicks: bool = True) -> Adapted:
+    """Return what this publication's outlet is sent, adapted to it.
 
-    For a person who may copy them before a short link leads anywhere.
+    `counts_clicks=False` leaves its links direct, because a person may copy them before a short link works.
     """
-    words = words_of(row)
-    payload = payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
-    return fit_payload(payload, row.outlet, connection.platform, connection.account, counts_clicks=False)
+    return fit_payload(
+        payload_for(row), row.outlet, connection.platform, connection.account, counts_clicks=counts_clicks
+    )
 
 
 def keep_short_links(row: Publication) -> None:
     """Store the short links that `post_for` put into the post, in the transaction that commits the call."""
-    words = words_of(row)
-    short_links.store_links(
-        row, payload_of(words, effective_overrides(words, row.outlet, row.overrides), of=row.item)
-    )
+    short_links.store_links(row, payload_for(row))
 
 
 def post_of_attempt(row: Publication, post: Adapted) -> Adapted:
-    """Return what the newest call of this publication sent, whatever settings and content became since.
+    """Return what the newest call of this publication sent, even if settings and content have changed since.
 
-    `post` is what would be sent now; it is returned where there was no call.
+    `post` is what would be sent now; it is returned if no call has a receipt.
     """
     attempt = Attempt.everywhere.filter(publication=row, receipt__isnull=False).order_by("-number").first()
     if attempt is None or attempt.receipt is None:
@@ -165,19 +162,20 @@ def post_of_attempt(row: Publication, post: Adapted) -> Adapted:
 def fit_payload(
     payload: Payload, outlet: Outlet, platform: Platform, account: Account, *, counts_clicks: bool = True
 ) -> Adapted:
-    """Adapt a payload to its outlet.
+    """Return the payload adapted to its outlet, with short links if the outlet counts clicks.
 
-    An outlet that doesn't disclose generated content has its platform not told of it.
+    `counts_clicks=False` leaves the links direct. The platform isn't told that a model took part if the outlet
+    doesn't disclose that.
     """
     if not outlet.discloses_ai:
         payload = replace(payload, is_ai_generated=False)
     if counts_clicks:
-        payload = short_links.in_post(payload, outlet)
+        payload = short_links.shorten_post(payload, outlet)
     return platform.adapt(account, payload)
 
 
 def receipt_of(post: Adapted) -> dict[str, Any]:
-    """Return what is handed to a platform as JSON, to be stored with the attempt."""
+    """Return the post as JSON that is stored with its attempt."""
     payload = post.payload
     return {
         "title": payload.title,
@@ -194,17 +192,17 @@ def receipt_of(post: Adapted) -> dict[str, Any]:
     }
 
 
-def words_of(row: Publication) -> GeneratedItem | Revision:
-    """Return the revision that is to be sent, or was; the item itself where that revision isn't stored.
+def read_content(row: Publication) -> GeneratedItem | Revision:
+    """Return the publication's revision, or the item itself if that revision isn't stored.
 
-    It is cached on the row, for a revision never changes.
+    The revision is cached on the row, because it never changes.
     """
-    cached = vars(row).get("_words")
+    cached = vars(row).get("_content")
     if cached is not None and cached.number == row.revision:
         return cached  # type: ignore[no-any-return]  # stored below
     rows = _REVISION_QUERY.ask(item=row.item_id, number=row.revision)
     revision = rows[0] if rows else None
-    vars(row)["_words"] = revision
+    vars(row)["_content"] = revision
     return revision or row.item
 
 

@@ -50,9 +50,14 @@ NOT_POSTED_ACTION: Final = "Retry it to have it handed over again, or leave it."
 
 
 def look_up(row: Publication, now: datetime) -> None:
-    """Ask the platform whether it has the item: published if so, due again if not, else asked again later."""
+    """Ask the platform whether it has the post, and record the answer.
+
+    A post that was found is published. One that is absent is due again, or looked up again if a call may still
+    get through. The next lookup is planned if the platform can't tell, if the outlet was disconnected, and if
+    it is unknown after a restore whether a mailing was sent.
+    """
     if row.outlet.deleted_at is not None:
-        # Disconnected meanwhile: the platform can't be asked any more.
+        # The outlet was disconnected in the meantime, so the platform can't be asked any more.
         schedule_next_lookup(row, now)
         return
     if platform_of(row.platform).mails_subscribers and is_in_doubt(row):
@@ -81,7 +86,7 @@ def look_up(row: Publication, now: datetime) -> None:
     if isinstance(answer, Found):
         record_success(row, answer.sent, now, attempt=None)
     elif isinstance(answer, Absent):
-        absence_valid_from = absence_counts_at(row)
+        absence_valid_from = find_absence_valid_from(row)
         if absence_valid_from is not None and asked_at < absence_valid_from:
             schedule_next_lookup(row, now, at=absence_valid_from)
         else:
@@ -90,20 +95,21 @@ def look_up(row: Publication, now: datetime) -> None:
         schedule_next_lookup(row, now)
 
 
-def absence_counts_at(row: Publication) -> datetime | None:
-    """Return the moment before which "not there" proves nothing; None if no call is open.
+def find_absence_valid_from(row: Publication) -> datetime | None:
+    """Return the moment before which "not there" proves nothing, or `None` if no call is open.
 
-    Until then a call may still be under way, or its post not show yet.
+    Until then a call may still be under way, or its post may not show yet.
     """
-    open_ones = Attempt.everywhere.open().filter(publication=row)
-    started_at: datetime | None = open_ones.aggregate(at=Max("started_at"))["at"]
+    open_attempts = Attempt.everywhere.open().filter(publication=row)
+    started_at: datetime | None = open_attempts.aggregate(at=Max("started_at"))["at"]
     return started_at and started_at + LONGEST_CALL + platform_of(row.platform).settles
 
 
 def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -> None:
-    """Make a publication that its platform lacks, or has only the beginning of a thread of, due again.
+    """Make a publication due again whose platform has no post, or only the beginning of its thread.
 
-    It is due by the schedule of retries or, if no call was made, at its scheduled time.
+    It is due by the schedule of retries, and not before its absence counts; if no call was made, at its
+    scheduled time. Without a retry left, it has failed.
     """
     if was_never_called(row):
         with transaction.atomic():
@@ -126,8 +132,8 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
             refresh_item(item, now=now)
             dispatcher.wake()
         return
-    # A person may settle it while the call is still under way: nothing is sent beside that call.
-    absence_valid_from = absence_counts_at(row)
+    # A person may settle it while the call is still under way: nothing is sent next to that call.
+    absence_valid_from = find_absence_valid_from(row)
     retry_wait = limits.PUBLISH_RETRIES[min(max(row.attempt_count, 1), len(limits.PUBLISH_RETRIES)) - 1]
     after = (
         absence_valid_from - now
@@ -144,9 +150,9 @@ def note_absent(row: Publication, now: datetime, absent: Absent | None = None) -
 
 
 def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None = None) -> None:
-    """Keep the outcome unknown and plan the next lookup; report it once, after an hour.
+    """Keep the outcome unknown, plan the next lookup, and report it once, after `limits.UNKNOWN_TOLD_AFTER`.
 
-    `at` is when absence will count, where the platform didn't have the post before that.
+    `at` is when absence will count, if the platform was asked too early and didn't have the post.
     """
     with transaction.atomic():
         item = lock_item(row.item)
@@ -179,11 +185,11 @@ def schedule_next_lookup(row: Publication, now: datetime, *, at: datetime | None
 
 
 def mark_unsent_unknown(*, now: datetime) -> int:
-    """Mark everything that was still to be sent as unknown after a restore; return how many publications.
+    """Mark unsent publications as unknown after a restore; return how many.
 
-    All of it, not only what has been due since: a person may have published it earlier. What a platform shows
-    out of our own database (the workspace's feed) isn't in doubt, nor is what a person posts: whoever is
-    handed it sees whether it is there. What is mailed is in doubt, also where its call had begun.
+    Publications that aren't due yet are marked too, because a person may have published them earlier. Three
+    kinds are left as they are: what the platform shows out of our own database (the workspace's feed), what a
+    person posts and can look up, and what was being sent. Mailings are always marked.
     """
     count = 0
     with transaction.atomic():
@@ -194,7 +200,7 @@ def mark_unsent_unknown(*, now: datetime) -> int:
             is_known_here = platform.posts_are_ours or row.status == PublicationStatus.PUBLISHING
             if platform.is_by_hand or (is_known_here and not platform.mails_subscribers):
                 continue
-            # One by one and in this order: item, then publication, as everywhere.
+            # Rows are locked one by one and in this order: item, then publication, as everywhere.
             item = lock_item(row.item)
             message = RESTORED_MESSAGE if platform.can_reconcile else RESTORED_UNVERIFIABLE_MESSAGE
             message = RESTORED_MAILING_MESSAGE if platform.mails_subscribers else message
@@ -222,8 +228,8 @@ def is_in_doubt(row: Publication) -> bool:
 
 
 def was_never_called(row: Publication) -> bool:
-    """Return whether it is in doubt only because of a restore, with no open call that we know of."""
-    return is_in_doubt(row) and not (Attempt.everywhere.open().filter(publication=row).exists())
+    """Return whether the outcome is in doubt only because of a restore, with no open call that we know of."""
+    return is_in_doubt(row) and not Attempt.everywhere.open().filter(publication=row).exists()
 
 
 def settle_publication(
@@ -237,9 +243,9 @@ def settle_publication(
 ) -> Publication:
     """Record a person's report that a publication was sent, or wasn't.
 
-    If it wasn't, one of unknown outcome is sent again, and one that was handed over has failed and can be
-    retried. Raises `Conflict` for a publication in any other state, and `states.Overtaken` if it isn't the
-    expected version.
+    If it wasn't, a publication of unknown outcome is sent again, and one that was handed over has failed and
+    can be retried. Raises `Conflict` if the publication is neither unknown nor handed over, and
+    `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         lock_item(publication.item)
@@ -249,13 +255,13 @@ def settle_publication(
             .get(pk=publication.pk)
         )
         states.refuse_other_version(row.version, expected_version)
-        handed_over = row.is_handed_over
-        if row.status != PublicationStatus.UNKNOWN and not handed_over:
+        is_handed_over = row.is_handed_over
+        if row.status != PublicationStatus.UNKNOWN and not is_handed_over:
             message = f"It is {row.status}; only an unknown outcome can be settled, or what was handed over."
             raise Conflict.because(code="not_unknown", message=message)
         if was_sent:
             record_success(row, Sent(external_id="", url=url), now, attempt=None)
-        elif handed_over:
+        elif is_handed_over:
             record_failure(
                 row,
                 Refused(NOT_POSTED_MESSAGE, code="not_posted", action=NOT_POSTED_ACTION),
@@ -266,6 +272,8 @@ def settle_publication(
         else:
             note_absent(row, now)
         details = {"was_sent": was_sent, "url": url}
-        name = ids.encode("pub", row.pk)
-        audit.note("publication.settled", workspace=row.workspace, actor=by, subject=name, details=details)
+        public_id = ids.encode("pub", row.pk)
+        audit.note(
+            "publication.settled", workspace=row.workspace, actor=by, subject=public_id, details=details
+        )
     return row

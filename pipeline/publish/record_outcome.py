@@ -24,7 +24,7 @@ from pipeline.publish.item_status_and_events import (
     record_publication_event,
     refresh_item,
 )
-from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_for, read_content
 from pipeline.publish.timing.postpone import is_overdue, no_later_than_overdue, write_scheduled
 
 if TYPE_CHECKING:
@@ -36,14 +36,15 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted
 
 LEASE: Final = timedelta(seconds=settings.LEASE_SECONDS)
-MESSAGE_CHARACTERS: Final = 1000
-"""The most that is stored of each text of a failure."""
+MAX_MESSAGE_CHARACTERS: Final = 1000
+"""The length to which each text of a failure is cut before it is stored."""
 
 
 def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Attempt | None) -> None:
     """Record that the publication was published, close its attempt and emit the event.
 
-    `attempt` is `None` if no call of this task sent it: then every open attempt is closed.
+    `attempt` is `None` if no call of this task sent it: then every open attempt is closed. If a late answer
+    names another post, the publication gets an error and the workspace a notice that it may be public twice.
     """
     with transaction.atomic():
         item = lock_item(row.item)
@@ -53,7 +54,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
         if platform.mails_subscribers and sent.external_id:
             sent = mailing.issue(row, _post_of(row, platform), now=now)
         # Only a post with more than one call can exist twice.
-        late_attempt = late_answer_of(row) if attempt is None or attempt.number > 1 else None
+        late_attempt = find_late_answer(row) if attempt is None or attempt.number > 1 else None
         external_id = clean_for_storage(sent.external_id)[:300]
         duplicate_error = (
             posted_twice_error(external_id, late_attempt)
@@ -77,7 +78,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
             unknown_since=None,
             published_at=now,
             # Kept as it was sent, whatever becomes of the item.
-            overrides=effective_overrides(words_of(row), row.outlet, row.overrides),
+            overrides=effective_overrides(read_content(row), row.outlet, row.overrides),
             attempts=0,
             updated_at=now,
         )
@@ -94,9 +95,7 @@ def record_success(row: Publication, sent: Sent, now: datetime, *, attempt: Atte
 
 def _post_of(row: Publication, platform: Platform) -> Adapted:
     """Return the post as its platform takes it."""
-    content = words_of(row)
-    payload = payload_of(content, effective_overrides(content, row.outlet, row.overrides), of=row.item)
-    return fit_payload(payload, row.outlet, platform, account_of(row.outlet))
+    return fit_payload(payload_for(row), row.outlet, platform, account_of(row.outlet))
 
 
 def record_failure(
@@ -108,19 +107,20 @@ def record_failure(
     tries: int | None = None,
     connection: OutletConnection | None = None,
 ) -> None:
-    """Record that it was provably not published: it is due again by the schedule, or failed for good.
+    """Record that a publication was provably not published: it is due again by the schedule, or has failed.
 
-    What was prepared is kept, so that a retry goes on from there.
-    `connection` removes the account's secrets from the error that is stored.
+    If an earlier call's late answer is known, the publication is published by it instead. What was prepared is
+    kept, so that a retry goes on from there. `NeedsReconnect` marks the outlet as lost, and a rate limit of
+    the account pauses it. `connection` removes the account's secrets from the error that is stored.
 
-    `tries` is the number of tries including this one. A failure before the call counts as a try
-    of its own; one that a look-up found belongs to a call that was counted when it was armed.
+    `tries` is the number of tries including this one. A failure before the call counts as a try of its own;
+    one that a look-up found belongs to a call that was counted when it was armed.
     """
     with transaction.atomic():
         item = lock_item(row.item)
-        late_attempt = late_answer_of(row)
+        late_attempt = find_late_answer(row)
         if late_attempt is not None:
-            # This call failed, but an earlier one that had been given up got through, so it isn't sent again.
+            # This call failed, but an earlier one that had been given up got through: nothing is sent again.
             _close_attempts(row, "failed", serialize_failure(error, is_retried=False), now, attempt=attempt)
             record_late_success(late_attempt, row, now)
             return
@@ -190,7 +190,7 @@ def record_unknown(
 
 
 def record_late_success(attempt: Attempt, row: Publication, now: datetime) -> None:
-    """Record that the publication was published by the call whose answer came late."""
+    """Record that the publication was published by the attempt whose answer came late."""
     late_answer = answer_of(attempt)
     row.revision = attempt.revision
     sent = Sent(late_answer["external_id"], late_answer["url"], late_answer["details"])
@@ -198,10 +198,7 @@ def record_late_success(attempt: Attempt, row: Publication, now: datetime) -> No
 
 
 def note_metrics(publication_id: UUID, metrics: Mapping[str, int | None], *, now: datetime) -> None:
-    """Store the newest numbers with the publication, for its JSON.
-
-    The measurements themselves are kept as facts.
-    """
+    """Store the newest numbers with the publication, for its JSON; the measurements are kept as facts."""
     Publication.everywhere.filter(pk=publication_id).update(
         metrics=dict(metrics), version=F("version") + 1, updated_at=now
     )
@@ -238,7 +235,7 @@ def _close_attempts(
 
 
 def _pause_outlet(row: Publication, until: datetime) -> None:
-    """Pause the account for as long as the platform wants; the longest time that it ever named holds."""
+    """Pause the account until that moment, unless it is paused for longer already."""
     outlets = Outlet.everywhere.filter(pk=row.outlet_id).exclude(rests_until__gte=until)
     outlets.update(rests_until=until, version=F("version") + 1)
 
@@ -249,10 +246,12 @@ def _pause_outlet(row: Publication, until: datetime) -> None:
 def serialize_failure(
     error: PluginError, *, is_retried: bool, connection: OutletConnection | None = None
 ) -> dict[str, Any]:
-    """Return a failure as its publication and its event store it: what happened, whose fault, what to do."""
+    """Return a failure as its publication and its event store it, without the connection's secrets."""
 
     def redact(text: str) -> str:
-        return str(clean_for_storage(connection.redact(text) if connection else text))[:MESSAGE_CHARACTERS]
+        return str(clean_for_storage(connection.redact(text) if connection else text))[
+            :MAX_MESSAGE_CHARACTERS
+        ]
 
     return {
         "code": error.code,
@@ -276,15 +275,15 @@ def clean_for_storage(value: Any) -> Any:
     return value
 
 
-def late_answer_of(row: Publication) -> Attempt | None:
-    """Return the newest attempt that its platform answered after it had been given up, or None."""
+def find_late_answer(row: Publication) -> Attempt | None:
+    """Return the newest attempt that its platform answered after it had been given up, or `None`."""
     rows = Attempt.everywhere.filter(publication=row, late_answer__isnull=False)
     attempt: Attempt | None = rows.order_by("-number").first()
     return attempt
 
 
 def answer_of(attempt: Attempt) -> dict[str, Any]:
-    """Return the late answer of an attempt; empty if there is none."""
+    """Return the late answer of an attempt, or an empty dict if there is none."""
     answer: dict[str, Any] = attempt.late_answer or {}
     return answer
 
@@ -315,6 +314,6 @@ def posted_after_all_error(attempt: Attempt) -> dict[str, Any]:
 
 
 def _parenthesized_url(attempt: Attempt) -> str:
-    """Return the late answer's address in parentheses with a space before it; empty without one."""
+    """Return the late answer's address in parentheses after a space, or an empty string without one."""
     url = answer_of(attempt)["url"]
     return f" ({url})" if url else ""

@@ -1,4 +1,4 @@
-"""Takes posts back from their platforms; until that has worked they stay published."""
+"""Removes posts from their platforms; a post stays published until its removal has succeeded."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ log = structlog.get_logger(__name__)
 def request_removal(
     publication: Publication, *, now: datetime, expected_version: int | None = None
 ) -> Publication:
-    """Request that the post be taken back.
+    """Schedule the removal of a published post, unless that was done already.
 
-    Raises `Conflict` if it isn't published, its platform takes nothing back, or nobody knows which post
-    it is: the platform never said, or a person settled it. Raises `states.Overtaken` if it isn't the
-    expected version.
+    Raises `Conflict` if the publication isn't published, its platform removes nothing, or the post isn't
+    known (see `is_post_known`), and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -84,8 +83,8 @@ def _refuse_unless_removable(row: Publication) -> None:
 def is_post_known(row: Publication, platform: Platform) -> bool:
     """Return whether the post can be named to its platform.
 
-    False where the platform never said which it is, or a person settled it. Asked to delete no post, a
-    platform may answer that it is gone.
+    It can't if the platform never named it or a person settled the publication. A platform that is asked to
+    delete a post without an id may answer that it is gone.
     """
     return bool(row.external_id) or platform.posts_are_ours
 
@@ -96,13 +95,13 @@ def _unknown_post_message(row: Publication, platform: Platform) -> str:
 
 
 def remove_post(row: Publication, now: datetime) -> None:
-    """Try once to remove the post from its platform.
+    """Try once to remove the post from its platform, and record the outcome.
 
-    Runs outside of any transaction: the platform may be slow.
+    Runs outside of any transaction, because the platform may be slow.
     """
     connection = connect(row.outlet)
     if not is_post_known(row, connection.platform):
-        # It was asked for before that was refused.
+        # The removal was requested by a release that didn't refuse it yet.
         message = _unknown_post_message(row, connection.platform)
         _record_removal_failure(row, Refused(message, code="cannot_remove"), connection)
         return
@@ -158,7 +157,10 @@ def _record_removal_failure(row: Publication, error: PluginError, connection: Ou
 
 
 def give_up_removal(row: Publication) -> None:
-    """Record that the removal's tasks kept crashing; the post stays published."""
+    """Record that the removal's tasks kept crashing; the post stays published.
+
+    Raises `Overtaken` if the lease isn't ours any more.
+    """
     message = "Deleting the post failed several times; the operator's log has the reason. Try again."
     failure = serialize_failure(OutcomeUnknown(message, code="gave_up"), is_retried=False)
     if not row.under_lease().update(

@@ -77,7 +77,7 @@ def request(
 def _schedule_publications(
     item: GeneratedItem, verdicts: Sequence[OutletVerdict], wish: PublishWish, *, by: str, now: datetime
 ) -> list[Publication]:
-    """Create a publication for each verdict, or update the one that stands at its outlet."""
+    """Create a publication for each verdict, or reschedule the one that stands at its outlet."""
     publications = []
     late_policy, max_lateness = _late_policy_of(wish, item)
     for verdict in verdicts:
@@ -132,19 +132,13 @@ def _late_policy_of(wish: PublishWish, item: GeneratedItem) -> tuple[str, int | 
 
 
 def _clock_columns(clock: WallClock | None) -> dict[str, Any]:
-    """Return the columns of the local time asked for; empty strings without one."""
+    """Return the columns of the local time asked for, or empty strings without one."""
     return NO_CLOCK if clock is None else columns_of(clock)
 
 
 def _reschedule(row: Publication, values: Mapping[str, Any]) -> Publication:
     """Reschedule what is scheduled, or retry what failed; a task that holds its lease loses it."""
-    changes = {
-        **values,
-        "error": None,
-        "attempt_count": 0,
-        "attempts": 0,
-        "lease_token": row.lease_token + 1,
-    }
+    changes = {**values, "error": None, "attempt_count": 0, "attempts": 0, "lease_token": row.lease_token + 1}
     if row.status == PublicationStatus.FAILED:
         states.move(row, "scheduled", under_lease=False, **changes)
         return row
@@ -209,9 +203,10 @@ def retry(
     at: datetime | None = None,
     expected_version: int | None = None,
 ) -> Publication:
-    """Try a failed publication again with the item's newest content: at once, or at the later moment `at`.
+    """Try a failed publication again with the item's newest content, at once or at the later moment `at`.
 
-    Raises `Conflict` for any other status, and `states.Overtaken` if it isn't the expected version.
+    Raises `Conflict` if the publication hasn't failed or the item can't be published, and `states.Overtaken` if
+    the publication isn't the expected version.
     """
     at = at or now
     with transaction.atomic():
@@ -251,7 +246,7 @@ def retry(
 
 
 def cancel_failed(publication: Publication, *, now: datetime) -> Publication:
-    """Cancel a failed publication that is no longer wanted. Raises `Conflict` for any other status."""
+    """Cancel a failed publication. Raises `Conflict` if it hasn't failed."""
     with transaction.atomic():
         item = lock_item(publication.item)
         row: Publication = (
@@ -268,7 +263,7 @@ def cancel_failed(publication: Publication, *, now: datetime) -> Publication:
 
 
 def _refuse_unless_failed(row: Publication) -> None:
-    """Raise `Conflict` unless the publication has failed: what may be under way is never sent a second time."""
+    """Raise `Conflict` unless the publication has failed: a post that may be under way is never sent twice."""
     if row.status == PublicationStatus.PUBLISHING:
         message = "It is being published right now. Wait for its outcome."
         raise Conflict.because(code="in_flight", message=message)
@@ -284,9 +279,9 @@ def _refuse_unless_failed(row: Publication) -> None:
 def reconcile_now(
     publication: Publication, *, now: datetime, expected_version: int | None = None
 ) -> Publication:
-    """Look an unknown outcome up at once.
+    """Have an unknown outcome looked up at once.
 
-    Raises `Conflict` unless the outcome is unknown, and `states.Overtaken` if it isn't the expected version.
+    Raises `Conflict` if the outcome isn't unknown, and `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         item = lock_item(publication.item)
@@ -328,15 +323,11 @@ def wake_scheduled(item: GeneratedItem) -> None:
 
 
 def renew_scheduled(item: GeneratedItem, *, now: datetime) -> None:
-    """Prepare the item's scheduled publications again, for its content has changed.
+    """Have the item's scheduled publications prepared again, because its content has changed.
 
     The caller holds the item's lock.
     """
     Publication.everywhere.scheduled().filter(item=item).update(
-        revision=item.revision,
-        step="prepare",
-        step_state={},
-        version=F("version") + 1,
-        updated_at=now,
+        revision=item.revision, step="prepare", step_state={}, version=F("version") + 1, updated_at=now
     )
     wake_scheduled(item)

@@ -1,4 +1,4 @@
-"""Sends a publication: checks what holds it back, prepares it, arms an attempt, and makes the call once."""
+"""Sends a publication: finds its blockers, prepares it, arms an attempt, and makes the call once."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-OUR_FAULT: Final = "An internal error interrupted the call. The platform is asked."
+INTERNAL_ERROR_MESSAGE: Final = "An internal error interrupted the call. The platform is asked."
 
 LONGEST_CALL: Final = timedelta(seconds=min(LONGEST_CALL_SECONDS, settings.LEASE_SECONDS * 5 / 6))
 """The longest call, from the start of its attempt with uploads and all requests; shorter than the lease."""
-MADE_FOR: Final = "made_for"
-"""Key of the step state for the mark of what was prepared; platforms don't see it."""
-PENDING_SINCE: Final = "pending_since"
-"""Key of the step state for when the platform began to process the post; platforms don't see it."""
-PREPARING_SECONDS: Final = 20.0
-"""After this time other publications get their turn; what was prepared is kept."""
-STEPS_AT_ONCE: Final = 20
-"""Steps of a preparation that one task does before other publications get their turn."""
+MADE_FOR_KEY: Final = "made_for"
+"""The key of the step state for the mark of what was prepared; platforms don't see it."""
+PENDING_SINCE_KEY: Final = "pending_since"
+"""The key of the step state for when the platform began to process the post; platforms don't see it."""
+MAX_PREPARE_SECONDS: Final = 20.0
+"""The time after which other publications get their turn; what was prepared is kept."""
+MAX_PREPARE_STEPS: Final = 20
+"""The number of preparation steps that one task runs before other publications get their turn."""
 HELD_WAIT: Final = timedelta(seconds=30)
-"""How often a publication on hold is checked again; a release of the hold wakes it at once."""
+"""The time after which a publication on hold is checked again; a release of the hold wakes it at once."""
 
 
 def send(row: Publication, now: datetime) -> None:
-    """Send the publication that this task has the lease of, or record why not.
+    """Send the publication whose lease this task has, or record why not.
 
-    It is put off if it isn't due, is on hold or has to wait
-    for its turn; it fails if its outlet can't be used.
+    A publication that isn't due, is on hold or has to wait for its turn is postponed. One that is too late
+    moves to the next free slot if its late policy says so. One whose outlet can't be used fails.
     """
     planned_at = row.next_attempt_at or row.due_at
-    # Claims go by the database's clock: if this machine's is behind, the row would be claimed and put off
+    # Claims go by the database's clock: if this machine's is behind, the row would be claimed and postponed
     # again and again.
     if planned_at is not None and planned_at > now and planned_at > work_queue.database_now():
         postpone(row, planned_at, now)
@@ -96,7 +96,7 @@ def send(row: Publication, now: datetime) -> None:
 
 
 def _publish_now(row: Publication, now: datetime) -> None:
-    """Prepare the publication and make the call; nothing holds it back any more."""
+    """Prepare the publication and make the call, or hand it over if a person posts it; nothing blocks it."""
     if row.revision != row.item.revision:
         # What was prepared from an older revision must not be sent as the new one.
         _save_step(row, PublicationStep.PREPARE, {}, revision=row.item.revision)
@@ -126,25 +126,26 @@ def _publish_now(row: Publication, now: datetime) -> None:
 
 
 def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> bool:
-    """Do everything before the call that can be repeated.
+    """Run everything before the call that can be repeated, and return whether the call can be made.
 
-    False if it isn't time for the call yet; the row was given
-    back then. Raises `Refused` if the post isn't valid.
+    If it can't be made yet, the row was given back. Raises `Refused` if the post isn't valid or the platform
+    processes its files for too long, `Overtaken` if the lease isn't ours any more, and what the platform's
+    `prepare` and `poll` raise.
     """
     problems = connection.platform.validate(connection.account, post)
     if problems:
         first = problems[0]
         raise Refused(first.message, code=first.code, field=first.field)
     mark = _preparation_mark(row, post)
-    if row.step_state.get(MADE_FOR, mark) != mark:
+    if row.step_state.get(MADE_FOR_KEY, mark) != mark:
         # Other alternative texts, settings or account: what was prepared is for a different post.
         _save_step(row, PublicationStep.PREPARE, {}, mark)
     if row.step == PublicationStep.PREPARE and not _has_preparation(connection.platform):
         # Nothing was prepared that has to be stored before the call: the step is written with the attempt.
         row.step, row.step_state = PublicationStep.COMMIT, {}
         crash_point("publish.prepared")
-    deadline = monotonic() + PREPARING_SECONDS
-    for _ in range(STEPS_AT_ONCE):
+    deadline = monotonic() + MAX_PREPARE_SECONDS
+    for _ in range(MAX_PREPARE_STEPS):
         if row.step != PublicationStep.PREPARE:
             break
         if monotonic() > deadline:
@@ -159,10 +160,7 @@ def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> b
             now=utc_now(),
         )
         _save_step(
-            row,
-            PublicationStep.POLL if prepared.is_done else PublicationStep.PREPARE,
-            prepared.state,
-            mark,
+            row, PublicationStep.POLL if prepared.is_done else PublicationStep.PREPARE, prepared.state, mark
         )
         crash_point("publish.prepared")
     else:
@@ -180,10 +178,13 @@ def _prepare(row: Publication, connection: OutletConnection, post: Adapted) -> b
 
 
 def _wait_for_platform(row: Publication, platform: Platform, progress: Pending, now: datetime) -> None:
-    """Poll again when the platform says so. Raises `Refused` after `limits.PROCESSING_MOST`."""
-    pending_since = row.step_state.get(PENDING_SINCE)
+    """Postpone the next poll for as long as the platform says.
+
+    Raises `Refused` if the platform has been processing the files for `limits.PROCESSING_MOST`.
+    """
+    pending_since = row.step_state.get(PENDING_SINCE_KEY)
     if pending_since is None:
-        _save_step(row, row.step, {**row.step_state, PENDING_SINCE: format_utc(now)})
+        _save_step(row, row.step, {**row.step_state, PENDING_SINCE_KEY: format_utc(now)})
     deadline = (datetime.fromisoformat(pending_since) if pending_since else now) + limits.PROCESSING_MOST
     if now >= deadline:
         hours = limits.PROCESSING_MOST // timedelta(hours=1)
@@ -196,14 +197,14 @@ def _wait_for_platform(row: Publication, platform: Platform, progress: Pending, 
 
 
 def _preparation_mark(row: Publication, post: Adapted) -> str:
-    """Return the mark of what a preparation is for: another post or account has another mark."""
+    """Return a hash of the post and account that a preparation is for."""
     identity = [receipt_of(post), row.outlet.profile.get("external_id")]
     return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _platform_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the step state as the platform left it, without our own keys."""
-    return {name: value for name, value in state.items() if name not in {MADE_FOR, PENDING_SINCE}}
+    return {name: value for name, value in state.items() if name not in {MADE_FOR_KEY, PENDING_SINCE_KEY}}
 
 
 def _has_preparation(platform: Platform) -> bool:
@@ -214,9 +215,9 @@ def _has_preparation(platform: Platform) -> bool:
 
 def _save_step(row: Publication, step: str, state: Mapping[str, Any], mark: str = "", **changes: Any) -> None:
     """Store step and state and renew the lease. Raises `Overtaken` if the lease isn't ours any more."""
-    # Each step gets a lease of its own, because many files take longer than one lease.
+    # Each step gets a new lease, because many files take longer than one lease.
     wake_at = work_queue.database_now() + LEASE
-    new_state = {**state, MADE_FOR: mark} if mark else dict(state)
+    new_state = {**state, MADE_FOR_KEY: mark} if mark else dict(state)
     values = {"step": step, "step_state": new_state, "wake_at": wake_at, **changes}
     if not row.under_lease().update(**values):
         raise overtaken_error()
@@ -225,10 +226,10 @@ def _save_step(row: Publication, step: str, state: Mapping[str, Any], mark: str 
 
 
 def _arm(row: Publication, now: datetime, post: Adapted) -> Attempt | None:
-    """Commit the attempt before the call, with the revision and what is sent.
+    """Commit the attempt before the call, with the revision and the receipt, and return it.
 
-    `None` if the publication was held or edited meanwhile, or if
-    another one has the outlet's turn; the row was given back then.
+    Returns `None`, with the row given back, if publishing was stopped or put on hold, the item edited or the
+    outlet closed in the meantime, or if another publication has the outlet's turn.
     """
     if kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id) is not None:
         postpone(row, now + HELD_WAIT, now)
@@ -290,9 +291,9 @@ _OUTLET_QUERY: Final[Prepared[Any]] = Prepared(
 
 
 def _rate_wait_under_lock(row: Publication, now: datetime) -> RateWait | None:
-    """Return how long to wait for the outlet's turn, asked again under the outlet's lock.
+    """Return the wait for the outlet's turn, computed again under the outlet's lock, or `None`.
 
-    Of two tasks at the same time only one has the turn.
+    The lock gives the turn to only one of two tasks that ask at the same time.
     """
     if not is_paced(row.outlet, now):
         return None
@@ -315,7 +316,7 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
             work_queue.release_connections()
 
     http = OneCall(connection.http, started_at=attempt.started_at, ends=attempt.ends, is_ours=is_ours)
-    # The platform may take long; others can use the database connection meanwhile.
+    # The platform may take long, so other tasks get the database connection.
     work_queue.release_connections()
     try:
         sent = connection.platform.commit(
@@ -327,11 +328,11 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
     except OutcomeUnknown as error:
         crash_point("publish.sent")
         record_unknown(row, error, utc_now(), connection=connection)
-    # Our own bug, after the request may have left: the platform may have the item, so it isn't sent blindly
-    # again.
+    # A bug of ours, after the request may have left: the platform may have the post, so it isn't sent again
+    # blindly.
     except Exception:
         log.exception("commit_broke", publication=key)
-        record_unknown(row, OutcomeUnknown(OUR_FAULT), utc_now())
+        record_unknown(row, OutcomeUnknown(INTERNAL_ERROR_MESSAGE), utc_now())
     else:
         crash_point("publish.sent")
         try:
@@ -342,26 +343,26 @@ def _commit(row: Publication, connection: OutletConnection, post: Adapted, attem
 
 
 class OneCall(Client):
-    """Passes requests on to `client`, none after the deadline and none for longer than what is left until it.
+    """Passes requests on to `client` until the deadline, each with the time that is left as its longest timeout.
 
-    From the second request on, `is_ours` is asked too: a call of several steps ends where another task has
+    From the second request on, `is_ours` is asked too: a call of several requests ends if another task has
     taken over.
     """
 
     def __init__(
         self, client: Client, *, started_at: datetime, ends: float, is_ours: Callable[[], bool]
     ) -> None:
-        """`ends` is the deadline by `monotonic()`, which stands still while the machine is suspended."""
+        """Take the deadline `ends` by `monotonic()`, which stands still while the machine is suspended."""
         super().__init__(client.policy)
         self._client = client
-        # By the wall clock too, which goes on while the machine is suspended.
+        # The deadline by the wall clock, which goes on while the machine is suspended.
         self._ends_at = started_at + LONGEST_CALL
         self._ends = ends
         self._is_ours = is_ours
         self._has_asked = False
 
     def request(self, method: str, url: str, **options: Any) -> Response:
-        """Send the request. Raises `TimedOut` past the deadline, or where another worker has taken over."""
+        """Send the request. Raises `TimedOut` past the deadline, or if another worker has taken over."""
         seconds_left = min(self._ends - monotonic(), (self._ends_at - utc_now()).total_seconds())
         if seconds_left <= 0:
             message = f"The {LONGEST_CALL.total_seconds():g} seconds of the whole call were over."

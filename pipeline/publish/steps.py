@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FINISH_TRIES: Final = 4
+"""The number of tries of the follow-up work on a public post."""
 FINISH_RETRY_WAIT: Final = timedelta(minutes=5)
 log = structlog.get_logger(__name__)
 
@@ -54,14 +55,18 @@ PUBLICATION: Final[Prepared[Publication]] = Prepared(
         .filter(pk=pk)
     )
 )
-"""The query for a publication with all that its task needs, by `pk`."""
+"""The query for a publication and everything that its task needs, by `pk`."""
 
 
 def finish_post(row: Publication, now: datetime) -> None:
-    """Run the follow-up work on a public post; after `FINISH_TRIES` failures it is given up and logged."""
+    """Run the follow-up work on a public post, and store what the platform says of it.
+
+    The work is left out if the item or outlet was deleted or the post's id isn't known, put off while
+    publishing is stopped or the outlet closed, and given up after `FINISH_TRIES` failures.
+    """
     is_gone = row.outlet.deleted_at is not None or row.item.deleted_at is not None
     if is_gone or not row.external_id:
-        # Nothing is left to add to, or nobody knows which post it is: a person only said that it was sent.
+        # There is nothing left to add to, or a person only said that it was sent, so the post isn't known.
         row.sleep_until(None, attempts=0, step="done")
         return
     stop_switch = kill_switch.stopped("publishing", platform=row.platform, workspace_id=row.workspace_id)
@@ -94,16 +99,14 @@ def finish_post(row: Publication, now: datetime) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StatusStep:
-    """The work for a publication in a status and, where that has several, a step.
-
-    It writes the row's next step.
-    """
+    """The work for a publication in a status, and in a step if the status has several."""
 
     status: PublicationStatus
     step: PublicationStep | None = None
     work: Callable[[Publication, datetime], None]
+    """Does the work and writes the row's next step."""
     give_up: Callable[[Publication, datetime], None] | None = None
-    """Called after its tasks kept crashing; None leaves the publication as it is."""
+    """Called after the tasks kept crashing; `None` leaves the publication as it is."""
 
 
 def _give_up_sending(row: Publication, now: datetime) -> None:
@@ -123,28 +126,28 @@ STEPS: Final = (
         give_up=lambda row, _now: give_up_removal(row),
     ),
 )
-"""PUBLISHING has no entry: `_run_step` first records the outcome of an interrupted call as unknown."""
+"""`PUBLISHING` has no entry: `_run_step` first records the outcome of an interrupted call as unknown."""
 
 
 def advance_publication(publication: Publication) -> None:
-    """Work on one claimed publication: send it, or look up what became of an earlier call."""
+    """Run the step that a claimed publication is at; nothing is written if another writer has taken it over."""
     crash_point("publish.claimed")
     try:
-        # The task queue has loaded the publication through PUBLICATION already.
-        is_prepared = "attempts_before" in vars(publication)
-        _run_step(publication if is_prepared else _reload_keeping_lease(publication), utc_now())
+        # The task queue has loaded the publication with `PUBLICATION` already; other callers haven't.
+        is_loaded = "attempts_before" in vars(publication)
+        _run_step(publication if is_loaded else _reload_keeping_lease(publication), utc_now())
     except states.Overtaken:
-        # Another worker, or a person, has taken it over: nothing of this one was written.
+        # Another worker or a person has taken it over: nothing of this task was written.
         log.info("overtaken", publication=ids.encode("pub", publication.pk))
 
 
 def _run_step(row: Publication, now: datetime) -> None:
-    """Run the step of a publication; one without a step is put to sleep."""
+    """Run the step of a publication; put it to sleep if no step matches or a person has it."""
     if row.is_handed_over:
         row.sleep_until(None)
         return
     if row.status == PublicationStatus.PUBLISHING:
-        # The worker that made the call was killed before it wrote the outcome down: nobody knows, so nobody repeats.
+        # The worker that made the call was killed before it wrote the outcome: the call isn't repeated blindly.
         record_unknown(row, OutcomeUnknown(INTERRUPTED_MESSAGE), now)
         row = _reload_keeping_lease(row)
     step = _step_of(row)
@@ -155,7 +158,7 @@ def _run_step(row: Publication, now: datetime) -> None:
 
 
 def give_up(publication: Publication) -> None:
-    """Record the final outcome of a publication whose tasks kept crashing, where a person sees it."""
+    """Record a failure or unknown outcome of a publication whose tasks kept crashing, so that people see it."""
     row = _reload_keeping_lease(publication)
     now = utc_now()
     if row.status == PublicationStatus.PUBLISHING and not row.is_handed_over:
@@ -169,12 +172,15 @@ def give_up(publication: Publication) -> None:
 
 
 def _step_of(row: Publication) -> StatusStep | None:
-    """Return the step that the publication is at, or None where nothing is to be done."""
+    """Return the step that the publication is at, or `None` if there is nothing to do."""
     return next((step for step in STEPS if row.status == step.status and step.step in {None, row.step}), None)
 
 
 def _reload_keeping_lease(publication: Publication) -> Publication:
-    """Load the publication with all that its task needs, but with the lease token of the caller's row."""
+    """Load the publication and everything that its task needs, but keep the lease token of the caller's row.
+
+    Raises `Publication.DoesNotExist` if it was deleted.
+    """
     rows = PUBLICATION.ask(pk=publication.pk)
     if not rows:
         raise Publication.DoesNotExist

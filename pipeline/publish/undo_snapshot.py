@@ -35,7 +35,7 @@ _COLUMNS: Final = (
 _TIME_COLUMNS: Final = ("due_at", "next_attempt_at", "overdue_told_at")
 
 PublicationSnapshot = dict[str, Any]
-"""One publication as JSON: its status, times as ISO 8601, the queue's public id, and the other columns as they are."""
+"""One publication as JSON: its status, times in ISO 8601, the queue's public id, and the other columns."""
 
 
 def take_snapshot(item: GeneratedItem) -> dict[str, PublicationSnapshot]:
@@ -64,12 +64,10 @@ def restore_snapshot(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Give each rescheduled publication back what its snapshot holds.
+    """Write each publication's snapshot back; one that had failed is failed again, without another notice.
 
-    What had failed is failed again, without another notice.
-
-    Raises `Conflict` if one of them is no longer scheduled, and `states.Overtaken` if the item isn't the
-    expected version.
+    Raises `Conflict` if one of them no longer exists or isn't scheduled any more, and `states.Overtaken` if
+    the item isn't the expected version.
     """
     with transaction.atomic():
         row = lock_item(item)
@@ -104,10 +102,10 @@ def reschedule_from_snapshot(
     now: datetime,
     expected_version: int | None = None,
 ) -> GeneratedItem:
-    """Make a new publication for each cancelled one in the snapshot; what had failed is failed again.
+    """Make a new publication for each cancelled one in the snapshots; one that had failed is failed again.
 
-    Raises `Conflict` if an outlet is gone or has another publication of the item by now, and
-    `states.Overtaken` if the item isn't the expected version.
+    Raises `Conflict` if one of them isn't cancelled, an outlet was disconnected, or an outlet has another
+    publication of the item by now, and `states.Overtaken` if the item isn't the expected version.
     """
     with transaction.atomic():
         row = lock_item(item)
@@ -144,7 +142,7 @@ def reschedule_from_snapshot(
 def _schedule_again(
     cancelled: Publication, snapshot: PublicationSnapshot, item: GeneratedItem, now: datetime
 ) -> None:
-    """Save a new publication with what the snapshot holds of the cancelled one."""
+    """Save a new publication with the snapshot of the cancelled one."""
     has_failed = snapshot["status"] == PublicationStatus.FAILED
     row = Publication(
         workspace_id=cancelled.workspace_id,
@@ -190,7 +188,7 @@ def _restore_publication(row: Publication, snapshot: PublicationSnapshot, now: d
 
 
 def _existing_queue(row: Publication, public_id: str | None) -> object:
-    """Return the queue's id, or None if it was deleted meanwhile, which unsets it on all publications."""
+    """Return the queue's id, or `None` if there is none or it was deleted, as its deletion unsets it everywhere."""
     key = decode("que", public_id) if public_id else None
     return (
         key and PublishQueue.objects.of(row.workspace_id).filter(pk=key).values_list("pk", flat=True).first()

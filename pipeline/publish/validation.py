@@ -15,8 +15,8 @@ from pipeline.outlets.outlets_by_id import check_outlets
 from pipeline.platforms.payload_types import Adapted
 from pipeline.plugins import NeedsReconnect, Refused
 from pipeline.publish.blockers import HOLD_MESSAGES
-from pipeline.publish.payload import assets_going_out, effective_overrides, fit_payload, payload_of
-from pipeline.publish.timing.queue_slots import lock_outlets, next_slot_or_refuse
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, read_sent_assets
+from pipeline.publish.timing.queue_slots import choose_next_slot, lock_outlets
 from pipeline.states import PUBLICATIONS_IN_FLIGHT, PUBLISHABLE_ITEMS
 from pipeline.switches import availability
 
@@ -33,19 +33,23 @@ OVERRULED_ACTION: Final = "checks.overruled"
 
 @dataclass(frozen=True)
 class PublishWish:
-    """What a person asked for: `outlets` (public ids) is None for the item's own, `publish_at` for now."""
+    """A request to publish an item."""
 
     outlets: Sequence[str] | None = None
+    """The outlets' public ids; `None` takes the item's own outlets."""
     publish_at: datetime | None = None
+    """The time for all outlets; `None` publishes now."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The overrides by the outlet's public id; a `publish_at` among them is that outlet's time."""
     keep_siblings: bool = False
+    """`True` keeps the item's other variants from being rejected."""
     late_policy: str | None = None
-    """None takes the workspace's default policy, with its minutes."""
+    """`None` takes the workspace's default policy, with its minutes."""
     max_lateness_minutes: int | None = None
     clock: WallClock | None = None
     """The local time that `publish_at` was computed from."""
     is_queued: bool = False
-    """True schedules for each outlet's next free slot instead of one time for all."""
+    """`True` schedules for each outlet's next free slot instead of one time for all."""
     slots: Mapping[str, tuple[Slot, PublishQueue]] = field(default_factory=dict)
     """The slot and queue to use, by the outlet's public id; the caller holds the outlets' locks."""
 
@@ -64,15 +68,14 @@ class OutletVerdict:
 
 
 class CannotPublish(Invalid):
-    """Raised when no outlet is left, or one that was named can't take the content."""
+    """Raised if no outlet is left, or an outlet that was named can't take the content."""
 
 
 def dry_run(item: GeneratedItem, wish: PublishWish, *, now: datetime) -> list[OutletVerdict]:
-    """Run every outlet's rules without storing anything.
+    """Return every outlet's verdict without storing anything; an outlet that can't take the item has problems.
 
-    An outlet that can't take the item is listed with its problems.
-
-    Raises what `request` does if the item's state doesn't allow publishing or no outlet is left.
+    Raises `Conflict` if the item's state doesn't allow publishing, `CannotPublish` if it has no outlet, and
+    `Invalid` if an outlet's id or the overrides name no outlet.
     """
     refuse_unless_publishable(item)
     return validate_outlets(item, wish, now=now, refuse=False)
@@ -81,10 +84,11 @@ def dry_run(item: GeneratedItem, wish: PublishWish, *, now: datetime) -> list[Ou
 def validate_outlets(
     item: GeneratedItem, wish: PublishWish, *, now: datetime, refuse: bool = True
 ) -> list[OutletVerdict]:
-    """Return what would be sent to each outlet.
+    """Return a verdict for each outlet.
 
-    With `refuse`, outlets that weren't named and can't take the item, or have it already, are left out; one
-    that was named, or none left, raises `CannotPublish` or `Conflict`.
+    With `refuse`, outlets that can't take the item or have it already are left out if the request names none.
+    Raises `CannotPublish` if a named outlet can't take the item, or `Conflict` if it has it already, and
+    either one if no outlet is left. Raises `Invalid` if overrides name another outlet.
     """
     is_named = wish.outlets is not None
     outlets = _outlets_for(item, wish)
@@ -92,7 +96,7 @@ def validate_outlets(
     publications = {row.outlet_id: row for row in Publication.everywhere.standing().filter(item=item)}
     if wish.is_queued and refuse:
         lock_outlets(outlets)
-    assets = assets_going_out(item) if outlets else []
+    assets = read_sent_assets(item) if outlets else []
     verdicts, problems, conflicts = [], [], []
     for index, outlet in enumerate(outlets):
         existing = publications.get(outlet.pk)
@@ -100,15 +104,16 @@ def validate_outlets(
         post = _adapted_post(
             outlet, payload_of(item, effective_overrides(item, outlet, overrides), assets=assets)
         )
-        outlet_problems = _problems(outlet, post, f"outlets[{index}]" if is_named else None)
-        obstacle = _obstacle_at(outlet, existing)
-        if obstacle is not None and refuse:
-            conflicts.append(obstacle)
+        field_path = f"outlets[{index}]" if is_named else None
+        outlet_problems = _find_problems(outlet, post, field_path)
+        conflict = _conflict_at(outlet, existing)
+        if conflict is not None and refuse:
+            conflicts.append(conflict)
             continue
-        if obstacle is not None:
-            outlet_problems = [obstacle, *outlet_problems]
+        if conflict is not None:
+            outlet_problems = [conflict, *outlet_problems]
         if not outlet_problems or not refuse:
-            outlet_due_at, clock, queue = _due_for(
+            outlet_due_at, clock, queue = _choose_time(
                 item, outlet, wish, own_time=due_at, existing=existing, now=now
             )
             verdicts.append(
@@ -160,7 +165,7 @@ def _outlet_request(
     return overrides, due_at
 
 
-def _due_for(
+def _choose_time(
     item: GeneratedItem,
     outlet: Outlet,
     wish: PublishWish,
@@ -171,7 +176,7 @@ def _due_for(
 ) -> tuple[datetime, WallClock | None, PublishQueue | None]:
     """Return when the outlet's publication is due, its local time and its queue.
 
-    The outlet's own time goes first.
+    The outlet's own time goes first, then a slot that the caller reserved, then the queue's next free slot.
     """
     if own_time is not None:
         return own_time, None, None
@@ -179,16 +184,13 @@ def _due_for(
     if reserved is not None:
         return reserved[0].moment, reserved[0].clock, reserved[1]
     if wish.is_queued:
-        slot, queue = next_slot_or_refuse(outlet, item.workspace, after=now, own=existing)
+        slot, queue = choose_next_slot(outlet, item.workspace, after=now, own=existing)
         return slot.moment, slot.clock, queue
     return wish.publish_at or now, wish.clock, None
 
 
-def _obstacle_at(outlet: Outlet, existing: Publication | None) -> Detail | None:
-    """Return why nothing more can be scheduled at the outlet: it has the item, or may have it.
-
-    None otherwise.
-    """
+def _conflict_at(outlet: Outlet, existing: Publication | None) -> Detail | None:
+    """Return why nothing more can be scheduled there, if the outlet has or may have the item, or `None`."""
     extra = {"outlet": ids.encode("out", outlet.pk)}
     if existing is not None and existing.status == PublicationStatus.PUBLISHED:
         message = f"It is already published there: {outlet.name}."
@@ -202,7 +204,10 @@ def _obstacle_at(outlet: Outlet, existing: Publication | None) -> Detail | None:
 
 
 def _outlets_for(item: GeneratedItem, wish: PublishWish) -> list[Outlet]:
-    """Return the outlets named, in that order; else the item's own that still exist and take its bucket."""
+    """Return the outlets named, in that order, or the item's own that still exist and can take it.
+
+    Raises `CannotPublish` if the list of names is empty, and `Invalid` if one names no outlet.
+    """
     if wish.outlets is not None:
         if not wish.outlets:
             message = "Name at least one outlet, or leave outlets out."
@@ -239,7 +244,7 @@ def _check_override_keys(wish: PublishWish, outlets: Sequence[Outlet]) -> None:
 
 
 def _adapted_post(outlet: Outlet, payload: Payload) -> Adapted:
-    """Return the payload adapted to the outlet, or as it is where the platform doesn't take its bucket."""
+    """Return the payload adapted to the outlet, or as it is if the platform doesn't take its bucket."""
     platform = platform_of(outlet.platform)
     if payload.bucket not in platform.buckets:
         return Adapted(payload, (payload.body,))
@@ -249,19 +254,19 @@ def _adapted_post(outlet: Outlet, payload: Payload) -> Adapted:
 def problems_of(item: GeneratedItem, outlet: Outlet, assets: Sequence[Asset] | None = None) -> list[Detail]:
     """Return what keeps the item, as it is, from being published to the outlet; `assets` as in `payload_of`."""
     post = _adapted_post(outlet, payload_of(item, effective_overrides(item, outlet, {}), assets=assets))
-    return _problems(outlet, post, None)
+    return _find_problems(outlet, post, None)
 
 
-def _problems(outlet: Outlet, post: Adapted, prefix: str | None) -> list[Detail]:
-    """Return why the outlet can't take the post; `where` is the request's field that the paths begin with."""
+def _find_problems(outlet: Outlet, post: Adapted, prefix: str | None) -> list[Detail]:
+    """Return why the outlet can't take the post; `prefix` is the request's field that the paths begin with."""
     platform = platform_of(outlet.platform)
     bucket = post.payload.bucket
     if bucket not in platform.buckets:
         accepted_buckets = ", ".join(platform.buckets)
         return [Detail(prefix, "bucket_not_taken", f"{outlet.name} takes {accepted_buckets}, not {bucket}.")]
-    closed = why_closed(outlet)
-    if closed is not None:
-        return [Detail(prefix, closed.code, closed.message)]
+    closed_error = why_closed(outlet)
+    if closed_error is not None:
+        return [Detail(prefix, closed_error.code, closed_error.message)]
     problems = platform.validate(account_of(outlet), post)
     return [
         Detail(
@@ -272,7 +277,7 @@ def _problems(outlet: Outlet, post: Adapted, prefix: str | None) -> list[Detail]
 
 
 def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
-    """Return why nothing goes through this account at present, or None if it is usable."""
+    """Return why nothing can be published through this account at present, or `None` if it is usable."""
     if outlet.deleted_at is not None:
         return Refused(f"{outlet.name} was deleted; publish to another outlet.", code="outlet_deleted")
     if outlet.status == OutletStatus.DISABLED:
@@ -288,13 +293,13 @@ def why_closed(outlet: Outlet) -> Refused | NeedsReconnect | None:
 
 def refuse_unless_publishable(item: GeneratedItem) -> None:
     """Raise `Conflict` if the item's state keeps it from being published."""
-    obstacle = why_not_publishable(item)
-    if obstacle is not None:
-        raise Conflict(obstacle)
+    reason = why_not_publishable(item)
+    if reason is not None:
+        raise Conflict(reason)
 
 
 def why_not_publishable(item: GeneratedItem) -> Detail | None:
-    """Return what keeps a person from publishing the item, or None."""
+    """Return what keeps a person from publishing the item, or `None`."""
     if item.deleted_at is not None or item.status not in PUBLISHABLE_ITEMS:
         message = f"It is {item.status}; only a finished item that isn't rejected can be published."
         return Detail(

@@ -12,7 +12,7 @@ from accounts import audit
 from config.core import dispatcher, work_queue
 from config.core.errors import Invalid, NotFound
 from pipeline.models import Publication, PublicationStatus, PublishHold
-from pipeline.publish.blockers import hold_of, is_too_late
+from pipeline.publish.blockers import find_hold, is_too_late
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 MAX_SHOWN: Final = 100
+"""The number of coming publications that are listed."""
 WAKE_BATCH_SIZE: Final = 500
+"""The number of publications that one statement wakes."""
 REASON_CHARACTERS: Final = 300
+"""The number of characters to which a hold's reason is cut."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,9 @@ class ComingPublication:
 
 
 def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold:
-    """Hold all publishing of the workspace from now on; what is under way is finished.
+    """Hold all publishing of the workspace from now on; what is being sent is finished.
 
-    Repeated, it renews the reason.
+    A workspace that is on hold already gets the new reason. Raises `Invalid` if the reason is blank.
     """
     reason = reason.strip()
     if not reason:
@@ -50,21 +53,21 @@ def hold_workspace(workspace: Workspace, *, reason: str, by: str) -> PublishHold
 
 
 def release_workspace(workspace: Workspace, *, by: str, now: datetime) -> None:
-    """Release the hold and wake what waited, which goes out at each outlet's own pace.
+    """Release the hold and wake the publications that are due, which go out at each outlet's own pace.
 
-    Raises `NotFound` if there is no hold.
+    Publications that a task holds just now aren't woken. Raises `NotFound` if there is no hold.
     """
     with transaction.atomic():
         deleted, _ = PublishHold.objects.of(workspace).delete()
         if not deleted:
             raise NotFound
         _audit("released", workspace, by, "")
-    waits = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
+    is_due = Q(status=PublicationStatus.SCHEDULED, due_at__lte=now) & (
         Q(next_attempt_at=None) | Q(next_attempt_at__lte=now)
     )
     with transaction.atomic():
         rows = Publication.objects.of(workspace).select_for_update(skip_locked=True)
-        waiting = rows.filter(waits, wake_at__gt=now, attempts=0).order_by("pk")
+        waiting = rows.filter(is_due, wake_at__gt=now, attempts=0).order_by("pk")
         ids = list(waiting.values_list("pk", flat=True))
         for start in range(0, len(ids), WAKE_BATCH_SIZE):
             batch = ids[start : start + WAKE_BATCH_SIZE]
@@ -73,14 +76,14 @@ def release_workspace(workspace: Workspace, *, by: str, now: datetime) -> None:
 
 
 def read_hold(workspace: Workspace) -> PublishHold | None:
-    """Return the workspace's hold, or None."""
-    return hold_of(workspace.pk)
+    """Return the workspace's hold, or `None`."""
+    return find_hold(workspace.pk)
 
 
 def coming_publications(
     workspace: Workspace, *, test: bool, now: datetime
 ) -> tuple[list[ComingPublication], bool]:
-    """Return the scheduled publications, earliest first, and whether there are more than `MAX_SHOWN`."""
+    """Return the first `MAX_SHOWN` scheduled publications, earliest first, and whether there are more."""
     rows = (
         Publication.objects.of(workspace)
         .scheduled()
@@ -89,9 +92,8 @@ def coming_publications(
         .order_by("due_at", "id")
     )
     publications = list(rows[: MAX_SHOWN + 1])
-    return [ComingPublication(row, _effect_of_release(row, now)) for row in publications[:MAX_SHOWN]], len(
-        publications
-    ) > MAX_SHOWN
+    coming = [ComingPublication(row, _effect_of_release(row, now)) for row in publications[:MAX_SHOWN]]
+    return coming, len(publications) > MAX_SHOWN
 
 
 def _effect_of_release(row: Publication, now: datetime) -> str:

@@ -11,7 +11,7 @@ from pipeline.generate import recoverable_failures
 from pipeline.models import GeneratedItemStatus, Publication, PublicationStatus, PublicationStep
 from pipeline.outlets.outlet_client import account_of, platform_of
 from pipeline.publish.blockers import Blocker, ClearingCall, find_blockers, is_too_late, too_late_blocker
-from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, words_of
+from pipeline.publish.payload import effective_overrides, fit_payload, payload_of, read_content
 from pipeline.publish.timing.rate_caps import wait_of
 from pipeline.publish.validation import why_closed, why_not_publishable
 from pipeline.states import OPEN_PUBLICATIONS
@@ -152,11 +152,11 @@ def _outlet_blockers(row: Publication, now: datetime) -> Iterator[Blocker]:
     wait = wait_of(row, outlet, now) if is_due and not row.item.held else None
     if wait is not None:
         yield Blocker(wait.code, wait.message, row.due_at, wait.until)
-    content_source = row.item if row.revision != row.item.revision else words_of(row)
+    content_source = row.item if row.revision != row.item.revision else read_content(row)
     account = account_of(outlet)
     platform = platform_of(outlet.platform)
     payload = payload_of(
-        content_source, effective_overrides(content_source, outlet, row.overrides), of=row.item
+        content_source, effective_overrides(content_source, outlet, row.overrides), parent_item=row.item
     )
     if row.step == PublicationStep.PREPARE or row.revision != row.item.revision:
         for problem in platform.validate(account, fit_payload(payload, outlet, platform, account)):

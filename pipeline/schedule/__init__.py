@@ -1,1 +1,1 @@
-"""When items are published: queues, week plans, series, recurring items, bulk recovery."""
+"""Decides when items are published: queues, week plans, series, recurring items, bulk recovery."""

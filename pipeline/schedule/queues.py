@@ -24,27 +24,29 @@ if TYPE_CHECKING:
 
     from accounts.models import Workspace
 
-SLOTS_MOST: Final = 7 * 24
-QUEUES_MOST: Final = 50
-NAME_CHARACTERS: Final = 120
-BLACKOUTS_MOST: Final = 50
-REASON_CHARACTERS: Final = 120
+MAX_SLOTS_PER_WEEK: Final = 7 * 24
+MAX_QUEUES: Final = 50
+MAX_NAME_CHARACTERS: Final = 120
+MAX_BLACKOUTS: Final = 50
+MAX_REASON_CHARACTERS: Final = 120
+"""The number of characters to which a blackout's reason is cut."""
 BLACKOUTS_BETWEEN: Final = (datetime(2000, 1, 1), datetime(2101, 1, 1))  # noqa: DTZ001  times on a clock
 WEEKDAYS: Final = range(7)
+"""The days of a week, from Monday as 0."""
 _TIME: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 def create(workspace: Workspace, values: Mapping[str, Any], *, by: str) -> PublishQueue:
-    """Create a queue. Raises `Invalid`, and `Conflict` if the workspace has too many.
+    """Create a queue. Raises `Invalid` if a value isn't valid, and `Conflict` if the workspace has too many.
 
-    `values` are name, timezone, slots, blackouts, on_gap, on_overlap and outlets, the ids of those that use
-    it.
+    `values` are name, timezone, slots, blackouts, on_gap, on_overlap, and outlets: the ids of those that use
+    it. Ids of outlets that don't exist in the workspace are dropped.
     """
     clean = _validate(workspace, values)
     outlets = clean.pop("outlets", [])
     with transaction.atomic():
-        if PublishQueue.objects.of(workspace).count() >= QUEUES_MOST:
-            message = _("A workspace has %(most)d queues at most.") % {"most": QUEUES_MOST}
+        if PublishQueue.objects.of(workspace).count() >= MAX_QUEUES:
+            message = _("A workspace has %(most)d queues at most.") % {"most": MAX_QUEUES}
             raise Conflict.because(code="too_many", message=message)
         queue: PublishQueue = PublishQueue.everywhere.create(workspace=workspace, **clean)
         _assign_outlets(queue, outlets)
@@ -57,8 +59,8 @@ def change(
 ) -> PublishQueue:
     """Change the queue; what is scheduled keeps its times, and only later scheduling uses the new slots.
 
-    Raises `Invalid`, and `states.Overtaken` as a `version_conflict` if it has changed since
-    `expected_version` was read.
+    A queue that is resumed has its due publications woken. Ids of outlets that don't exist are dropped. Raises
+    `Invalid` if a value isn't valid, and `states.Overtaken` if the queue isn't the expected version.
     """
     clean = _validate(queue.workspace, values)
     outlets = clean.pop("outlets", None)
@@ -81,7 +83,8 @@ def change(
 def delete(queue: PublishQueue, *, by: str) -> None:
     """Delete the queue: its outlets use the default queue, and what it scheduled stays scheduled.
 
-    Raises `Conflict` for the default queue.
+    Its due publications, which waited if the queue was paused, are woken. Raises `Conflict` for the default
+    queue.
     """
     if queue.is_default:
         message = _("The default queue stays: outlets without one of their own use it.")
@@ -104,7 +107,10 @@ def _audit(action: str, queue: PublishQueue, by: str, details: Mapping[str, Any]
 
 
 def _assign_outlets(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
-    """Make exactly these outlets use the queue; the default queue is used by those without one."""
+    """Make exactly these outlets use the queue.
+
+    None is assigned to the default queue, because outlets without a queue use it.
+    """
     rows = Outlet.everywhere.filter(workspace_id=queue.workspace_id)
     rows.filter(queue=queue).exclude(pk__in=outlets).update(queue=None)
     if not queue.is_default:
@@ -112,7 +118,7 @@ def _assign_outlets(queue: PublishQueue, outlets: Iterable[UUID]) -> None:
 
 
 def _wake_due(queue: PublishQueue) -> None:
-    """Wake the queue's due publications, which waited while it was paused."""
+    """Wake the queue's due publications, except those that a task holds or has tried already."""
     now = utc_now()
     rows = Publication.everywhere.scheduled().filter(queue=queue, due_at__lte=now, attempts=0)
     ids = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
@@ -121,22 +127,25 @@ def _wake_due(queue: PublishQueue) -> None:
 
 
 def _validate(workspace: Workspace, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the validated values. Raises `Invalid`."""
+    """Return the normalized values, without outlets that don't exist. Raises `Invalid` if one isn't valid."""
     clean = dict(values)
     if "outlets" in clean:
         existing = Outlet.objects.of(workspace).filter(pk__in=clean["outlets"], deleted_at=None)
         clean["outlets"] = list(existing.values_list("pk", flat=True))
-    problems = list(_problems(clean))
+    problems = list(_normalize(clean))
     if problems:
         raise Invalid(*problems)
     return clean
 
 
-def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
-    """Yield what is wrong with the values, which are normalized in place."""
+def _normalize(clean: dict[str, Any]) -> Iterator[Detail]:
+    """Normalize the values in place, and yield what is wrong with them.
+
+    Raises `Invalid` if a blackout or slot isn't valid.
+    """
     if "name" in clean:
         clean["name"] = str(clean["name"]).strip()
-        if not 0 < len(clean["name"]) <= NAME_CHARACTERS:
+        if not 0 < len(clean["name"]) <= MAX_NAME_CHARACTERS:
             yield Detail("name", "required", _("Give it a name of up to 120 characters."))
     if "blackouts" in clean:
         clean["blackouts"] = _sorted_blackouts(clean["blackouts"])
@@ -144,27 +153,30 @@ def _problems(clean: dict[str, Any]) -> Iterator[Detail]:
 
 
 def _sorted_blackouts(blackouts: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return the blackouts in order of time. Raises `Invalid` for one that isn't a period of time."""
-    if len(blackouts) > BLACKOUTS_MOST:
-        message = _("A queue has %(most)d stretches without slots at most.") % {"most": BLACKOUTS_MOST}
+    """Return the blackouts in order of time.
+
+    Raises `Invalid` if there are too many, or one isn't a period of time within `BLACKOUTS_BETWEEN`.
+    """
+    if len(blackouts) > MAX_BLACKOUTS:
+        message = _("A queue has %(most)d stretches without slots at most.") % {"most": MAX_BLACKOUTS}
         raise Invalid.one("blackouts", "too_many", message)
     cleaned = []
     for blackout in blackouts:
-        start, end = (_local_time(blackout[name]) for name in ("from", "until"))
+        start, end = (_parse_local_time(blackout[name]) for name in ("from", "until"))
         if end <= start:
             raise Invalid.one("blackouts", "invalid", _("A stretch without slots ends after it begins."))
         if start < BLACKOUTS_BETWEEN[0] or end > BLACKOUTS_BETWEEN[1]:
             message = _("A stretch without slots lies in the years 2000 to 2100.")
             raise Invalid.one("blackouts", "invalid", message)
-        reason = blackout.get("reason", "").strip()[:REASON_CHARACTERS]
+        reason = blackout.get("reason", "").strip()[:MAX_REASON_CHARACTERS]
         cleaned.append(
             {"from": _format_local_time(start), "until": _format_local_time(end), "reason": reason}
         )
     return sorted(cleaned, key=lambda blackout: (blackout["from"], blackout["until"]))
 
 
-def _local_time(text: str) -> datetime:
-    """Return the local time that the text names. Raises `Invalid`."""
+def _parse_local_time(text: str) -> datetime:
+    """Return the local time that the text names; an offset is dropped. Raises `Invalid` if it isn't a time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -178,9 +190,9 @@ def _format_local_time(moment: datetime) -> str:
 
 
 def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
-    """Yield what is wrong with `timezone`, `slots`, `on_gap` and `on_overlap`, as far as given.
+    """Yield what is wrong with `timezone`, `slots`, `on_gap` and `on_overlap`, as far as they are there.
 
-    `slots` are sorted in place. Raises `Invalid` for one that isn't a time of the week.
+    `slots` are replaced by sorted ones without duplicates. Raises `Invalid` if one isn't a time of the week.
     """
     if "slots" in clean:
         clean["slots"] = _sorted_slots(clean["slots"])
@@ -189,8 +201,8 @@ def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
             zone_named(clean["timezone"])
         except UnknownZone:
             yield Detail("timezone", "unknown_timezone", _("Choose a time zone such as Europe/Berlin."))
-    if len(clean.get("slots", ())) > SLOTS_MOST:
-        message = _("A queue has %(most)d slots a week at most.") % {"most": SLOTS_MOST}
+    if len(clean.get("slots", ())) > MAX_SLOTS_PER_WEEK:
+        message = _("A queue has %(most)d slots a week at most.") % {"most": MAX_SLOTS_PER_WEEK}
         yield Detail("slots", "too_many", message)
     for name, known in (("on_gap", SlotGapChoice.values), ("on_overlap", OverlapChoice.values)):
         if clean.get(name, known[0]) not in known:
@@ -198,10 +210,7 @@ def problems_of_slots(clean: dict[str, Any]) -> Iterator[Detail]:
 
 
 def _sorted_slots(slots: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return each slot once, in the order of the week.
-
-    Raises `Invalid` for one that isn't a time of the week.
-    """
+    """Return each slot once, in the order of the week. Raises `Invalid` if one isn't a time of the week."""
     for slot in slots:
         if slot.get("weekday") not in WEEKDAYS or not _TIME.fullmatch(str(slot.get("time"))):
             message = _("%(time)s is no time of a day: write it as 09:00.") % {"time": slot.get("time")}

@@ -1,4 +1,4 @@
-"""Bulk recovery of what failed or is late: retried, rescheduled or cancelled, with what an undo needs."""
+"""Retries, reschedules or cancels many failed and late things at once, and returns what an undo needs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 RETRY, NEXT, AT, CANCEL = "retry", "next", "at", "cancel"
 
 Chosen = tuple[str, "UUID", int]
-"""The prefix of its public id, its key, and the version that the person saw; 0 if it has no versions."""
+"""One selected row: the prefix of its public id, its key, and the version that the person saw, 0 without one."""
 
 
 @dataclass(frozen=True)
 class BulkRecoveryInput:
-    """Who acts and when; `retry_at` is when retries are sent, `at` the new time for `AT`."""
+    """The person, the workspace and the times; `retry_at` is when retries are sent, `at` the new time for `AT`."""
 
     workspace: Workspace
     by: str
@@ -47,10 +47,10 @@ class BulkRecoveryInput:
 
 @dataclass(frozen=True)
 class Cleared:
-    """One thing and the outcome: `error` is None if it was done.
+    """One row and its outcome; `error` is `None` if the act succeeded.
 
-    Of an item's publications, which are done together, the last one has the item and the `former` that undoes
-    all of them; what is generated or fetched again can't be undone.
+    Of an item's publications, which are handled together, the last that succeeded has the item and the
+    `former` that undoes all of them. Other rows can't be undone.
     """
 
     prefix: str
@@ -60,18 +60,19 @@ class Cleared:
     former: Former | None = None
 
 
-def clear(act: str, chosen: Sequence[Chosen], given: BulkRecoveryInput) -> list[Cleared]:
-    """Handle each thing by itself, at the version that the person saw: a changed one doesn't stop the others.
+def clear(act: str, chosen: Sequence[Chosen], recovery: BulkRecoveryInput) -> list[Cleared]:
+    """Apply the act to each row at the version that the person saw; a row that fails doesn't stop the others.
 
-    What doesn't exist in this workspace is left out. Things beyond `AT_ONCE` stay, with that as their error.
+    Test rows, deleted ones and those that don't exist in this workspace are left out. Rows beyond `AT_ONCE`
+    stay, with that as their error.
     """
     by_prefix: defaultdict[str, dict[UUID, int]] = defaultdict(dict)
     for prefix, key, version in chosen[:AT_ONCE]:
         by_prefix[prefix][key] = version
-    outcomes = _clear_publications(act, by_prefix.pop("pub", {}), given)
+    outcomes = _clear_publications(act, by_prefix.pop("pub", {}), recovery)
     for prefix, versions in by_prefix.items():
         if prefix in _RETRIES:
-            outcomes += _retry_others(act, prefix, versions, given)
+            outcomes += _retry_others(act, prefix, versions, recovery)
     message = f"At most {AT_ONCE} are cleared at once. The others are unchanged; repeat it for them."
     too_many = Conflict.because(code="too_many", message=message)
     return outcomes + [Cleared(prefix, key, too_many) for prefix, key, _version in chosen[AT_ONCE:]]
@@ -97,7 +98,7 @@ def _clear_publications(act: str, versions: Mapping[UUID, int], recovery: BulkRe
 def _clear_publications_of_item(
     act: str, rows: Sequence[Publication], versions: Mapping[UUID, int], recovery: BulkRecoveryInput
 ) -> list[Cleared]:
-    """Handle all chosen publications of one item together, as they share the item's version."""
+    """Apply the act to all chosen publications of one item together, because they share the item's version."""
     outcomes: list[Cleared] = []
     handled: set[str] = set()
     with transaction.atomic():
@@ -128,7 +129,10 @@ def _clear_publications_of_item(
 
 
 def _apply_to_publication(act: str, row: Publication, version: int, recovery: BulkRecoveryInput) -> None:
-    """Apply the act to the locked publication. Raises `AppError` if that isn't possible."""
+    """Lock the publication and apply the act to it.
+
+    Raises `Overtaken` if it isn't the version that the person saw, and `Conflict` if the act isn't possible.
+    """
     locked: Publication = (
         Publication.everywhere.select_for_update(of=("self",)).select_related("item", "outlet").get(pk=row.pk)
     )
@@ -144,7 +148,10 @@ def _apply_to_publication(act: str, row: Publication, version: int, recovery: Bu
 
 
 def _retry_publication(row: Publication, recovery: BulkRecoveryInput) -> None:
-    """Retry a failed publication; one of unknown outcome is only looked up, as the platform may have it."""
+    """Retry a failed publication; one of unknown outcome is only looked up, because the platform may have it.
+
+    Raises `Conflict` for a scheduled publication, which hasn't failed, and as `publish.retry` does.
+    """
     if row.status == PublicationStatus.UNKNOWN:
         publish.reconcile_now(row, now=recovery.now)
         return
@@ -155,7 +162,10 @@ def _retry_publication(row: Publication, recovery: BulkRecoveryInput) -> None:
 
 
 def _reschedule(act: str, row: Publication, recovery: BulkRecoveryInput) -> None:
-    """Reschedule; what failed keeps its content, settings and late policy."""
+    """Reschedule the publication, for the next free slot unless the act is `AT` and has a time.
+
+    A failed one is first retried with the item's newest content; it keeps its settings and late policy.
+    """
     if row.status == PublicationStatus.FAILED:
         row = publish.retry(row, by=recovery.by, now=recovery.now)
     if act == NEXT or recovery.at is None:
@@ -177,7 +187,7 @@ def _reschedule(act: str, row: Publication, recovery: BulkRecoveryInput) -> None
 def _retry_others(
     act: str, prefix: str, versions: Mapping[UUID, int], recovery: BulkRecoveryInput
 ) -> list[Cleared]:
-    """Retry things that aren't publications, each by itself."""
+    """Retry rows that aren't publications; any other act is refused."""
     model, retry = _RETRIES[prefix]
     outcomes = []
     rows: Any = model.objects.of(recovery.workspace).filter(pk__in=list(versions))

@@ -1,1 +1,1 @@
-"""Says what is stopped or can't run here: kill switches, availability, host slots."""
+"""Decides what may run on this instance: kill switches, availability, host slots."""

@@ -1,7 +1,7 @@
-"""Says which kinds of sources, engines, voices and platforms work on this instance.
+"""Finds which kinds of sources, engines, voices and platforms work on this instance.
 
-A plug-in says what it lacks here; the operator may take one out (`DISABLED_KINDS`). Whatever can't work is
-refused before anything is stored, with the sentence that lists and previews show.
+A plug-in says what it lacks here, and the operator may disable one (`DISABLED_KINDS`). A kind that can't work
+is refused before anything is stored, with the sentence that lists and previews show.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CAN_BE_DISABLED: Final[tuple[Family, ...]] = ("sources", "engines", "voices", "p
 
 
 class SourceUnavailable(AppError):
-    """Raised if such a source can't work here now; `detail` says why and what to do."""
+    """Raised if a source of this kind can't work here now; `detail` says why and what to do."""
 
     code = "source_unavailable"
 
 
 class EngineUnavailable(AppError):
-    """Raised if such an engine can't be run here; `detail` says why and what to do."""
+    """Raised if an engine can't be run here; `detail` says why and what to do."""
 
     code = "engine_unavailable"
 
@@ -54,39 +54,38 @@ def environment_of_voice(voice: Voice) -> dict[str, str]:
 
 
 def of_source(kind: SourceKind, config: Mapping[str, Any] | None = None) -> Unavailability | None:
-    """Return why no source of the kind works here, None if one can.
+    """Return why no source of the kind, or none with this clean `config`, works here, or `None` if one can.
 
-    With a clean `config`, why none with these settings does. What a brand lane needs of its workspace is
-    checked by `generate.topics.lane_eligibility.why_unavailable`.
+    `generate.topics.lane_eligibility.why_unavailable` checks what a brand lane needs of its workspace.
     """
     disabled = _disabled_by_operator("sources", kind.kind, kind.label)
     return disabled or kind.unavailable(config, environment_of_source(kind))
 
 
 def settings_of_source(kind: SourceKind) -> Mapping[str, Unavailability]:
-    """Return the settings that can't be used here, with reasons; empty if the kind can't work at all."""
+    """Return the settings that can't be used here, with reasons, or none if the kind can't work at all."""
     return {} if of_source(kind) else kind.unavailable_settings(environment_of_source(kind))
 
 
 def of_engine(engine: Engine) -> Unavailability | None:
-    """Return why this engine can't be run here, whatever its input; None if it can."""
+    """Return why this engine can't be run here, whatever its input, or `None` if it can."""
     return _disabled_by_operator("engines", engine.kind, engine.name)
 
 
 def of_voice(voice: Voice) -> Unavailability | None:
-    """Return why this voice doesn't work here; None if it does."""
+    """Return why this voice doesn't work here, or `None` if it does."""
     return _disabled_by_operator("voices", voice.kind, voice.label) or voice.unavailable(
         environment_of_voice(voice)
     )
 
 
 def of_platform(platform: Platform) -> Unavailability | None:
-    """Return why nothing is connected to or published on this platform here; None if it can be."""
+    """Return why nothing can be connected to or published on this platform here, or `None` if it can."""
     return _disabled_by_operator("platforms", platform.kind, platform.label)
 
 
 def _of_voices() -> Unavailability | None:
-    """Return why films are silent here; None if any voice works."""
+    """Return why films are silent here, by the system's voice, or `None` if any voice works."""
     reasons = [of_voice(voice) for voice in plugins.every("voices", Voice)]
     return None if None in reasons else of_voice(plugins.get("voices", "system", Voice))
 
@@ -114,7 +113,7 @@ def refuse_source(why: Unavailability | None) -> None:
 
 
 def refuse_engines(names: Sequence[str], *, field: str = "engines") -> None:
-    """Raise `EngineUnavailable` with a reason for each named engine output that can't be run here."""
+    """Raise `EngineUnavailable` with a reason for each named engine that can't be run here; unknown names pass."""
     engines_by_name = {engine.name: engine for engine in plugins.every("engines", Engine)}
     reasons = [
         (index, of_engine(engines_by_name[name]))
@@ -131,7 +130,7 @@ def refuse_engines(names: Sequence[str], *, field: str = "engines") -> None:
 
 
 def _disabled_by_operator(family: Family, kind: str, label: str) -> Unavailability | None:
-    """Return the reason if the operator has disabled the kind, else None."""
+    """Return the reason if the operator has disabled the kind, or `None`."""
     if f"{family}/{kind}" not in settings.DISABLED_KINDS:
         return None
     reason = _("The operator has taken %(name)s out of this service.") % {"name": label}

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def take_host(host: str, source_id: UUID, now: datetime) -> datetime | None:
-    """Take the host for one lease; return None on success, else when to try again.
+    """Take the host for one lease; return `None` on success, or when to try again.
 
-    One statement if the host is free. A source whose kind names no host needs none.
+    It needs one statement. An empty `host`, of a source whose kind names none, is always free.
     """
     if not host:
         return None
@@ -34,13 +34,13 @@ def take_host(host: str, source_id: UUID, now: datetime) -> datetime | None:
         cursor.execute(sql, [host, adapt_datetime(lease_end), adapt_id(source_id), adapt_datetime(now)])
         if cursor.fetchone() is not None:
             return None
-    # The present fetch usually ends long before its lease. The wait is random, or all would come back
-    # together.
+    # The present fetch usually ends long before its lease. The wait is random, so that the sources that wait
+    # don't come back together.
     return now + limits.HOST_BUSY_WAIT * random.uniform(0.25, 1)  # noqa: S311
 
 
 def release_host(host: str, source_id: UUID, now: datetime) -> None:
-    """Let the next fetch begin after a short pause; nothing if another source has taken the host since."""
+    """Let the next fetch begin after a short pause, unless another source has taken the host since."""
     if host:
         HostSlot.everywhere.filter(host=host, holder=source_id).update(
             free_at=now + limits.HOST_GAP, holder=None
@@ -48,7 +48,7 @@ def release_host(host: str, source_id: UUID, now: datetime) -> None:
 
 
 def forget(now: datetime) -> int:
-    """Delete some hosts that nobody has fetched from for a day, and return how many."""
+    """Delete a batch of hosts that have been free for `limits.HOST_SLOTS_KEPT`, and return how many."""
     old = HostSlot.everywhere.filter(free_at__lt=now - limits.HOST_SLOTS_KEPT)
     hosts = list(old.values_list("pk", flat=True)[:500])
     if not hosts:

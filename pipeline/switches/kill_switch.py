@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 What = Literal["publishing", "model_calls"]
 CACHED_SECONDS: Final = 1.0
-WOKEN_AT_ONCE: Final = 500
+WAKE_BATCH_SIZE: Final = 500
+"""The number of rows that one statement wakes."""
 MODEL_CALLS_STOPPED: Final = "model_calls_stopped"
 """The code in `error` of a generation that waits for a switch; `resume` wakes those that have it."""
 
@@ -33,7 +34,10 @@ _cache: Final[dict[str, tuple[float, list[Switch]]]] = {}
 def stop(
     what: What, *, platform: str = "", workspace: Workspace | None = None, reason: str, actor: str
 ) -> Switch:
-    """Stop from now on; what is in progress still ends. Stopping again replaces the reason."""
+    """Stop publishing or model calls from now on; calls in progress still end. A repeat replaces the reason.
+
+    Raises `Invalid` as `refuse_unless_sound` does.
+    """
     reason = reason.strip()
     refuse_unless_sound(what, platform, reason)
     with transaction.atomic():
@@ -47,7 +51,7 @@ def stop(
 
 
 def refuse_unless_sound(what: str, platform: str, reason: str) -> None:
-    """Raise `Invalid` without a reason, or if model calls are to be stopped for a platform."""
+    """Raise `Invalid` if there is no reason, or if model calls are to be stopped for a platform."""
     if not reason.strip():
         raise Invalid.one(field="reason", code="required", message="Say why; people are shown it.")
     if what == "model_calls" and platform:
@@ -56,7 +60,7 @@ def refuse_unless_sound(what: str, platform: str, reason: str) -> None:
 
 
 def resume(switch: Switch, *, actor: str, now: datetime | None = None) -> bool:
-    """Remove the switch and wake what it held back; False if somebody had removed it already."""
+    """Remove the switch and wake the rows that it held back; return `False` if it was removed already."""
     now = now or utc_now()
     with transaction.atomic():
         deleted, _ = Switch.everywhere.filter(pk=switch.pk).delete()
@@ -69,8 +73,8 @@ def resume(switch: Switch, *, actor: str, now: datetime | None = None) -> bool:
 
 
 def stopped(what: What, *, platform: str = "", workspace_id: UUID | None = None) -> Switch | None:
-    """Return the switch that stops this, the widest first; None if nothing does."""
-    for switch in standing():
+    """Return the widest switch that stops this, or `None`."""
+    for switch in read_switches():
         applies = (not switch.platform or switch.platform == platform) and (
             switch.workspace_id is None or switch.workspace_id == workspace_id
         )
@@ -80,15 +84,15 @@ def stopped(what: What, *, platform: str = "", workspace_id: UUID | None = None)
 
 
 def stopped_anywhere(what: What, *, workspace_id: UUID) -> Switch | None:
-    """Return the widest switch that affects the workspace, even if only for one platform."""
+    """Return the widest switch that affects the workspace, even if only for one platform, or `None`."""
     scopes = {None, workspace_id}
-    return next((row for row in standing() if row.what == what and row.workspace_id in scopes), None)
+    return next((row for row in read_switches() if row.what == what and row.workspace_id in scopes), None)
 
 
-def standing() -> list[Switch]:
-    """Return all switches, at most a second old."""
+def read_switches() -> list[Switch]:
+    """Return all switches, the widest first, as they were at most `CACHED_SECONDS` ago."""
     if connection.in_atomic_block:
-        # The transaction must see its own writes, and nobody else may see them.
+        # The transaction must see its own writes, which other processes may not see.
         return _load_switches()
     cached = _cache.get("switches")
     if cached is None or not 0 <= time.monotonic() - cached[0] < CACHED_SECONDS:
@@ -103,10 +107,9 @@ def _load_switches() -> list[Switch]:
 
 
 def _wake(switch: Switch, now: datetime) -> None:
-    """Wake what the switch held back.
+    """Wake the rows that the switch held back.
 
-    If another switch still stops it, it goes back to wait; a row that is missed here is taken after its own
-    wait.
+    A row that another switch still stops goes back to wait; a row that is missed here is taken after its wait.
     """
     model: Any
     if switch.what == "publishing":
@@ -123,13 +126,13 @@ def _wake(switch: Switch, now: datetime) -> None:
     if switch.workspace_id is not None:
         held &= Q(workspace_id=switch.workspace_id)
     with transaction.atomic():
-        # Sleeping rows have no attempts; rows with attempts are being worked, and taking one away would pay
-        # for a call twice. Locked rows are skipped: their holder is changing them, and waiting for many rows
-        # in turn could deadlock.
+        # Sleeping rows have no attempts; rows with attempts are being run, and taking one away would pay for a
+        # call twice. Locked rows are skipped: their holder is changing them, and waiting for many rows in turn
+        # could deadlock.
         rows = model.everywhere.select_for_update(skip_locked=True).filter(held, wake_at__gt=now, attempts=0)
         ids = list(rows.order_by("pk").values_list("pk", flat=True))
-        for start in range(0, len(ids), WOKEN_AT_ONCE):
-            batch = ids[start : start + WOKEN_AT_ONCE]
+        for start in range(0, len(ids), WAKE_BATCH_SIZE):
+            batch = ids[start : start + WAKE_BATCH_SIZE]
             model.everywhere.filter(pk__in=batch).update(wake_at=now, **work_queue.overtake())
         dispatcher.wake()
 

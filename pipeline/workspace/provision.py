@@ -10,7 +10,7 @@ from pipeline import plugins
 from pipeline.engines.base import Engine
 from pipeline.generate.persona_cards import persona_content
 from pipeline.models import Outlet, Persona, PersonaVersion, Source, WorkspaceDefaults
-from pipeline.publish.timing.queue_slots import default_queue
+from pipeline.publish.timing.queue_slots import ensure_default_queue
 
 if TYPE_CHECKING:
     from accounts.models import Workspace
@@ -40,7 +40,7 @@ def furnish(workspace: Workspace, language: str) -> WorkspaceDefaults:
     simulated = Outlet.everywhere.create(
         workspace=workspace, platform="simulated", name="Test channel", is_simulated=True
     )
-    default_queue(workspace)
+    ensure_default_queue(workspace)
     defaults: WorkspaceDefaults = WorkspaceDefaults.everywhere.create(
         workspace=workspace,
         push_source=push_sources[False],

@@ -50,7 +50,7 @@ def samples(**values):
 def platform(monkeypatch):
     fake = FakePlatform()
     link = SimpleNamespace(
-        platform=fake, account="account", http="http", telling_no_secret=contextlib.nullcontext
+        platform=fake, account="account", http="http", redacting_errors=contextlib.nullcontext
     )
     monkeypatch.setattr(measure, "connect", lambda outlet: link)
     return fake

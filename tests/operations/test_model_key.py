@@ -163,6 +163,6 @@ def test_what_reads_workspaces_does_not_open_their_keys(browser, workspace, sett
         cursor.execute("UPDATE workspace SET model_key = 'gone:x'")
     kill_switch.stop("publishing", workspace=workspace, reason="Trial", actor="op")
     kill_switch._cache.clear()
-    assert [switch.workspace for switch in kill_switch.standing()] == [workspace]
+    assert [switch.workspace for switch in kill_switch.read_switches()] == [workspace]
     assert browser.get("/admin/").status_code == 200
     assert browser.get(page_of(workspace)).status_code == 200

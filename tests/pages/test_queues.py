@@ -202,7 +202,7 @@ def test_what_makes_no_queue_is_said_at_its_field(editor, newsroom, changes, exp
 
 
 def test_what_the_stage_refuses_is_said_in_the_form(editor, newsroom, monkeypatch):
-    monkeypatch.setattr(queues, "QUEUES_MOST", 1)
+    monkeypatch.setattr(queues, "MAX_QUEUES", 1)
     answer = editor.post(at(newsroom, "queue_add"), FORM)
     assert errors(answer) == {"__all__": ["A workspace has 1 queues at most."]}
 

@@ -96,7 +96,7 @@ def _offered_items(query: QueryDict, place: Place, outlet: Outlet, now: datetime
         rows = rows.filter(pk__lt=before)
     candidates = list(rows.select_related("workspace", "raw_item").defer("workspace__model_key")[: ROWS + 1])
     page_rows = candidates[:ROWS]
-    assets = publish.assets_of(page_rows)
+    assets = publish.read_assets_by_item(page_rows)
     fitting = [item for item in page_rows if not publish.problems_of(item, outlet, assets.get(item.pk, []))]
     offered = [tray.build_tray_item(place, item, [outlet], now=now) for item in fitting]
     older_query = query.copy()

@@ -24,7 +24,7 @@ from config.core.ids import encode
 from config.core.states import Overtaken
 from pipeline import publish
 from pipeline.models import Publication, PublicationStatus
-from pipeline.publish.timing.queue_slots import next_free_slot
+from pipeline.publish.timing.queue_slots import find_next_free_slot
 from pipeline.schedule import planning
 from pipeline.text.local_time import WallClock, moment_of, shift_of
 
@@ -199,10 +199,10 @@ def _nearest_free_slots(row: Publication, now: datetime) -> tuple[list[datetime]
 
 def _free_slots_after(row: Publication, *, after: datetime) -> list[datetime]:
     """Return up to `SLOTS_OFFERED` free slots of the post's outlet after a moment."""
-    queue = publish.publish_queue_of(row.outlet, row.workspace)
+    queue = publish.find_publish_queue(row.outlet, row.workspace)
     moments: list[datetime] = []
     while len(moments) < SLOTS_OFFERED:
-        slot = next_free_slot(row.outlet, queue, after=moments[-1] if moments else after, own=row)
+        slot = find_next_free_slot(row.outlet, queue, after=moments[-1] if moments else after, own=row)
         if slot is None:
             break
         moments.append(slot.moment)

@@ -20,7 +20,7 @@ from pipeline.models import Recurrence, RecurrenceStatus
 from pipeline.pages.items.detail import find_item, item_head
 from pipeline.pages.items.forms import VersionedForm, version_in
 from pipeline.schedule import recurring
-from pipeline.schedule.recurring.crud import TIME
+from pipeline.schedule.recurring.crud import DEFAULT_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ def item_recurring(request: HttpRequest, place: Place, gen: UUID) -> HttpRespons
 def _initial_values(recurrence: Recurrence | None) -> dict[str, Any]:
     """Return the form's initial values: those of the recurrence, or the default ones."""
     if recurrence is None:
-        return {"every_days": _INITIAL_DAYS, "time": TIME}
+        return {"every_days": _INITIAL_DAYS, "time": DEFAULT_TIME}
     return {"every_days": recurrence.every_days, "time": recurrence.time, "version": recurrence.version}
 
 

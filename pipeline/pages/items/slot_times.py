@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from config.core.ids import decode
 from pipeline import publish
 from pipeline.models import Publication
-from pipeline.publish.timing.queue_slots import next_free_slot
+from pipeline.publish.timing.queue_slots import find_next_free_slot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,8 +41,8 @@ def next_slots(item: GeneratedItem, outlets: Sequence[Outlet], *, now: datetime)
     zone = item.workspace.timezone
     named_times = []
     for outlet in outlets[:MAX_OUTLETS_NAMED]:
-        queue = publish.publish_queue_of(outlet, item.workspace)
-        slot = next_free_slot(outlet, queue, after=now, own=standing.get(outlet.pk))
+        queue = publish.find_publish_queue(outlet, item.workspace)
+        slot = find_next_free_slot(outlet, queue, after=now, own=standing.get(outlet.pk))
         if slot is not None:
             named_times.append((outlet.name, short_time(slot.moment, zone)))
     if len(outlets) == 1:

@@ -108,7 +108,7 @@ def _redirect_connected(
     request: HttpRequest, place: Place, outlet: Outlet, form: PlatformSettingsForm
 ) -> HttpResponse:
     """Redirect to the outlet, or to the page that shows its secret if this service made one."""
-    secret = outlets.secret_made(outlet, form.credentials())
+    secret = outlets.generated_secret_of(outlet, form.credentials())
     if secret is None:
         return redirect(place.url_of("outlet_page", out=outlet.pk))
     shown_once.keep_secret(request, encode("out", outlet.pk), secret)

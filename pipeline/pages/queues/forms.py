@@ -41,7 +41,7 @@ class QueueForm(forms.Form):
     The default queue has no field for outlets, because all outlets without a queue of their own use it.
     """
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=queues.NAME_CHARACTERS)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=queues.MAX_NAME_CHARACTERS)
     timezone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
         help_text=gettext_lazy("Follows daylight saving time"),
@@ -139,11 +139,11 @@ class QueueForm(forms.Form):
             if times is None:
                 self.add_error(name, _("Enter times such as 09:00, 17:30."))
                 continue
-            was_within_limit = len(slots) <= queues.SLOTS_MOST
+            was_within_limit = len(slots) <= queues.MAX_SLOTS_PER_WEEK
             slots += [{"weekday": weekday, "time": slot_time} for slot_time in times]
-            if was_within_limit and len(slots) > queues.SLOTS_MOST:
+            if was_within_limit and len(slots) > queues.MAX_SLOTS_PER_WEEK:
                 message = _("At most %(most)d slots per week.")
-                self.add_error(name, message % {"most": queues.SLOTS_MOST})
+                self.add_error(name, message % {"most": queues.MAX_SLOTS_PER_WEEK})
         cleaned["slots"] = slots
         return cleaned
 

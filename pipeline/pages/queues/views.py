@@ -92,7 +92,7 @@ def _next_slots(queue: PublishQueue, now: datetime) -> list[datetime]:
 @workspace_page("edit", methods=("POST",))
 def queue_begin(request: HttpRequest, place: Place) -> HttpResponse:
     """Create the default queue of a workspace that has none, and redirect to its form."""
-    queue = publish.default_queue(place.workspace)
+    queue = publish.ensure_default_queue(place.workspace)
     messages.success(request, _("%(name)s created.") % {"name": queue.name})
     return redirect(place.url_of("queue_edit", que=queue.pk))
 

@@ -1,9 +1,9 @@
 """Publishes posts and threads on Bluesky (AT Protocol), with pictures, links, mentions and hashtags.
 
-Every post has a record key of ours, and the posts of a thread are written in one step that the server takes
-whole or not at all: a second call meets the first one's keys. Video goes through a service of its own and
-isn't offered. Limits: lexicons/app/bsky/feed/post.json and embed/images.json of bluesky-social/atproto,
-docs.bsky.app rate-limits (read 2026-11-20).
+Every post has a record key of ours, and the posts of a thread are written in one call that succeeds or fails as a
+whole: a second call meets the first one's keys. Video needs a separate service and isn't offered.
+The limits are those of lexicons/app/bsky/feed/post.json and embed/images.json of bluesky-social/atproto, and of
+docs.bsky.app, rate limits (read 2026-11-20).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.bluesky.attachments import (
     card_of,
-    did_and_pds,
-    did_of,
+    find_did_and_pds,
     handles_in,
+    resolve_handle,
     samples_of,
     sent_from,
     upload_image,
@@ -49,7 +49,6 @@ from pipeline.platforms.bluesky.calls import (
     text_field,
     token_expiry,
     unreadable_answer,
-    unreadable_read,
 )
 from pipeline.platforms.bluesky.records import COLLECTION, MAX_THREAD_POSTS, record_key, records_of, uri_of
 from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
@@ -66,8 +65,9 @@ if TYPE_CHECKING:
 
 POSTS_PER_METRICS_CALL: Final = 25
 HANDLES_PER_STEP: Final = 2
+"""The handles that one step resolves, because a step makes two short calls at most."""
 UPLOAD_LIFETIME: Final = timedelta(minutes=50)
-"""A picture that no post refers to is deleted at some time, after an hour at the earliest."""
+"""The time for which an uploaded picture is used: the server may delete it after an hour if no post has it."""
 PUBLIC_APPVIEW: Final = "https://public.api.bsky.app"
 
 _IMAGES_RULE: Final = MediaRule(("image/jpeg", "image/png", "image/webp"), most=4, max_bytes=2_000_000)
@@ -139,7 +139,7 @@ class Bluesky(Platform):
         if response.status != 200 or not text_field(answer, "did"):
             if response.status >= 400:
                 raise_for_response(response, now=now)
-            raise unreadable_read(response)
+            raise unreadable_answer(response)
         handle = text_field(answer, "handle")
         did = text_field(answer, "did")
         notes = []
@@ -159,12 +159,12 @@ class Bluesky(Platform):
         )
 
     def renew(self, account: Account, *, http: Client, now: datetime) -> Renewed | None:
-        """Refresh the session by its own token, else sign in with the app password."""
-        refresh = str(account.credentials.get("refresh_token", ""))
-        refresh_ends_at = token_expiry(refresh)
+        """Refresh the session with its refresh token, or sign in with the app password."""
+        refresh_token = str(account.credentials.get("refresh_token", ""))
+        refresh_expires_at = token_expiry(refresh_token)
         session = None
-        if refresh_ends_at is not None and refresh_ends_at > now:
-            session = refresh_session(account, refresh, http=http, now=now)
+        if refresh_expires_at is not None and refresh_expires_at > now:
+            session = refresh_session(account, refresh_token, http=http, now=now)
         session = session or open_session(account, http=http, now=now)
         credentials = {"app_password": account.credentials["app_password"], **session.tokens}
         return Renewed(credentials, token_expiry(session.access))
@@ -187,7 +187,8 @@ class Bluesky(Platform):
         unknown = [handle for handle in handles_in(post) if handle not in new_state.get("mentions", {})]
         if unknown:
             mentions = {
-                handle: did_of(account, handle, http=http, now=now) for handle in unknown[:HANDLES_PER_STEP]
+                handle: resolve_handle(account, handle, http=http, now=now)
+                for handle in unknown[:HANDLES_PER_STEP]
             }
             new_state["mentions"] = {**new_state.get("mentions", {}), **mentions}
             return Prepared(new_state, is_done=False)
@@ -244,7 +245,7 @@ class Bluesky(Platform):
         if response.status != 200:
             raise_for_response(response, now=now, is_commit=True)
         if json_object(response.body) is None:
-            raise unreadable_answer(response)
+            raise unreadable_answer(response, is_commit=True)
         return sent_from(post, state, did=session.did, key=key)
 
     def reconcile(
@@ -259,10 +260,10 @@ class Bluesky(Platform):
     ) -> Found | Absent | CannotTell:
         """Look up the first post's record.
 
-        Reading records needs no session, so that this works for a locked-out account, too.
+        Reading a record needs no session, so that this works even if the account is locked out.
         """
         try:
-            did, pds = did_and_pds(account, http=http, now=now)
+            did, pds = find_did_and_pds(account, http=http, now=now)
             query = urlencode({"repo": did, "collection": COLLECTION, "rkey": record_key(key, 0)})
             response = http_calls.ask(
                 http, "GET", f"{pds}/xrpc/com.atproto.repo.getRecord?{query}", service=SERVICE_NAME
@@ -271,7 +272,7 @@ class Bluesky(Platform):
             return CannotTell(error.message)
         answer = json_object(response.body)
         if response.status == 200 and text_field(answer, "uri") == uri_of(did, key, 0):
-            # The thread's other posts were written in the same step.
+            # The thread's other posts were written in the same call.
             return Found(sent_from(post, state, did=did, key=key))
         message = text_field(answer, "message")
         if response.status == 400 and (
@@ -281,7 +282,7 @@ class Bluesky(Platform):
         return CannotTell(f"{SERVICE_NAME} answered {response.status} when it was asked for the post.")
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        # From the last to the first, so that what is left after a failure is still a thread.
+        # Posts are deleted from the last to the first, so that what is left after a failure is still a thread.
         for uri in reversed(sent.details.get("uris") or [sent.external_id]):
             parts = uri.removeprefix("at://").split("/")
             if not uri.startswith("at://") or len(parts) != 3:
@@ -317,8 +318,8 @@ class Bluesky(Platform):
                 raise_for_response(response, now=now)
             posts = (json_object(response.body) or {}).get("posts")
             if not isinstance(posts, list):
-                raise unreadable_read(response)
-            counts.update({text_field(each, "uri"): each for each in posts if isinstance(each, dict)})
+                raise unreadable_answer(response)
+            counts.update({text_field(post, "uri"): post for post in posts if isinstance(post, dict)})
         return tuple(samples_of(counts.get(post.external_id, {})) for post, _ in sent)
 
 

@@ -1,4 +1,4 @@
-"""Builds a Bluesky post's mentions, pictures and link card, and reads results and counts."""
+"""Resolves mentions, uploads pictures, builds link cards, and reads results and counts of Bluesky posts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import METRICS, Account, Sample, Sent
+from pipeline.platforms.base import Account, Sample, Sent
 from pipeline.platforms.bluesky.calls import (
     SERVICE_NAME,
     BlueskySession,
@@ -18,11 +18,12 @@ from pipeline.platforms.bluesky.calls import (
     server_of,
     stored_session,
     text_field,
-    unreadable_read,
+    unreadable_answer,
 )
 from pipeline.platforms.bluesky.records import mentioned_handles, record_key, uri_of
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.rules import images_of
+from pipeline.platforms.samples import build_samples, sum_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +39,11 @@ def handles_in(post: Adapted) -> list[str]:
     return list(dict.fromkeys(handle for part in post.parts for handle in mentioned_handles(part)))
 
 
-def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str:
-    """Return the DID that a handle resolves to; empty where it names nobody."""
+def resolve_handle(account: Account, handle: str, *, http: Client, now: datetime) -> str:
+    """Return the DID of a handle, or an empty string if the handle doesn't exist.
+
+    Raises as `raise_for_response` if the server refuses, and `TryLater` if its answer can't be read.
+    """
     server = str(account.config.get("pds") or server_of(account))
     address = f"{server}/xrpc/com.atproto.identity.resolveHandle?handle={quote(handle)}"
     response = http_calls.ask(http, "GET", address, service=SERVICE_NAME)
@@ -50,11 +54,11 @@ def did_of(account: Account, handle: str, *, http: Client, now: datetime) -> str
         return did
     if response.status >= 400:
         raise_for_response(response, now=now)
-    raise unreadable_read(response)
+    raise unreadable_answer(response)
 
 
 def upload_image(account: Account, file: UploadFile, *, http: Client, now: datetime) -> dict[str, Any]:
-    """Upload a picture and return its blob."""
+    """Upload a picture and return its blob. Raises as `raise_for_response`, or `TryLater` without a blob."""
     response, _ = call(
         account,
         stored_session(account, now=now),
@@ -70,27 +74,24 @@ def upload_image(account: Account, file: UploadFile, *, http: Client, now: datet
         raise_for_response(response, now=now)
     blob = (json_object(response.body) or {}).get("blob")
     if not isinstance(blob, dict) or not isinstance(blob.get("ref"), dict):
-        raise unreadable_read(response)
+        raise unreadable_answer(response)
     return blob
 
 
 def card_of(post: Adapted) -> dict[str, Any] | None:
-    """Return a link card of the source for a post that names it; `None` for any other.
+    """Return a link card of the source, made without fetching it.
 
-    It is made of the payload, without fetching the source.
+    Returns `None` if no part has the source's address, or the post has pictures.
     """
     link = post.payload.link
     if not link or images_of(post.payload.assets) or not any(link in part for part in post.parts):
         return None
     title = post.payload.title.strip() or urlsplit(link).hostname or link
-    return {
-        "$type": "app.bsky.embed.external",
-        "external": {"uri": link, "title": title, "description": ""},
-    }
+    return {"$type": "app.bsky.embed.external", "external": {"uri": link, "title": title, "description": ""}}
 
 
 def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) -> Sent:
-    """Return the posts of the thread as `Sent`, with their URIs and the mentions that name nobody."""
+    """Return the posts of the thread as `Sent`, with their URIs and the handles that don't exist."""
     details: dict[str, Any] = {"uris": [uri_of(did, key, part) for part in range(len(post.parts))]}
     unlinked = [handle for handle, did in state.get("mentions", {}).items() if not did]
     if unlinked:
@@ -102,8 +103,8 @@ def sent_from(post: Adapted, state: Mapping[str, Any], *, did: str, key: str) ->
     )
 
 
-def did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[str, str]:
-    """Return the account's DID and its records' server; signs in only where one isn't known."""
+def find_did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[str, str]:
+    """Return the account's DID and the server of its records; sign in only if one of them isn't known."""
     did = account.profile.get("external_id") or claims_of(
         str(account.credentials.get("access_token", ""))
     ).get("sub")
@@ -115,24 +116,11 @@ def did_and_pds(account: Account, *, http: Client, now: datetime) -> tuple[str, 
 
 
 def samples_of(counts: Mapping[str, Any]) -> tuple[Sample, ...]:
-    """Return the samples of a post's counts."""
-
-    def count(*names: str) -> int | None:
-        # An older server doesn't count quotes; without the first count there is no value.
-        values = [counts.get(name) for name in names]
-        numbers = [n for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
-        return sum(numbers) if values and values[0] in numbers else None
-
-    values_by_metric = {
-        "likes": count("likeCount"),
-        "comments": count("replyCount"),
-        "shares": count("repostCount", "quoteCount"),
-    }
-    return tuple(
-        Sample(metric, None, "unsupported")
-        if metric not in values_by_metric
-        else Sample(
-            metric, values_by_metric[metric], "ok" if values_by_metric[metric] is not None else "unavailable"
-        )
-        for metric in METRICS
+    """Return the samples of a post's counts; an older server doesn't count quotes."""
+    return build_samples(
+        {
+            "likes": sum_counts(counts, "likeCount"),
+            "comments": sum_counts(counts, "replyCount"),
+            "shares": sum_counts(counts, "repostCount", "quoteCount"),
+        }
     )

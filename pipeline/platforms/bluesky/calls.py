@@ -1,7 +1,7 @@
 """Calls an account's own server on Bluesky, opens the session for it, and maps failures to plug-in errors.
 
-Names of errors: lexicons/com/atproto and packages/pds/src/auth-verifier.ts of bluesky-social/atproto (read
-2026-11-20).
+The names of errors are those of lexicons/com/atproto and packages/pds/src/auth-verifier.ts of
+bluesky-social/atproto (read 2026-11-20).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.platforms.http_calls import (
     with_colon,
 )
 from pipeline.platforms.settings import is_web_address
-from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
+from pipeline.plugins import NeedsReconnect, OutcomeUnknown, PluginError, Refused, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 SERVICE_NAME: Final = "Bluesky"
 MIN_TOKEN_LIFE: Final = timedelta(minutes=1)
-"""A token that ends sooner isn't used: the call has to arrive before it ends."""
+"""The life below which a token isn't used, because the call has to arrive before the token expires."""
 REUPLOAD_WAIT: Final = timedelta(hours=1)
+"""The wait after the server has lost a picture, longer than `UPLOAD_LIFETIME`, so that it is uploaded again."""
 _TOKEN_ERRORS: Final = frozenset({"ExpiredToken", "InvalidToken"})
 _ACCOUNT_ERRORS: Final = frozenset(
     {"AccountTakedown", "AccountSuspended", "AccountDeactivated", "RepoTakendown", "RepoDeactivated"}
@@ -42,12 +43,12 @@ _ACCOUNT_ERRORS: Final = frozenset(
 _FILE_ERRORS: Final = frozenset({"BlobTooLarge", "InvalidMimeType", "PayloadTooLarge"})
 
 
-# Without a repr: tokens must not stand in tracebacks.
+# It has no repr, because tracebacks must not show tokens.
 @dataclass(frozen=True, repr=False)
 class BlueskySession:
     """A session: the account's DID, the server of its records, and its tokens.
 
-    `refresh` is set only where the session was just opened.
+    `refresh` is set only if the session was just opened.
     """
 
     did: str
@@ -62,7 +63,7 @@ class BlueskySession:
 
     @property
     def tokens(self) -> dict[str, str]:
-        """The tokens as they are stored beside the app password."""
+        """The tokens as they are stored with the app password."""
         return {"access_token": self.access, "refresh_token": self.refresh}
 
 
@@ -72,7 +73,7 @@ def server_of(account: Account) -> str:
 
 
 def stored_session(account: Account, *, now: datetime) -> BlueskySession | None:
-    """Return the session stored with the credentials; `None` where it ended or is missing."""
+    """Return the session stored with the credentials, or `None` if it is missing or about to expire."""
     access = str(account.credentials.get("access_token", ""))
     claims = claims_of(access)
     did, expires_at = claims.get("sub"), token_expiry(access)
@@ -82,7 +83,11 @@ def stored_session(account: Account, *, now: datetime) -> BlueskySession | None:
 
 
 def open_session(account: Account, *, http: Client, now: datetime) -> BlueskySession:
-    """Sign in with the app password. The platform allows 30 sign-ins in 5 minutes and 300 a day."""
+    """Sign in with the app password, and return the session.
+
+    The platform allows 30 sign-ins in 5 minutes and 300 a day. Raises `NeedsReconnect` if it refuses the
+    password, `Refused` if there is no server, and otherwise as `raise_for_response`.
+    """
     response = ask(
         http,
         "POST",
@@ -97,7 +102,7 @@ def open_session(account: Account, *, http: Client, now: datetime) -> BlueskySes
 
 
 def refresh_session(account: Account, refresh: str, *, http: Client, now: datetime) -> BlueskySession | None:
-    """Return the refreshed session; `None` where the token has ended and the app password is needed."""
+    """Return the refreshed session, or `None` if the token has expired and the app password is needed."""
     response = ask(
         http,
         "POST",
@@ -113,7 +118,7 @@ def refresh_session(account: Account, refresh: str, *, http: Client, now: dateti
 
 
 def _read_session(account: Account, response: Response, now: datetime) -> BlueskySession:
-    """Return the session that the server answered with. Raises where it refused to open one."""
+    """Return the session in the server's answer. Raises as `open_session` if there is none."""
     answer = json_object(response.body) or {}
     did, access, refresh = (answer.get(name) for name in ("did", "accessJwt", "refreshJwt"))
     if not (
@@ -128,7 +133,7 @@ def _read_session(account: Account, response: Response, now: datetime) -> Bluesk
 
 
 def _raise_sign_in_failed(response: Response, now: datetime) -> NoReturn:
-    """Raise the plug-in error for a refused sign-in."""
+    """Raise the plug-in error for a sign-in that was refused."""
     platform_message = platform_message_of(response, "message")
     if error_of(response) == "AuthFactorTokenRequired":
         message = f"{SERVICE_NAME} wants a code by email, which it doesn't for app passwords."
@@ -154,21 +159,21 @@ def _raise_sign_in_failed(response: Response, now: datetime) -> NoReturn:
 
 
 def _pds_of(document: object, server: str) -> str:
-    """Return the server of the account's records from its DID document; `server` where it names none."""
+    """Return the server of the account's records from its DID document, or `server` if it names no safe one."""
     services = document.get("service") if isinstance(document, dict) else None
     for service in services if isinstance(services, list) else []:
         if not isinstance(service, dict) or not str(service.get("id", "")).endswith("#atproto_pds"):
             continue
         address = service.get("serviceEndpoint")
         if isinstance(address, str) and is_web_address(address):
-            # A token that came over https never leaves over plain http.
+            # A token that came over https is never sent over plain http.
             is_safe = urlsplit(address).scheme == "https" or urlsplit(server).scheme == "http"
             return address.rstrip("/") if is_safe else server
     return server
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """Return the claims of a JWT, unverified; empty where the token isn't one."""
+    """Return the claims of a JWT, unverified, or an empty dict if the token isn't one."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -179,7 +184,7 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 def token_expiry(token: str) -> datetime | None:
-    """Return when a JWT ends; `None` where it doesn't say."""
+    """Return when a JWT expires, or `None` if it doesn't say."""
     seconds = claims_of(token).get("exp")
     if not isinstance(seconds, int) or not 0 < seconds < 2**40:
         return None
@@ -197,29 +202,31 @@ def call(
     is_commit: bool = False,
     **options: Unpack[Options],
 ) -> tuple[Response, BlueskySession]:
-    """Call the account's server with its session; a session that has ended is opened again, once.
+    """Call the account's server, and return the answer and the session that was used.
 
-    The commit is repeated too: an answer that the token has ended proves that nothing was taken.
+    A session that is missing or has expired is opened, once. Then the commit is repeated too: an answer that the
+    token has expired proves that nothing was taken. Raises as `open_session`, and `TryLater` or `OutcomeUnknown`
+    if the call fails.
     """
-    current = session or open_session(account, http=http, now=now)
-    response = _call(current, method, name, http, options, is_commit=is_commit)
+    used_session = session or open_session(account, http=http, now=now)
+    response = _call_once(used_session, method, name, http, options, is_commit=is_commit)
     if session is not None and error_of(response) in _TOKEN_ERRORS:
-        current = open_session(account, http=http, now=now)
-        response = _call(current, method, name, http, options, is_commit=is_commit)
-    return response, current
+        used_session = open_session(account, http=http, now=now)
+        response = _call_once(used_session, method, name, http, options, is_commit=is_commit)
+    return response, used_session
 
 
-def _call(
+def _call_once(
     session: BlueskySession, method: str, name: str, http: Client, options: Options, *, is_commit: bool
 ) -> Response:
     send = ask_once if is_commit else ask
     headers = {**(options.get("headers") or {}), "Authorization": f"Bearer {session.access}"}
-    sent: Options = {**options, "headers": headers}
-    return send(http, method, f"{session.pds}/xrpc/{name}", service=SERVICE_NAME, **sent)
+    call_options: Options = {**options, "headers": headers}
+    return send(http, method, f"{session.pds}/xrpc/{name}", service=SERVICE_NAME, **call_options)
 
 
 def error_of(response: Response) -> str:
-    """Return the error's name; empty where the answer isn't the protocol's own."""
+    """Return the error's name, or an empty string if the answer is no error of the protocol."""
     if response.status < 400:
         return ""
     name = (json_object(response.body) or {}).get("error")
@@ -227,7 +234,11 @@ def error_of(response: Response) -> str:
 
 
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    """Raise the plug-in error for a failed response; after a commit it may be an unknown outcome."""
+    """Raise the plug-in error for a failed response, by its error's name and then by its status.
+
+    A 4xx without a name is a firewall's or proxy's, which is `TryLater`. `is_commit` makes a status that proves
+    no refusal `OutcomeUnknown`.
+    """
     status, name, platform_message = (
         response.status,
         error_of(response),
@@ -269,7 +280,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
         )
         raise TryLater(message, code="busy", platform_status=status, platform_message=platform_message)
     if 400 <= status < 500 and status not in {408, 429} and not name:
-        # A firewall or proxy in front of the server answered: that tells nothing of the post or the account.
+        # A firewall or proxy in front of the server answered, which tells nothing about the post or the account.
         message = f"Something in front of {SERVICE_NAME} refused the call (status {status})."
         raise TryLater(message, code="blocked", platform_status=status)
     raise_by_status(
@@ -282,19 +293,14 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
     )
 
 
-def unreadable_answer(response: Response) -> OutcomeUnknown:
-    """Return the error for a commit whose answer can't be read."""
+def unreadable_answer(response: Response, *, is_commit: bool = False) -> PluginError:
+    """Return the error for an answer that can't be read: `OutcomeUnknown` if `is_commit`, or else `TryLater`."""
     message = f"{SERVICE_NAME} answered {response.status} with something that can't be read."
-    return OutcomeUnknown(message, platform_status=response.status)
-
-
-def unreadable_read(response: Response) -> TryLater:
-    """Return the error for a repeatable call whose answer can't be read."""
-    message = f"{SERVICE_NAME} answered {response.status} with something that can't be read."
-    return TryLater(message, platform_status=response.status)
+    kind = OutcomeUnknown if is_commit else TryLater
+    return kind(message, platform_status=response.status)
 
 
 def text_field(answer: Mapping[str, Any] | None, name: str) -> str:
-    """Return a field of the answer that is a text; else ""."""
+    """Return a field of the answer, or an empty string if it isn't a text."""
     value = (answer or {}).get(name)
     return value if isinstance(value, str) else ""

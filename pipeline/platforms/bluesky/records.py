@@ -1,9 +1,8 @@
 """Builds the records of posts as Bluesky stores them: their keys, their content ids, the posts of a thread.
 
-Formats: atproto.com/specs/tid, /specs/data-model and ipld.io/specs/codecs/dag-cbor (read 2026-11-20).
-
-Limits and positions: lexicons/app/bsky/richtext/facet.json of bluesky-social/atproto; what counts as a
-mention and as a hashtag: its packages/api/src/rich-text (read 2026-11-20).
+The formats are those of atproto.com/specs/tid, /specs/data-model and ipld.io/specs/codecs/dag-cbor. Limits and
+indexes of facets are those of lexicons/app/bsky/richtext/facet.json of bluesky-social/atproto; mentions and
+hashtags are found as its packages/api/src/rich-text does (all read 2026-11-20).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _MAX_HANDLE_CHARACTERS: Final = 253
 _INVISIBLE: Final = r"\u00AD\u2060\u200A\u200B\u200C\u200D\u20e2"
 COLLECTION: Final = "app.bsky.feed.post"
 MAX_THREAD_POSTS: Final = 200
-"""Writes of one applyWrites: packages/pds/src/api/com/atproto/repo/applyWrites.ts (read 2026-11-20)."""
+"""The writes of one call: packages/pds/src/api/com/atproto/repo/applyWrites.ts (read 2026-11-20)."""
 _TID_ALPHABET: Final = "234567abcdefghijklmnopqrstuvwxyz"
 _CID_TAG: Final = 42
 """The CBOR tag of a link to a content id."""
@@ -41,10 +40,7 @@ _CID_TAG: Final = 42
 
 @dataclass(frozen=True)
 class Facet:
-    """A span of a text, `text[start:end]`.
-
-    It is a link to `value`, a mention of the handle `value`, or the hashtag `value`.
-    """
+    """A span of a text, `text[start:end]`: a link to `value`, a mention of the handle `value`, or the hashtag."""
 
     start: int
     end: int
@@ -54,6 +50,7 @@ class Facet:
 
 @cache
 def _handle_pattern() -> regex.Pattern[str]:
+    # Such as @name.bsky.social, at the beginning, after white space or after an opening parenthesis.
     label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
     return regex.compile(
         rf"(?:(?<=^|[\s(]))@(?P<handle>(?:{label}\.)+[a-zA-Z](?:[a-zA-Z0-9-]{{0,61}}[a-zA-Z0-9])?)"
@@ -96,7 +93,7 @@ def find_spans(text: str) -> tuple[Facet, ...]:
 
 def _strip_trailing_punctuation(tag: str) -> str:
     """Return a hashtag without punctuation at its end."""
-    # Backwards from the last character: a search for a run at the end would try each of its starts.
+    # It goes backwards from the last character, because a search for a run at the end would try each start.
     end = len(tag)
     while end and _trailing_punctuation_pattern().match(tag, end - 1):
         end -= 1
@@ -109,24 +106,21 @@ def mentioned_handles(text: str) -> tuple[str, ...]:
 
 
 def facets_of(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the record's facets, with positions in UTF-8 bytes.
-
-    A mention of a handle that `dids` doesn't have stays plain text.
-    """
+    """Return the record's facets, with indexes in UTF-8 bytes; a mention without a DID in `dids` stays plain text."""
     facets = []
-    size, position = 0, 0
+    byte_end, counted_to = 0, 0
     for span in find_spans(text):
-        start = size + utf8_bytes(text[position : span.start])
-        size = start + utf8_bytes(text[span.start : span.end])
-        position = span.end
-        feature = _feature(span, dids)
+        byte_start = byte_end + utf8_bytes(text[counted_to : span.start])
+        byte_end = byte_start + utf8_bytes(text[span.start : span.end])
+        counted_to = span.end
+        feature = _build_feature(span, dids)
         if feature:
-            facets.append({"index": {"byteStart": start, "byteEnd": size}, "features": [feature]})
+            facets.append({"index": {"byteStart": byte_start, "byteEnd": byte_end}, "features": [feature]})
     return facets
 
 
-def _feature(span: Facet, dids: Mapping[str, str]) -> dict[str, str] | None:
-    """Return what a facet is in the record; `None` for a mention without a DID."""
+def _build_feature(span: Facet, dids: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the feature of a facet as the record has it, or `None` for a mention without a DID."""
     kind = f"app.bsky.richtext.facet#{span.kind}"
     if span.kind == "link":
         return {"$type": kind, "uri": span.value}
@@ -137,16 +131,18 @@ def _feature(span: Facet, dids: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def record_key(key: str, part: int) -> str:
-    """Return the TID under which a part of a publication is stored: the same for each of its tries.
+    """Return the TID under which a part of a publication is stored, which is the same for each of its tries.
 
     Its time is when the publication was requested; within that millisecond it depends on the whole key.
     """
+    # A TID has 53 bits of microseconds and 10 of a clock id, in 13 letters of 5 bits each. The shift by 80 takes
+    # the 48 bits of milliseconds out of a UUID of version 7.
     digest = hashlib.sha256(key.encode()).digest()
     publication_id = ids.decode("pub", key)
     milliseconds = publication_id.int >> 80 if publication_id else int.from_bytes(digest[8:13]) % 2**40
     microseconds = milliseconds * 1000 + int.from_bytes(digest[:4]) % (1000 - MAX_THREAD_POSTS) + part
     number = (microseconds & (2**53 - 1)) << 10 | int.from_bytes(digest[4:8]) & 1023
-    return "".join(_TID_ALPHABET[number >> 5 * position & 31] for position in range(12, -1, -1))
+    return "".join(_TID_ALPHABET[number >> 5 * index & 31] for index in range(12, -1, -1))
 
 
 def records_of(
@@ -178,7 +174,7 @@ def records_of(
 
 
 def uri_of(did: str, key: str, part: int) -> str:
-    """Return the at:// address of a part."""
+    """Return the `at://` address of a part."""
     return f"at://{did}/{COLLECTION}/{record_key(key, part)}"
 
 
@@ -188,7 +184,7 @@ def format_moment(when: datetime) -> str:
 
 
 def _images_embed(state: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the embed of the uploaded pictures; `None` without any."""
+    """Return the embed of the uploaded pictures, or `None` without any."""
     blobs = state.get("blobs", [])
     if not blobs:
         return None
@@ -204,7 +200,7 @@ def _images_embed(state: Mapping[str, Any]) -> dict[str, Any] | None:
 def cid_of(record: Mapping[str, Any]) -> str:
     """Return the id that the server will give this record.
 
-    A reply names the id of its parent, and both are sent together, so it can't be read from the server.
+    It can't be read from the server, because a reply names the id of its parent and both are sent together.
     """
     digest = hashlib.sha256(_encode_dag_cbor(record)).digest()
     # CID version 1, codec DAG-CBOR, hash SHA-256 of 32 bytes.
@@ -213,10 +209,7 @@ def cid_of(record: Mapping[str, Any]) -> str:
 
 
 def _encode_dag_cbor(value: Any) -> bytes:
-    """Return a record's value as DAG-CBOR.
-
-    Raises `TypeError` for a value that can't stand in a record, such as a float.
-    """
+    """Return a record's value as DAG-CBOR. Raises `TypeError` if a record can't have it, such as a float."""
     if value is None:
         return b"\xf6"
     if isinstance(value, bool):
@@ -232,6 +225,7 @@ def _encode_dag_cbor(value: Any) -> bytes:
         link = value.get("$link")
         if len(value) == 1 and isinstance(link, str):
             return _encode_cid_link(link)
+        # DAG-CBOR orders keys by their length in bytes, and then by their bytes.
         keys = sorted((name.encode(), name) for name in value)
         keys.sort(key=lambda pair: len(pair[0]))
         return _encode_head(5, len(keys)) + b"".join(
@@ -250,7 +244,10 @@ def _encode_cid_link(cid: str) -> bytes:
 
 
 def _encode_head(kind: int, number: int) -> bytes:
-    """Return the head of a CBOR item: its major type and its number or length."""
+    """Return the head of a CBOR item: its major type and its number or length.
+
+    Raises `TypeError` if the number has more than 64 bits.
+    """
     if number < 24:
         return bytes([kind << 5 | number])
     for extra, size in ((24, 1), (25, 2), (26, 4), (27, 8)):

@@ -1,9 +1,9 @@
 """Publishes to a Discord channel through a webhook.
 
-Limits and errors: github.com/discord/discord-api-docs (resources/webhook, resources/message, reference,
-topics/ rate-limits, opcodes), read on 2026-11-20. The webhook's address is the secret, and stands in the path
-of every call, so that no message here may hold one. They don't say in what unit a text is counted; UTF-16
-units never count too little.
+Limits and errors are those of github.com/discord/discord-api-docs (resources/webhook, resources/message,
+reference, topics/ rate-limits, opcodes), read on 2026-11-20. The documents don't say in what unit a text is
+counted; UTF-16 units never count too little. The webhook's address is the secret and the address of every call,
+so that no message here may contain one.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ MAX_NAME_CHARACTERS = 80
 
 _UNIT = "UTF-16 units"
 _SUPPRESS_EMBEDS, _SUPPRESS_NOTIFICATIONS = 1 << 2, 1 << 12
+_UNKNOWN_MESSAGE = 10008
+"""The error code for a message that doesn't exist."""
 _WEBHOOK_URL = re.compile(
     r"https://(?:(?:ptb|canary)\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/([0-9]{5,25})/([\w-]{20,120})/?"
 )
@@ -241,11 +243,11 @@ class Discord(Platform):
             _raise_for_response(response, now, is_commit=False)
 
 
-_UNKNOWN_MESSAGE = 10008
-
-
 def files_of(payload: Payload) -> list[PayloadAsset]:
-    """Return the pictures and videos in the item's order; an article's card shows only the first picture."""
+    """Return the pictures and videos to send, in the item's order.
+
+    A text has none, and an article only the first picture, which its card shows.
+    """
     images = images_of(payload.assets)
     if payload.bucket == "text":
         return []
@@ -255,25 +257,25 @@ def files_of(payload: Payload) -> list[PayloadAsset]:
 
 
 def escape(text: str) -> str:
-    """Escape the text's Markdown, so that Discord shows it as it is; addresses stay as they are."""
-    escaped, position = "", 0
+    """Return the text with its Markdown escaped, so that Discord shows it as it is; addresses stay unchanged."""
+    escaped, copied_to = "", 0
     for link in find_links(text):
         if link.has_scheme:
-            escaped += _escape_markdown(text[position : link.start]) + text[link.start : link.end]
-            position = link.end
-    return escaped + _escape_markdown(text[position:])
+            escaped += _escape_markdown(text[copied_to : link.start]) + text[link.start : link.end]
+            copied_to = link.end
+    return escaped + _escape_markdown(text[copied_to:])
 
 
 def _escape_markdown(text: str) -> str:
-    """Escape Markdown in a text without addresses."""
-    marked = _MARKDOWN_SYNTAX.sub(
-        lambda match: f"{match[0][:-1]}\\{match[0][-1]}" if len(match[0]) > 1 else f"\\{match[0]}", text
-    )
-    return _NUMBERED_LINE.sub(r"\1\\.", marked)
+    """Return a text without addresses with its Markdown escaped."""
+    # At the beginning of a line, the match also has the spaces before the mark: only its last character is
+    # escaped.
+    escaped = _MARKDOWN_SYNTAX.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", text)
+    return _NUMBERED_LINE.sub(r"\1\\.", escaped)
 
 
 def _count_escaped(text: str) -> int:
-    """Return the length of a text once it is escaped."""
+    """Return the length of a text in UTF-16 units once it is escaped."""
     return utf16_units(escape(text))
 
 
@@ -283,7 +285,7 @@ def _with_escaped_parts(post: Adapted) -> Adapted:
 
 
 def _webhook_url(account: Account, path: str = "", **query: str | None) -> str:
-    """Return the webhook's address with a path and query; a query value of `None` is left out."""
+    """Return the webhook's address with a path and query; an empty query value is left out."""
     match = re.search(r"/webhooks/([0-9]+)/([\w-]+)", str(account.credentials.get("webhook_url", "")))
     identity, token = match.groups() if match else ("0", "none")
     query_string = "&".join(f"{name}={value}" for name, value in query.items() if value)
@@ -296,7 +298,7 @@ def _build_message(account: Account, post: Adapted) -> dict[str, Any]:
     config, payload = account.config, post.payload
     files = files_of(payload)
     text = escape(payload.body)
-    # A generated text must never ping anybody, not even @everyone.
+    # A generated text must never notify people by a mention, not even by @everyone.
     message: dict[str, Any] = {"allowed_mentions": {"parse": []}}
     if payload.bucket == "blog":
         card: dict[str, Any] = {"title": payload.title.strip(), "description": text}
@@ -329,13 +331,13 @@ def _build_message(account: Account, post: Adapted) -> dict[str, Any]:
 
 
 def _safe_file_name(asset: PayloadAsset, index: int) -> str:
-    """Return the file's name with safe characters only."""
+    """Return the file's name with other characters replaced by "_", or a numbered name if it has none."""
     # Discord replaces other characters, and then the card would not find its picture.
     return _UNSAFE_NAME_CHARACTERS.sub("_", asset.name) or f"file{index}"
 
 
 def _to_sent(account: Account, answer: Mapping[str, Any]) -> Sent:
-    """Return the message that Discord answered as `Sent`. Raises `OutcomeUnknown` for an invalid id."""
+    """Return the message in Discord's answer as `Sent`. Raises `OutcomeUnknown` if its id isn't a number."""
     limits = account.profile.get("limits", {})
     guild, channel, message_id = limits.get("guild_id", ""), answer.get("channel_id"), answer["id"]
     if not message_id.isascii() or not message_id.isdigit():

@@ -1,6 +1,6 @@
-"""Lists what Discord's error answers mean.
+"""Lists the meanings of Discord's error answers.
 
-Numbers: discord-api-docs, topics/opcodes-and-status-codes, read on 2026-11-20.
+The codes are those of discord-api-docs, topics/opcodes-and-status-codes, read on 2026-11-20.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 _NEW_WEBHOOK: Final = "Make a new webhook in the channel's settings and reconnect the outlet."
 
+# The first row that matches counts, so a row for a code stands before the one for its status.
 ERRORS: Final = (
     Failure(TryLater, "rate_limited", "Discord asks to wait.", status=429),
     Failure(TryLater, "firewall", "Discord's firewall refused the call.", codes=("40333",)),

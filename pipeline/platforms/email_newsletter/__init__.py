@@ -1,7 +1,7 @@
 """Publishes an email newsletter through the workspace's own SMTP server to the outlet's own subscribers.
 
-Committing sends nothing: the publication's mailing is made in the transaction that marks it published, and
-tasks send it to one recipient after the other, each at most once (`pipeline/mailing/`).
+`commit` sends nothing: the publication's mailing is made in the transaction that marks it published, and tasks
+send it to one recipient after the other, each at most once (`pipeline/mailing/`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ DOMAIN: Final = re.compile(r"(?=.{4,190}$)([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{2,
 SELECTOR: Final = re.compile(r"[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 MAX_MAILS_PER_MINUTE: Final = 6000
 MAX_SUBJECT_CHARACTERS: Final = 250
-"""Our own limit; mail programs show far less of a subject."""
+"""Our own limit of a subject; mail programs show far less of it."""
 _RULE: Final = BucketRule(text_max=None, title_max=MAX_SUBJECT_CHARACTERS, needs_title=True)
 _FRAME_BYTES: Final = 8 * 1024
-"""Room around the text for the frame, and for an outlet's imprint and name at their longest."""
+"""The bytes reserved for the frame, and for an outlet's imprint and name at their longest."""
 _PATTERNS: Final = {
     "from_address": ADDRESS,
     "reply_to": ADDRESS,
@@ -81,10 +81,7 @@ class EmailNewsletter(Platform):
         Setting("from_address", "Sender's address", kind="email", max_length=254),
         Setting("reply_to", "Replies go to", kind="email", is_required=False, max_length=254),
         Setting(
-            "imprint",
-            "Postal address",
-            "Shown below each mail; many countries require it.",
-            max_length=500,
+            "imprint", "Postal address", "Shown below each mail; many countries require it.", max_length=500
         ),
         Setting(
             "accent",
@@ -185,10 +182,7 @@ class EmailNewsletter(Platform):
         session.close()
         address = str(account.config["from_address"])
         return AccountInfo(
-            external_id=address,
-            handle=address,
-            name=str(account.config.get("from_name", "")),
-            notes=notes,
+            external_id=address, handle=address, name=str(account.config.get("from_name", "")), notes=notes
         )
 
     def commit(
@@ -201,7 +195,7 @@ class EmailNewsletter(Platform):
         key: str,
         now: datetime,
     ) -> Sent:
-        """Return the mailing, whose id the publishing stage passes in place of the key."""
+        """Return the key as the post's id, which the mailing's id replaces once the mailing is made."""
         del account, post, state, http, now
         return Sent(external_id=key)
 
@@ -222,7 +216,7 @@ class EmailNewsletter(Platform):
 def dkim_notes(account: Account) -> tuple[str, ...]:
     """Return notes on the DKIM signature, with the DNS record to publish.
 
-    Raises `Refused` where the settings are incomplete.
+    Raises `Refused` if the settings are incomplete or the key can't be used.
     """
     config = account.config
     domain = str(config.get("dkim_domain", ""))

@@ -1,8 +1,8 @@
 """Renders a newsletter's HTML: one frame of 600 pixels for every mail of an outlet, and its stories.
 
-Mail programs know tables and styles at the elements, little else: the styles below are written to the
-elements by css-inline, and only the media queries, for narrow and dark screens, stay in a style sheet. What
-mail programs can do was read at caniemail.com on 2026-11-22.
+Mail programs support little more than tables and inline styles: css-inline writes the styles below to the
+elements, and only the media queries, for narrow and dark screens, stay in a style sheet. The abilities of mail
+programs were read at caniemail.com on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Payload, PayloadAsset
 
 WIDTH: Final = 600
+"""The frame's width, in pixels."""
 MAX_HTML_BYTES: Final = 100 * 1024
-"""Gmail cuts a mail off at about 102 KB, and its unsubscribe link with it."""
+"""The size of a whole mail's HTML: Gmail cuts a mail, with its unsubscribe link, off at about 102 KB."""
 ACCENT: Final = "#17594a"
 PREHEADER_END: Final = "<!-- preheader -->"
-"""The HTML before this mark goes to the very top of the mail, which inboxes show after the subject."""
+"""The mark before which HTML goes to the very top of the mail, which inboxes show after the subject."""
 _FILLER: Final = "&#847;&zwnj;&nbsp;" * 60
-"""Pads the preview, so that it doesn't run on into the body."""
+"""The invisible characters that pad the preview, so that it doesn't run on into the body."""
 
 _BACKGROUND, _CARD, _TEXT_COLOUR, _MUTED, _LINE = "#eef0ee", "#ffffff", "#1d2320", "#5c6661", "#dfe3e0"
 _DARK_BACKGROUND, _DARK_CARD, _DARK_TEXT_COLOUR, _DARK_MUTED, _DARK_LINE = (
@@ -118,7 +119,7 @@ _NON_SLUG_CHARACTERS: Final = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class NewsletterStyle:
-    """An outlet's accent colour and the utm_source of its links; both may be empty."""
+    """An outlet's accent colour, and the `utm_source` of its links; both may be empty."""
 
     accent: str = ""
     utm_source: str = ""
@@ -126,14 +127,14 @@ class NewsletterStyle:
 
 @dataclass(frozen=True)
 class RenderedIssue:
-    """A payload rendered as styled HTML for the inside of the frame, and as plain text."""
+    """A payload rendered as styled HTML to put into the frame, and as plain text."""
 
     html: str
     text: str
 
 
 def render_sections(payload: Payload, style: NewsletterStyle) -> RenderedIssue:
-    """Render the payload's sections as HTML and plain text; the HTML shows its pictures first."""
+    """Return the payload's sections as HTML and plain text; the HTML shows its pictures first."""
     title = " ".join(payload.title.split())
     tagger = _UtmTagger(style.utm_source, title)
     sections = _sections_of(payload, title)
@@ -143,7 +144,7 @@ def render_sections(payload: Payload, style: NewsletterStyle) -> RenderedIssue:
         for index, section in enumerate(sections)
     )
     preheader = str(payload.content.get("preheader") or "") if payload.bucket == "newsletter" else ""
-    before = f"{_hidden_preheader(preheader)}{PREHEADER_END}" if preheader else ""
+    before = f"{_render_preheader(preheader)}{PREHEADER_END}" if preheader else ""
     heading = "" if _first_headline_leads(title, sections) else f"<h1>{escape(title)}</h1>"
     html = inline_styles(f"{heading}{pictures}{stories}", style)
     return RenderedIssue(before + html, _render_plain_text(title, sections, payload, tagger))
@@ -152,7 +153,7 @@ def render_sections(payload: Payload, style: NewsletterStyle) -> RenderedIssue:
 def mail_page(
     html: str, *, title: str, name: str, footer: Sequence[str], language: str, style: NewsletterStyle
 ) -> str:
-    """Return the whole mail around `html`, which is that of `render_sections`; `footer` are lines of HTML."""
+    """Return the whole mail around the HTML of `render_sections`; `footer` are lines of HTML."""
     before, end_mark, inside = html.rpartition(PREHEADER_END)
     is_rtl = is_rtl_language(language)
     foot = f'<tr><td class="foot">{"<br>".join(footer)}</td></tr>' if footer else ""
@@ -164,6 +165,7 @@ def mail_page(
         "FOOT": inline_styles(foot, style) if foot else "",
     }
     parts = _cut_page(style.accent, language, is_rtl)
+    # The odd parts are the names of slots.
     return "".join(slot_values.get(part, part) if index % 2 else part for index, part in enumerate(parts))
 
 
@@ -179,7 +181,7 @@ def inline_styles(html: str, style: NewsletterStyle) -> str:
 
 @lru_cache(maxsize=64)
 def _cut_page(accent: str, language: str, is_rtl: bool) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
-    """Return the frame, cut at its slots: each second part names the slot."""
+    """Return the styled frame, cut at its slots: every second part is the name of a slot."""
     css, media_queries = _style_sheets(accent)
     page = (
         _PAGE.replace("LANGUAGE", language or "en")
@@ -197,9 +199,10 @@ def _cut_page(accent: str, language: str, is_rtl: bool) -> tuple[str, ...]:  # n
 
 @lru_cache(maxsize=64)
 def _style_sheets(accent: str) -> tuple[str, str]:
-    """Return the style sheet and the media queries, the accent adjusted to a readable contrast."""
-    own = colour.parse(accent) or ACCENT
-    light, dark = colour.readable(own, _CARD), colour.readable(own, _DARK_CARD)
+    """Return the style sheet and the media queries, with the accent adjusted to a readable contrast."""
+    base = colour.parse(accent) or ACCENT
+    light, dark = colour.readable(base, _CARD), colour.readable(base, _DARK_CARD)
+    # `ON_ACCENT` is replaced first, because it contains `ACCENT`.
     css = _CSS.replace("ON_ACCENT", _CARD).replace("ACCENT", light)
     return css, _MEDIA_QUERIES.replace("DARK_ACCENT", dark)
 
@@ -211,10 +214,7 @@ def _inliner() -> css_inline.CSSInliner:
 
 
 class _UtmTagger:
-    """Adds campaign parameters to links that have none, so that sites can count readers of the mail.
-
-    It is called with an address and returns the address to link.
-    """
+    """Adds campaign parameters to links that have none, so that sites can count readers of the mail."""
 
     def __init__(self, source: str, title: str) -> None:
         self.source = source
@@ -223,7 +223,8 @@ class _UtmTagger:
             f"utm_source={quote(source, safe='')}&utm_medium=email&utm_campaign={quote(campaign)}"
         )
 
-    def __call__(self, url: str) -> str:
+    def tag(self, url: str) -> str:
+        """Return the address to link: unchanged without a source, or if it isn't one of the web or has a campaign."""
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -234,24 +235,24 @@ class _UtmTagger:
         query = f"{parts.query}&{self.parameters}" if parts.query else self.parameters
         return urlunsplit((parts.scheme, parts.netloc, parts.path, query, parts.fragment))
 
-    def in_html(self, html: str) -> str:
+    def tag_html(self, html: str) -> str:
         """Return the HTML sanitized, with the campaign in its links."""
 
         def tag_link(tag: str, attribute: str, value: str) -> str:
-            return self(value) if (tag, attribute) == ("a", "href") else value
+            return self.tag(value) if (tag, attribute) == ("a", "href") else value
 
         return nh3.clean(html, url_schemes=_LINK_SCHEMES, attribute_filter=tag_link, link_rel=None)
 
 
 def _sections_of(payload: Payload, title: str) -> tuple[NewsletterSection, ...]:
-    """Return a newsletter's sections; any other text is one story, linked to the source."""
+    """Return a newsletter's sections, or any other text as one story; a single story is linked to the source."""
     if payload.bucket == "newsletter" and payload.body_format == "markdown":
         sections = sections_of(title, payload.body)
     else:
         sections = (NewsletterSection(title, payload.body),)
     if len(sections) != 1 or sections[0].link or not is_safe_link(payload.link):
         return sections
-    # A link that the text holds already isn't offered twice.
+    # A link that the text has already isn't offered twice.
     is_linked = any(
         is_same_address(payload.link, url) for url in re.findall(r"https?://[^\s<>\"')\]]+", payload.body)
     )
@@ -275,13 +276,8 @@ def _render_story(
     section: NewsletterSection, payload: Payload, tagger: _UtmTagger, index: int, stories: int
 ) -> str:
     """Return one section as HTML; a single story gets a button, several get headlines with links."""
-    body_format = (
-        "markdown"
-        if payload.bucket == "newsletter" and payload.body_format == "markdown"
-        else payload.body_format
-    )
-    body = tagger.in_html(to_html(section.text, body_format))
-    link = escape(tagger(section.link))
+    body = tagger.tag_html(to_html(section.text, payload.body_format))
+    link = escape(tagger.tag(section.link))
     label = escape(read_more(payload.language))
     if stories == 1:
         button = (
@@ -317,18 +313,18 @@ def _render_plain_text(
         )
         blocks.append(text.strip())
         if section.link:
-            blocks.append(f"{read_more(payload.language)}: {tagger(section.link)}")
+            blocks.append(f"{read_more(payload.language)}: {tagger.tag(section.link)}")
     return "\n\n".join(block for block in blocks if block)
 
 
-def _hidden_preheader(preheader: str) -> str:
+def _render_preheader(preheader: str) -> str:
     """Return the preheader as an element that only the inbox preview shows."""
     style = "display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden;mso-hide:all"
     return f'<div style="{style}">{escape(preheader)}{_FILLER}</div>'
 
 
 def _host_name(url: str) -> str:
-    """Return an address's host without "www."; empty where it has none."""
+    """Return an address's host without "www.", or an empty string if it has none."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.")
     except ValueError:

@@ -1,6 +1,6 @@
 """Composes a newsletter's mail: HTML and plain text, the headers that big mailbox providers ask for, DKIM.
 
-RFC 5322, 2919 (List-Id), 8058 (one-click) and 6376 (DKIM), read 2026-11-20. Nothing here makes a call.
+It follows RFC 5322, 2919 (List-Id), 8058 (one-click) and 6376 (DKIM), read 2026-11-20, and makes no calls.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Payload
 
 MIN_KEY_BITS: Final = 1024
-"""RFC 8301, 3.2, read 2026-11-20: verifiers must not accept shorter keys."""
+"""The shortest key, in bits, that verifiers may accept: RFC 8301, 3.2, read 2026-11-20."""
 SIGNED_HEADERS: Final = (
     b"from",
     b"to",
@@ -57,7 +57,7 @@ _LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 @dataclass(frozen=True)
 class Issue:
-    """A mail's part that every recipient gets: subject, and content as HTML fragment and plain text."""
+    """The part of a mail that every recipient gets: subject, and content as HTML fragment and plain text."""
 
     subject: str
     html: str
@@ -75,10 +75,7 @@ class Footer:
 
 @dataclass(frozen=True)
 class Envelope:
-    """One recipient's part of a mail.
-
-    Without `unsubscribe_url` it isn't a mail to a list, but one such as a confirmation.
-    """
+    """One recipient's part of a mail; without `unsubscribe_url`, the mail isn't to a list, like a confirmation."""
 
     recipient: str
     message_id: str
@@ -89,10 +86,7 @@ class Envelope:
 
 
 def issue_of(payload: Payload, config: Mapping[str, Any]) -> Issue:
-    """Return an item as an issue of the outlet with these settings.
-
-    An item with a subject of its own is sent under that, any other under its title.
-    """
+    """Return an item as an issue of the outlet with these settings; its subject is the item's, or else its title."""
     subject = " ".join(str(payload.content.get("subject") or payload.title).split())
     rendered = frame.render_sections(payload, style_of(config))
     language = payload.language if _LANGUAGE_TAG.fullmatch(payload.language) else ""
@@ -105,7 +99,10 @@ def style_of(config: Mapping[str, Any]) -> NewsletterStyle:
 
 
 def compose_mail(account: Account, issue: Issue, envelope: Envelope, *, now: datetime) -> bytes:
-    """Return the mail as it goes over the wire, signed where the account has a key."""
+    """Return the mail as it is sent, signed if the account has a key and a domain for DKIM.
+
+    Raises `Refused` if the key can't be used.
+    """
     message = EmailMessage(policy=SMTP)
     message["From"] = Address(
         str(account.config.get("from_name", "")), addr_spec=account.config["from_address"]
@@ -124,7 +121,7 @@ def compose_mail(account: Account, issue: Issue, envelope: Envelope, *, now: dat
 
 
 def _plain_headers(envelope: Envelope) -> list[str]:
-    """Return the headers that are ASCII and that the standard library would fold within an address."""
+    """Return the headers, all ASCII, that the standard library would fold within an address."""
     headers = [f"Message-ID: {envelope.message_id}"]
     if not envelope.unsubscribe_url:
         return [*headers, "Auto-Submitted: auto-generated"]
@@ -169,8 +166,9 @@ def _html_body(account: Account, issue: Issue, envelope: Envelope) -> str:
 
 
 def _sign_with_dkim(account: Account, mail: bytes, key: str) -> bytes:
-    """Return the mail with a DKIM signature before it."""
-    import dkim  # type: ignore[import-untyped]  # noqa: PLC0415  it brings a whole client of DNS
+    """Return the mail with a DKIM signature before it. Raises `Refused` if the key can't be used."""
+    # It is imported here because it brings a whole client of DNS.
+    import dkim  # type: ignore[import-untyped]  # noqa: PLC0415
 
     present_headers = {
         line.partition(b":")[0].lower() for line in mail.partition(b"\r\n\r\n")[0].split(b"\r\n")
@@ -192,9 +190,9 @@ def _to_pem(key: RSAPrivateKey) -> bytes:
 
 
 def read_key(text: str) -> RSAPrivateKey:
-    """Return an RSA key given in PEM, whose line breaks a form may have removed.
+    """Return the RSA key of a text in PEM, whose line breaks a form may have removed.
 
-    Raises `Refused`, which quotes nothing of the key.
+    Raises `Refused`, which quotes nothing of the key, if it is no RSA key in PEM of `MIN_KEY_BITS` or more.
     """
     action = "Give an RSA key in PEM, without a passphrase."
     match = _PEM.search(text)
@@ -215,7 +213,7 @@ def read_key(text: str) -> RSAPrivateKey:
 
 
 def dns_record(account: Account) -> str:
-    """Return the TXT record to publish, as a line of a zone file."""
+    """Return the TXT record to publish, as a line of a zone file. Raises `Refused` if the key can't be used."""
     key = read_key(str(account.credentials["dkim_key"]))
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     name = f"{account.config['dkim_selector']}._domainkey.{account.config['dkim_domain']}"

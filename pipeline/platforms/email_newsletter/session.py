@@ -1,7 +1,7 @@
 """Runs one SMTP session through the guarded socket, and classifies each reply.
 
-RFC 5321 for the commands and RFC 3463 for the enhanced codes, read 2026-11-20. A mail is handed over in two
-halves, so that the caller can save "it may be on its way" between them.
+The commands are those of RFC 5321, the enhanced codes those of RFC 3463, read 2026-11-20. A mail is handed over in
+two halves, so that the caller can save "it may be on its way" between them.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ COMMAND_SECONDS: Final = 20.0
 END_REPLY_SECONDS: Final = 60.0
 """The time limit of the reply to a message's end, for which servers may take long."""
 WHOLE_SECONDS: Final = 150.0
-"""The time limit of one mail in all, and of opening the session: a worker's lease is longer."""
+"""The time limit of a whole mail, and of opening the session: a worker's lease is longer."""
 MAX_REPLY_CHARACTERS: Final = 300
 
 Stage = Literal["mail", "rcpt", "data", "end"]
 Verdict = Literal["sent", "later", "wait", "reconnect", "policy", "too_big", "bounced", "failed"]
-"""What a reply means.
+"""The meaning of a reply.
 
-`later` concerns this recipient, `bounced` and `failed` end this recipient; `wait` ends the session and is
-tried again; `reconnect`, `policy` and `too_big` end the run until a person acts.
+After `later`, this recipient is tried again; after `bounced` and `failed`, not any more. `wait` ends the session,
+which is opened again later. `reconnect`, `policy` and `too_big` end the run until a person acts.
 """
 
 _ENHANCED_CODE: Final = re.compile(r"\s*([245])\.(\d{1,3})\.(\d{1,3})\b")
 _AUTH_CODES: Final = frozenset({530, 534, 535, 538})
 _NO_MAILBOX_CODES: Final = frozenset({550, 551, 553})
 _SENDER_DETAILS: Final = frozenset({7, 8})
-"""Details of the codes 5.1.x that blame the sender's address, not the recipient's."""
+"""The details of the codes 5.1.x that blame the sender's address, not the recipient's."""
 
 
 class SessionLost(Exception):
-    """Raised where the session broke before the message's end was sent: the server can't have taken it."""
+    """Raised if the session broke before the message's end was sent, so that the server can't have taken it."""
 
 
 class NoAnswer(Exception):
-    """Raised where the message was sent to its end and no reply came: the server may have taken it."""
+    """Raised if the message was sent to its end and no reply came, so that the server may have taken it."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,15 @@ class SmtpReply:
 
     @property
     def verdict(self) -> Verdict:
-        """What the reply means; see `Verdict`."""
+        """The meaning of the reply."""
         return classify_reply(self.stage, self.code, self.text)
 
 
 def classify_reply(stage: Stage, code: int, text: str) -> Verdict:
-    """Return what a reply at this stage means for the mail, its recipient or the run."""
+    """Return the meaning of a reply at this stage, by its code and the enhanced code in its text.
+
+    The order of the checks counts: a wait or a refused log-in goes before the codes of a recipient.
+    """
     match = _ENHANCED_CODE.match(text)
     subject, detail = (int(match[2]), int(match[3])) if match else (None, None)
     if 200 <= code < 400:
@@ -79,7 +82,7 @@ def classify_reply(stage: Stage, code: int, text: str) -> Verdict:
     if code in _AUTH_CODES:
         return "reconnect"
     if code < 500:
-        # Before a recipient is named, "not now" concerns all of them.
+        # Before a recipient is named, "not now" concerns all recipients.
         return "wait" if stage == "mail" else "later"
     if subject == 7 or (subject == 1 and detail in _SENDER_DETAILS):
         return "policy"
@@ -121,15 +124,12 @@ class _GuardedSmtp(smtplib.SMTP):
 
 @contextmanager
 def _time_limit(smtp: smtplib.SMTP) -> Iterator[None]:
-    """Break off a session after `WHOLE_SECONDS`.
-
-    A server that sends a byte now and then never times out by itself.
-    """
+    """Break off a session after `WHOLE_SECONDS`, because a server that sends a byte now and then never times out."""
 
     def end() -> None:
         with suppress(OSError):
             if smtp.sock is not None:
-                # The plain socket's method: the TLS socket's own one would drop the encryption while a read runs.
+                # This is the plain socket's method: the TLS socket's would drop the encryption while a read runs.
                 socket.socket.shutdown(smtp.sock, socket.SHUT_RDWR)
 
     timer = threading.Timer(WHOLE_SECONDS, end)
@@ -142,24 +142,21 @@ def _time_limit(smtp: smtplib.SMTP) -> Iterator[None]:
 
 
 class SmtpSession:
-    """A logged-in session, until `close`.
-
-    After a `SessionLost`, a `NoAnswer` or a 421 it can't be used any more.
-    """
+    """A session that can send mails until `close`, or until a `SessionLost`, a `NoAnswer` or a 421."""
 
     def __init__(self, smtp: smtplib.SMTP) -> None:
         self._smtp = smtp
 
     @contextmanager
     def one_mail(self) -> Iterator[None]:
-        """Put both halves of a mail under one deadline."""
+        """Put both halves of a mail under one deadline, `WHOLE_SECONDS`."""
         with _time_limit(self._smtp):
             yield
 
     def begin(self, sender: str, recipient: str) -> SmtpReply:
         """Send everything up to the server's "go on" (354). A reply that isn't `sent` ends this mail.
 
-        Raises `SessionLost`.
+        Raises `SessionLost` if the connection breaks or the server's reply is no SMTP reply or not "go on".
         """
         commands: tuple[tuple[Stage, str], ...] = (
             ("mail", f"MAIL FROM:<{sender}>"),
@@ -178,14 +175,16 @@ class SmtpSession:
         return reply
 
     def end(self, message: bytes) -> SmtpReply:
-        """Send the message itself.
+        """Send the message, and return the reply to its end.
 
-        Raises `SessionLost` where its end was never sent, `NoAnswer` where it was.
+        Raises `SessionLost` if the connection breaks before the end is sent, and `NoAnswer` if no readable reply
+        comes after it.
         """
         sock = self._smtp.sock
         if sock is None:
             closed = "The connection is closed."
             raise SessionLost(closed)
+        # A line that begins with a dot gets another one, because a dot alone ends the message.
         body = re.sub(rb"(?m)^\.", b"..", message)
         body = body if body.endswith(b"\r\n") else body + b"\r\n"
         try:
@@ -214,7 +213,7 @@ class SmtpSession:
         self._smtp.close()
 
     def _reply(self, stage: Stage, command: str) -> SmtpReply:
-        """Send a command and return the reply. Raises `SessionLost`."""
+        """Send a command and return the reply. Raises `SessionLost` if no readable reply comes."""
         try:
             code, text = self._smtp.docmd(command)
         except (OSError, smtplib.SMTPException, ValueError) as error:
@@ -227,9 +226,10 @@ class SmtpSession:
 
 
 def open_session(account: Account, policy: Policy) -> SmtpSession:
-    """Connect, encrypt and log in.
+    """Connect, encrypt if the settings say so, log in if they have a user, and return the session.
 
-    Raises `TryLater`, `NeedsReconnect` or `Refused`; quotes no secret.
+    Raises `TryLater` if the server can't be reached or isn't ready, `NeedsReconnect` if it refuses the log-in, and
+    `Refused` if the settings can't be right. None quotes a secret.
     """
     config = account.config
     host, port, encryption = str(config["host"]), int(config["port"]), config["encryption"]
@@ -256,7 +256,7 @@ def open_session(account: Account, policy: Policy) -> SmtpSession:
 
 
 def _greet(smtp: smtplib.SMTP, host: str, port: int) -> None:
-    """Connect and say hello. Raises `SMTPConnectError` where the server doesn't greet with 220."""
+    """Connect and send EHLO. Raises `SMTPConnectError` if the server doesn't greet with 220."""
     code, text = smtp.connect(host, port)
     if code != 220:
         raise smtplib.SMTPConnectError(code, text)
@@ -264,7 +264,7 @@ def _greet(smtp: smtplib.SMTP, host: str, port: int) -> None:
 
 
 def _start_tls(smtp: smtplib.SMTP) -> None:
-    """Switch to TLS. Raises `SMTPConnectError` where the server refuses."""
+    """Switch to TLS. Raises `SMTPConnectError` if the server refuses."""
     code, text = smtp.starttls(context=tls_context())
     if code != 220:
         raise smtplib.SMTPConnectError(code, text)
@@ -288,7 +288,7 @@ def _to_plugin_error(error: Exception, host: str) -> TryLater | Refused | NeedsR
         return Refused(message, code="not_offered", action=change)
     if isinstance(error, smtplib.SMTPResponseException):
         return _error_of_reply(error, host)
-    # `smtplib` raises its base class itself where no log-in method is common to both sides.
+    # `smtplib` raises its base class itself if no log-in method is common to both sides.
     if type(error) is smtplib.SMTPException:
         message = f"{host} offers no way to log in that is known here."
         return Refused(message, code="not_offered", action=change)

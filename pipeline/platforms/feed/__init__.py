@@ -1,9 +1,9 @@
-"""Publishes to the workspace's own public feed: the outlet that can't fail.
+"""Publishes to the workspace's own public feed, the outlet that can't fail.
 
-Committing sends nothing: the publication's row is the entry, and the feed's address lists every published
-one. The entry's id follows from the publication's key, so that doing it twice makes one entry. The stage
-hands the address of the outlet's feed in as `account.config["feed_url"]`, those of all its forms as
-`feed_urls` and the operator's WebSub hubs as `hubs`; they aren't among the settings that a person can give.
+`commit` sends nothing: the publication's row is the entry, and the feed lists every published one. The entry's id
+follows from the publication's key, so that a repeated commit makes no second entry. The caller puts the address of
+the outlet's feed into `account.config` as `feed_url`, those of all its forms as `feed_urls` and the operator's
+WebSub hubs as `hubs`; they aren't settings that a person can change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMESPACE = uuid.UUID("5b0a0a53-6f3d-4f0b-9a59-3f6c3b1d2c77")
 
 
 def entry_id(key: str) -> str:
-    """Return the permanent id of the entry of a publication's key, `urn:uuid:…`."""
+    """Return the permanent id of the entry of a publication's key, such as `urn:uuid:…`."""
     return uuid.uuid5(_NAMESPACE, key).urn
 
 
@@ -113,10 +113,7 @@ class Feed(Platform):
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """Tell each hub that the feed has changed.
-
-        Where one fails, all are told again at the next try.
-        """
+        """Notify each hub that the feed has changed. Raises `TryLater` if one fails; the next try notifies all."""
         del post, sent, now
         failed = [hub for hub in account.config.get("hubs", ()) if not _notify_hub(hub, account, http)]
         if failed:
@@ -125,17 +122,15 @@ class Feed(Platform):
         return None
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        """Tell the hubs; the entry goes with its row, and a hub that can't be reached changes nothing."""
+        """Notify the hubs; the entry goes with its row, and a hub that can't be reached changes nothing."""
         del sent, now
         for hub in account.config.get("hubs", ()):
             _notify_hub(hub, account, http)
 
 
 def _notify_hub(hub: str, account: Account, http: Client) -> bool:
-    """Return whether the hub took the notification.
-
-    Fields as publishers send them; W3C WebSub, section 4, leaves this call open.
-    """
+    """Notify the hub, and return whether it took the notification."""
+    # These are the fields that publishers send; W3C WebSub, section 4, doesn't define this call.
     fields = [("hub.mode", "publish"), *(("hub.url", url) for url in account.config.get("feed_urls", ()))]
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     try:

@@ -32,10 +32,7 @@ _RSS_NAMESPACES = {
 
 @dataclass(frozen=True)
 class FeedMeta:
-    """A feed's own data.
-
-    `id` is a URI that never changes (`urn:uuid:…`); `self_url` is where this very document is served.
-    """
+    """The data of a feed: `id` is a URI that never changes (`urn:uuid:…`), `self_url` the document's address."""
 
     id: str
     title: str
@@ -44,12 +41,12 @@ class FeedMeta:
     updated: datetime
     author: str
     hubs: Sequence[str] = ()
-    """Hubs at which readers can subscribe to changes (WebSub)."""
+    """The hubs at which readers can subscribe to changes (WebSub)."""
 
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A file of an entry; `bytes` is 0 where its size isn't known."""
+    """A file of an entry; `bytes` is 0 if its size isn't known."""
 
     url: str
     mime_type: str
@@ -79,21 +76,21 @@ class FeedEntry:
     """The address of the picture above the entry."""
     tags: Sequence[str] = ()
     json_ld: Mapping[str, Any] = field(default_factory=dict)
-    """The entry as schema.org describes it; written to the JSON Feed only, which allows extensions."""
+    """The entry as schema.org describes it, only for the JSON Feed, which allows extensions."""
 
 
 def remove_illegal_characters(text: str) -> str:
-    """Return the text without the characters that XML 1.0 can't hold."""
+    """Return the text without the characters that XML 1.0 doesn't allow."""
     return _ILLEGAL_IN_XML.sub("", text)
 
 
 def _escape_xml(text: str) -> str:
-    # Escaped, because a parser turns a bare carriage return into a line feed.
+    # A carriage return is escaped too, because a parser turns a bare one into a line feed.
     return escape(remove_illegal_characters(text)).replace("\r", "&#13;")
 
 
 def _render_attributes(values: dict[str, str]) -> str:
-    # Escaped, because a parser turns white space in an attribute into blanks.
+    # White space is escaped too, because a parser turns it into blanks in an attribute.
     quoted = (
         (name, _escape_xml(value).replace("\n", "&#10;").replace("\t", "&#9;"))
         for name, value in values.items()
@@ -114,7 +111,7 @@ def _document(lines: Iterable[str]) -> bytes:
 
 
 def _to_utc(moment: datetime) -> datetime:
-    """Return the moment in UTC. Raises `ValueError` for a naive datetime."""
+    """Return the moment in UTC. Raises `ValueError` if it is naive."""
     if moment.tzinfo is None:
         message = "A feed's moments have to know their time zone."
         raise ValueError(message)
@@ -130,20 +127,19 @@ def _format_rfc822(moment: datetime) -> str:
 
 
 def _valid_language(tag: str) -> str:
-    """Return the language tag, or "" where it is malformed."""
+    """Return the language tag, or an empty string if it is malformed."""
     return tag if _LANGUAGE_TAG.fullmatch(tag) else ""
 
 
 def _title_of(entry: FeedEntry) -> str:
-    """Return the entry's title, or its first words: Atom demands a title and readers show it in lists."""
-    return (
-        entry.title
-        if remove_illegal_characters(entry.title).strip()
-        else first_words(entry.content_text, _MAX_TITLE_CHARACTERS)
-    )
+    """Return the entry's title, or its first words, because Atom demands a title and readers show it in lists."""
+    if remove_illegal_characters(entry.title).strip():
+        return entry.title
+    return first_words(entry.content_text, _MAX_TITLE_CHARACTERS)
 
 
 def _render_atom_entry(entry: FeedEntry) -> Iterable[str]:
+    """Yield the lines of an entry in Atom."""
     language = _valid_language(entry.language)
     yield f"<entry{_render_attributes({'xml:lang': language} if language else {})}>"
     yield _element("id", entry.id)
@@ -167,13 +163,14 @@ def _render_atom_entry(entry: FeedEntry) -> Iterable[str]:
 
 def render_atom(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
     """Return the feed as an Atom document."""
+    # RFC 4287 demands an author of the feed, because entries without one take it.
+    author = meta.author if remove_illegal_characters(meta.author).strip() else meta.title
     lines = [
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         _element("id", meta.id),
         _element("title", meta.title, type="text"),
         _element("updated", _format_rfc3339(meta.updated)),
-        # RFC 4287 demands an author of the feed, because entries without one take it.
-        f"<author>{_element('name', meta.author if remove_illegal_characters(meta.author).strip() else meta.title)}</author>",
+        f"<author>{_element('name', author)}</author>",
         _empty_element("link", rel="self", type="application/atom+xml", href=meta.self_url),
         _empty_element("link", rel="alternate", type="text/html", href=meta.home_url),
         *(_empty_element("link", rel="hub", href=hub) for hub in meta.hubs),
@@ -184,6 +181,7 @@ def render_atom(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
 
 
 def _render_rss_item(entry: FeedEntry) -> Iterable[str]:
+    """Yield the lines of an entry in RSS, with its first enclosure only."""
     yield "<item>"
     yield _element("guid", entry.id, isPermaLink="false")
     yield _element("title", _title_of(entry))
@@ -191,7 +189,7 @@ def _render_rss_item(entry: FeedEntry) -> Iterable[str]:
         yield _element("link", entry.url)
     yield _element("pubDate", _format_rfc822(entry.published_at))
     if remove_illegal_characters(entry.author).strip():
-        # RSS's own author element has to hold a mail address.
+        # RSS's own author element has to be a mail address.
         yield _element("dc:creator", entry.author)
     for tag in entry.tags:
         yield _element("category", tag)
@@ -223,6 +221,7 @@ def render_rss(meta: FeedMeta, entries: Sequence[FeedEntry]) -> bytes:
 
 
 def _render_json_item(entry: FeedEntry) -> dict[str, Any]:
+    """Return an entry as JSON Feed has it; fields without a value are left out."""
     item: dict[str, Any] = {"id": remove_illegal_characters(entry.id)}
     texts = (("url", entry.url), ("title", entry.title), ("language", _valid_language(entry.language)))
     item.update(

@@ -1,8 +1,8 @@
-"""Publishes articles and newsletters on Ghost: as a draft first, which one call makes public.
+"""Publishes articles and newsletters on Ghost: first as a draft, which one call then makes public.
 
-Until then the draft's slug is the publication's key. That call names the moment at which the draft was last
-changed, so that the site refuses it once the post has changed, also by the same call. Ghost sends the email
-of a post once.
+Until then the draft's slug is the publication's key. The call names the moment of the draft's last change, so that
+the site refuses it if the post has changed since, also by an earlier call like it. Ghost sends the email of a post
+once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pipeline.platforms.article_html import (
     remove_half_characters,
 )
 from pipeline.platforms.base import (
-    METRICS,
     Absent,
     Account,
     AccountInfo,
@@ -51,6 +50,7 @@ from pipeline.platforms.ghost.site import (
     post_of,
 )
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule, too_long
+from pipeline.platforms.samples import build_samples, sum_counts
 from pipeline.plugins import ConfigInvalid, Evidence, PluginError, Problem, Refused, TryLater
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Ghost(Platform):
     has_finish = True
     idempotency = "draft_flip"
     metrics_given = ("clicks",)
-    # No base address: each account's own site is called.
+    # There is no base address, because each account's own site is called.
     api = Api(base_url="", version="v6.0", reviewed_on=date(2026, 11, 20))
     settings: ClassVar[tuple[Setting, ...]] = (
         Setting(
@@ -207,7 +207,7 @@ class Ghost(Platform):
     ) -> Sent:
         site = GhostSite(str(state["root"]), account, http, now)
         if state.get("is_public"):
-            # `prepare` found it public already: nothing is left to do, and an email must not be sent twice.
+            # `prepare` found the post public already: an email must not be sent twice.
             return _to_sent(site, read_after_collision(site, state["post"]))
         values: dict[str, Any] = {
             "status": "published",
@@ -264,7 +264,10 @@ class Ghost(Platform):
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """Return the state of the email, which Ghost sends after it has answered."""
+        """Return the state of a newsletter's email, which Ghost sends after its answer, or `None` for an article.
+
+        Raises `TryLater` while the site is still sending.
+        """
         if post.payload.bucket != "newsletter":
             return None
         ghost_post = _site_of(account, sent, http, now).read_post(sent.external_id)
@@ -280,9 +283,9 @@ class Ghost(Platform):
         }
 
     def remove(self, account: Account, sent: Sent, *, http: Client, now: datetime) -> None:
-        """Make the post a draft again, so that nothing of it is lost.
+        """Make the post a draft again, so that its content isn't lost.
 
-        Raises `Refused` where it went out by email only.
+        Raises `Refused` if it was sent by email only.
         """
         site = _site_of(account, sent, http, now)
         ghost_post = site.read_post(sent.external_id)
@@ -305,7 +308,7 @@ class Ghost(Platform):
 
 
 def _newsletter_notes(account: Account, newsletters: set[str]) -> tuple[str, ...]:
-    """Return a note where the account names no newsletter, or one that the site doesn't have."""
+    """Return a note if the account names no newsletter, or one that the site doesn't have."""
     newsletter = account.config.get("newsletter")
     known = ", ".join(sorted(newsletters)) or "none"
     if newsletter and newsletter not in newsletters:
@@ -325,7 +328,7 @@ def _to_sent(site: GhostSite, post: Mapping[str, Any]) -> Sent:
 
 
 def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> GhostSite:
-    """Return the site that a post was sent to."""
+    """Return the site that a post was sent to; ask the site for its root if it isn't known."""
     root = sent.details.get("root") or account.config.get("admin_root") or ""
     if not root:
         root, _ = find_site(account, http=http, now=now)
@@ -333,19 +336,12 @@ def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> Ghost
 
 
 def _samples_of(post: Mapping[str, Any] | None) -> tuple[Sample, ...]:
-    """Return the clicks of members in the email.
+    """Return the samples of a post: the clicks of members in its email.
 
-    That a mail was opened isn't counted as a view: mail programs open mails by themselves.
+    An opened mail isn't counted as a view, because mail programs open mails automatically.
     """
     counts = post.get("count") if post and isinstance(post.get("email"), dict) else None
-    clicks = counts.get("clicks") if isinstance(counts, dict) else None
-    is_count = isinstance(clicks, int) and not isinstance(clicks, bool) and clicks >= 0
-    return tuple(
-        Sample(metric, None, "unsupported")
-        if metric != "clicks"
-        else Sample(metric, clicks if is_count else None, "ok" if is_count else "unavailable")
-        for metric in METRICS
-    )
+    return build_samples({"clicks": sum_counts(counts if isinstance(counts, dict) else {}, "clicks")})
 
 
 PLUGIN = Ghost()

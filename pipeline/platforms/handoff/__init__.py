@@ -1,4 +1,4 @@
-"""Hands a post to a person at its due time, for places without an API; the person reports the outcome."""
+"""Hands a post to a person at its due time, for sites without an API; the person reports the outcome."""
 
 from __future__ import annotations
 

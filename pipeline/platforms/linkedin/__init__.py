@@ -1,6 +1,7 @@
-"""Publishes on LinkedIn for members, by its versioned Posts API; MS Learn, read on 20 November 2026.
+"""Publishes on LinkedIn for members, through its versioned Posts API.
 
-The escaping of `commentary` is that of MS Learn's "Little Text Format", read on the same day.
+Calls and limits are those of MS Learn, the escaping of `commentary` that of its "Little Text Format", read on 20
+November 2026.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pipeline.platforms.base import (
 from pipeline.platforms.fitting import FITTING_SETTINGS, fit_text
 from pipeline.platforms.http_calls import ask, ask_once, json_object
 from pipeline.platforms.linkedin import media
-from pipeline.platforms.linkedin.errors import URN, duplicate_of, raise_for_response, request_headers
+from pipeline.platforms.linkedin.errors import URN, find_duplicate, raise_for_response, request_headers
 from pipeline.platforms.oauth_tokens import TokenPlatform, bearer_header, expiry_of, missing_notes, scopes_of
 from pipeline.platforms.payload_types import Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 ANALYTICS_SCOPE: Final = "r_member_postAnalytics"
 METRICS_DELAY: Final = timedelta(days=2)
+"""The age up to which a metric without a value is delayed, and not unavailable."""
 QUERY_TYPES: Final = {
     "impressions": "IMPRESSION",
     "likes": "REACTION",
@@ -67,24 +69,27 @@ VIDEO_RULE: Final = MediaRule(
 )
 
 
-def samples_in(
+def read_samples(
     account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
 ) -> tuple[tuple[Sample, ...], ...]:
-    """Return a tuple of samples for each publication, in the same order."""
+    """Read and return a tuple of samples for each publication, in the same order.
+
+    Without the scope for analytics, no call is made.
+    """
     may_read = ANALYTICS_SCOPE in scopes_of(account)
     return tuple(
         tuple(
-            _load_sample(account, metric, post, at, may_read=may_read, http=http, now=now)
+            _read_sample(account, metric, post, at, may_read=may_read, http=http, now=now)
             for metric in METRICS
         )
         for post, at in sent
     )
 
 
-def _load_sample(
+def _read_sample(
     account: Account, metric: str, sent: Sent, at: datetime, *, may_read: bool, http: Client, now: datetime
 ) -> Sample:
-    """Load one metric of one post."""
+    """Read one metric of one post. Raises as `raise_for_response` if LinkedIn fails."""
     if metric not in QUERY_TYPES:
         return Sample(metric, None, "unsupported")
     if not may_read:
@@ -109,7 +114,7 @@ def _load_sample(
 
 
 def _count_in(elements: Any) -> int | None:
-    """Return the count in the first element; `None` where there is none."""
+    """Return the count in the first element, or `None` if there is none."""
     first = elements[0] if isinstance(elements, list) and elements else None
     value = first.get("count") if isinstance(first, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
@@ -117,15 +122,15 @@ def _count_in(elements: Any) -> int | None:
 
 def little_text(text: str) -> str:
     """Return the text as `commentary` takes it: addresses stay links, hashtags can be followed."""
-    pieces, position = [], 0
+    pieces, copied_to = [], 0
     for link in find_links(text):
         if link.has_scheme:
             pieces += [
-                _escape_text(text[position : link.start]),
+                _escape_text(text[copied_to : link.start]),
                 _escape_address(text[link.start : link.end]),
             ]
-            position = link.end
-    return "".join([*pieces, _escape_text(text[position:])])
+            copied_to = link.end
+    return "".join([*pieces, _escape_text(text[copied_to:])])
 
 
 def count_characters(text: str) -> int:
@@ -134,28 +139,28 @@ def count_characters(text: str) -> int:
 
 
 def _escape_address(url: str) -> str:
-    """Percent-encode the characters of an address that `commentary` reserves."""
+    """Return the address with the characters that `commentary` reserves percent-encoded, as far as they can be."""
     return "".join(_ADDRESS_ESCAPES.get(character, character) for character in url)
 
 
 def _escape_text(text: str) -> str:
-    """Escape a text without addresses, and mark its hashtags."""
-    pieces, position = [], 0
+    r"""Return a text without addresses, escaped, with its hashtags as templates such as `{hashtag|\#|news}`."""
+    pieces, copied_to = [], 0
     for match in _HASHTAG.finditer(text):
         pieces += [
-            _escape_reserved(text[position : match.start()]),
+            _escape_reserved(text[copied_to : match.start()]),
             rf"{{hashtag|\#|{_escape_reserved(match[1])}}}",
         ]
-        position = match.end()
-    return "".join([*pieces, _escape_reserved(text[position:])])
+        copied_to = match.end()
+    return "".join([*pieces, _escape_reserved(text[copied_to:])])
 
 
 def _escape_reserved(text: str) -> str:
-    """Put a backslash before each reserved character."""
+    """Return the text with a backslash before each reserved character."""
     return _RESERVED_CHARACTERS.sub(lambda match: f"\\{match[0]}", text)
 
 
-def _bucket_rule(**changes: Any) -> BucketRule:
+def _build_rule(**changes: Any) -> BucketRule:
     """Return the rule of a bucket with LinkedIn's limits and these changes."""
     return BucketRule(
         MAX_TEXT_CHARACTERS, count=count_characters, images=IMAGES_RULE, video=VIDEO_RULE, **changes
@@ -167,7 +172,7 @@ class LinkedIn(TokenPlatform):
     label = "LinkedIn"
     summary = "Posts of up to 3,000 characters on a member's profile, with pictures, a video or a link card."
     secret_addresses = (
-        # Where the bytes of a file are sent.
+        # The addresses that the bytes of a file are sent to.
         r"(/dms-uploads/)[^\s\"'<>?]+",
     )
     evidence = Evidence("documents", "November 2026", "tests/platforms/test_linkedin.py")
@@ -216,9 +221,9 @@ class LinkedIn(TokenPlatform):
     # LinkedIn shows its limits in the developer portal only; 100 to 150 posts a day are commonly quoted.
     pace: ClassVar[Pace] = Pace(per_day=100)
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {
-        "text": _bucket_rule(),
-        "image": _bucket_rule(needs_text=False, needs="image"),
-        "video": _bucket_rule(needs_text=False, needs="video"),
+        "text": _build_rule(),
+        "image": _build_rule(needs_text=False, needs="image"),
+        "video": _build_rule(needs_text=False, needs="video"),
     }
 
     def adapt(self, account: Account, payload: Payload) -> Adapted:
@@ -296,14 +301,14 @@ class LinkedIn(TokenPlatform):
         urn = response.headers.get("x-restli-id", "").strip() if response.status == 201 else ""
         if URN.fullmatch(urn):
             return sent_of(urn)
-        duplicate = duplicate_of(response)
+        duplicate = find_duplicate(response)
         if duplicate is None:
             raise_for_response(response, account=account, now=now, is_commit=True)
-        if not duplicate:
+        if not duplicate.urn:
             message = "LinkedIn says that it has this post already, and not where."
             raise OutcomeUnknown(message, code="duplicate_content", platform_status=response.status)
         # The account has this text already, from an earlier call whose answer was lost, or by another task.
-        return replace(sent_of(duplicate), details={"was_there_before": True})
+        return replace(sent_of(duplicate.urn), details={"was_there_before": True})
 
     def reconcile(
         self,
@@ -315,9 +320,9 @@ class LinkedIn(TokenPlatform):
         key: str,
         now: datetime,
     ) -> CannotTell:
-        """Return that nobody can tell: the permission to post doesn't include reading.
+        """Return `CannotTell`, because the permission to post doesn't include reading.
 
-        Sent again, the same text would show the first post, or make a second.
+        A second call with the same text would be answered with the first post, or make a second one.
         """
         del account, post, state, http, key, now
         return CannotTell("LinkedIn doesn't let this connection read the member's posts.")
@@ -331,7 +336,7 @@ class LinkedIn(TokenPlatform):
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return samples_in(account, sent, http=http, now=now)
+        return read_samples(account, sent, http=http, now=now)
 
 
 def sent_of(urn: str) -> Sent:
@@ -358,7 +363,7 @@ def body_of(account: Account, post: Adapted, state: Mapping[str, Any]) -> dict[s
 
 
 def _build_content(account: Account, post: Adapted, urns: Sequence[str]) -> dict[str, Any]:
-    """Return the post's files or link card; empty where it has neither."""
+    """Return the post's files or link card, or an empty dict if it has neither."""
     payload = post.payload
     files = [
         {"id": urn, **({"altText": file.alt_text} if file.alt_text else {})}

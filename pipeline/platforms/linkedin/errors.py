@@ -1,11 +1,12 @@
-"""Maps LinkedIn's failures to plug-in errors.
+"""Builds the headers of LinkedIn's calls, and maps failures to plug-in errors.
 
-MS Learn, "Error handling", and answers seen, read on 20 November 2026.
+The errors are those of MS Learn, "Error handling" and the documents of the calls, read on 20 November 2026.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -26,9 +27,19 @@ if TYPE_CHECKING:
     from pipeline.platforms.base import Account
 
 FIREWALL_WAIT: Final = timedelta(minutes=15)
+"""The wait after a firewall refused a call, whose answer names none."""
 LIMIT_WAIT: Final = timedelta(hours=1)
+"""The longest wait after a 429 that names none: the limits of a day end at midnight UTC, which may be near."""
 URN: Final = re.compile(r"urn:li:(?:share|ugcPost|activity):[0-9]+")
 _NOT_READY_MESSAGES: Final = ("unable to obtain activity", "resource is forbidden")
+"""The beginnings, in lower case, of messages about a file or post that was just made and can't be found yet."""
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """LinkedIn's refusal of a post that the account has already; `urn` is the first post's, or empty if not named."""
+
+    urn: str
 
 
 def request_headers(account: Account, **extra_headers: str) -> dict[str, str]:
@@ -39,22 +50,23 @@ def request_headers(account: Account, **extra_headers: str) -> dict[str, str]:
     )
 
 
-def duplicate_of(response: Response) -> str | None:
-    """Return the post that LinkedIn says this one repeats; empty where it names none.
-
-    `None` where the response isn't about a duplicate.
-    """
+def find_duplicate(response: Response) -> Duplicate | None:
+    """Return the post that LinkedIn says this one repeats, or `None` if the response isn't about a duplicate."""
     answer: dict[str, Any] = json_object(response.body) or {}
     message = str(answer.get("message") or "")
     is_duplicate = answer.get("code") == "DUPLICATE_POST" or "is a duplicate of" in message
     if response.status not in {400, 409, 422} or not is_duplicate:
         return None
     match = URN.search(message)
-    return match[0] if match else ""
+    return Duplicate(match[0] if match else "")
 
 
 def raise_for_response(response: Response, *, account: Account, now: datetime, is_commit: bool) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed response.
+
+    With `is_commit`, an answer that proves no refusal is `OutcomeUnknown`, and otherwise `TryLater`: a 5xx, or one
+    of `_NOT_READY_MESSAGES`, which may be about the post itself.
+    """
     status, answer = response.status, json_object(response.body)
     platform_message = platform_message_of(response, "message").rstrip(".")
     if status == 426 or (answer or {}).get("code") == "NONEXISTENT_VERSION":
@@ -96,9 +108,9 @@ def raise_for_response(response: Response, *, account: Account, now: datetime, i
 
 
 def _wait_for_limit(response: Response, now: datetime) -> timedelta:
-    """Return the wait after a 429.
+    """Return the wait after a 429: the one that a header names, or `LIMIT_WAIT`, but not beyond midnight UTC.
 
-    LinkedIn promises no header; its limits are a day's and end at midnight UTC.
+    LinkedIn promises no header, and its limits of a day end at midnight UTC.
     """
     named_wait = wait_until_reset(response.headers, now=now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

@@ -1,6 +1,6 @@
 """Uploads files to LinkedIn: a picture in one step, a video part by part.
 
-`state["files"]` keeps what LinkedIn has of each file.
+`state["files"]` has the progress of each file's upload, in the order of the files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 POLL_INTERVAL: Final = timedelta(seconds=5)
 ASSUMED_PROCESSING: Final = timedelta(seconds=60)
-"""After this time a video counts as processed where the connection may not read its state."""
+"""The time after which a video counts as processed if the connection may not read its state."""
 
 
 def files_of(post: Adapted) -> list[PayloadAsset]:
@@ -41,14 +41,14 @@ def files_of(post: Adapted) -> list[PayloadAsset]:
 def advance_uploads(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> Prepared:
-    """Take one step of the uploads: a picture, or a part of a video."""
+    """Take one step of the uploads: a picture, or the beginning, a part or the end of a video."""
     uploads = [dict(upload) for upload in state.get("files", [])]
-    for position, asset in enumerate(files_of(post)):
-        if position == len(uploads):
+    for index, asset in enumerate(files_of(post)):
+        if index == len(uploads):
             uploads.append({})
-        if not uploads[position].get("is_final"):
-            next_step = _advance_video if asset.mime_type.startswith("video/") else _upload_image
-            uploads[position] = next_step(account, asset, uploads[position], http=http, now=now)
+        if not uploads[index].get("is_final"):
+            take_step = _advance_video if asset.mime_type.startswith("video/") else _upload_image
+            uploads[index] = take_step(account, asset, uploads[index], http=http, now=now)
             return Prepared({**state, "files": uploads}, is_done=False)
     return Prepared({**state, "files": uploads})
 
@@ -56,16 +56,19 @@ def advance_uploads(
 def poll_uploads(
     account: Account, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> Pending | Ready:
-    """Return whether LinkedIn has processed the videos."""
+    """Ask whether LinkedIn has processed the videos, and return `Ready`, or `Pending` with the wait.
+
+    Raises `Refused` if it couldn't process one, and as `raise_for_response` if it fails.
+    """
     for upload in state.get("files", []):
         if "finalized" not in upload:
             continue
         url = f"{account.base_url}/rest/videos/{quote(upload['urn'], safe='')}"
         response = ask(http, "GET", url, service="LinkedIn", headers=request_headers(account))
         if response.status in {403, 404} and json_object(response.body) is not None:
-            left = datetime.fromisoformat(upload["finalized"]) + ASSUMED_PROCESSING - now
-            if left > timedelta(0):
-                return Pending(left)
+            remaining = datetime.fromisoformat(upload["finalized"]) + ASSUMED_PROCESSING - now
+            if remaining > timedelta(0):
+                return Pending(remaining)
             continue
         if response.status != 200:
             raise_for_response(response, account=account, now=now, is_commit=False)
@@ -81,7 +84,7 @@ def poll_uploads(
 def _upload_image(
     account: Account, asset: PayloadAsset, upload: Mapping[str, Any], *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    """Upload a picture in one step."""
+    """Upload a picture in one step, and return its final state."""
     del upload
     value = _begin_upload(account, "images", {"owner": owner_of(account)}, http=http, now=now)
     urn, url = value.get("image"), value.get("uploadUrl")
@@ -94,7 +97,7 @@ def _upload_image(
 def _advance_video(
     account: Account, asset: PayloadAsset, upload: Mapping[str, Any], *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    """Take one step of a video's upload: begin it, send a part, or finish it."""
+    """Take one step of a video's upload (begin it, send a part, or finish it), and return the new state."""
     if "urn" not in upload:
         request = {
             "owner": owner_of(account),
@@ -134,7 +137,7 @@ def owner_of(account: Account) -> str:
 def _begin_upload(
     account: Account, collection: str, request: Mapping[str, Any], *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    """Ask LinkedIn where to upload to; `collection` is "images" or "videos"."""
+    """Return LinkedIn's address and id for an upload; `collection` is `images` or `videos`."""
     url = f"{account.base_url}/rest/{collection}?action=initializeUpload"
     response = ask(
         http,
@@ -153,7 +156,7 @@ def _begin_upload(
 
 
 def _parse_instructions(value: Mapping[str, Any], size: int) -> dict[str, Any]:
-    """Return the upload's parts. Raises `TryLater` where they aren't the whole file together."""
+    """Return the state of an upload with its parts. Raises `TryLater` if they aren't the whole file, in order."""
     instructions = value.get("uploadInstructions")
     parts: list[tuple[str, int, int]] = []
     for instruction in instructions if isinstance(instructions, list) else []:
@@ -173,8 +176,8 @@ def _parse_instructions(value: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def _put_bytes(account: Account, url: str, content: bytes, *, http: Client, now: datetime) -> Response:
-    """Upload bytes to an address of LinkedIn's."""
-    # The token must only go to LinkedIn, whatever address an answer names.
+    """Upload bytes to an address of LinkedIn's. Raises `TryLater` if the address isn't LinkedIn's."""
+    # The token must only be sent to LinkedIn, whichever address an answer names.
     host = urlsplit(url).hostname or ""
     if host != urlsplit(account.base_url).hostname and not f".{host}".endswith(".linkedin.com"):
         message = "LinkedIn named an address for the upload that isn't its own."

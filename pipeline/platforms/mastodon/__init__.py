@@ -1,9 +1,8 @@
 """Publishes posts, threads, pictures and videos on Mastodon and servers that speak its API.
 
-The parts of a thread are posted one after another, each with a key of its own. Where one isn't taken for
-good, those before it are taken back; where nobody knows, the thread is looked up and goes on after the last
-part that is there. Interface: docs.joinmastodon.org, methods statuses, media, accounts, instance (read
-2026-11-20).
+The parts of a thread are posted one after another, each with its own key. If one is refused, those before it are
+deleted; if its outcome isn't known, the thread is looked up and goes on after the last part that is there. The API
+is that of docs.joinmastodon.org, methods statuses, media, accounts, instance (read 2026-11-20).
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ from pipeline.platforms.mastodon.calls import call, read_object
 from pipeline.platforms.mastodon.history import (
     PAGE_SIZE,
     as_sent,
-    chain_of,
     compare_similar,
     earliest_post_at,
+    find_chain,
     find_posted_chain,
-    newest_of,
-    posts_after,
     read_before_posting,
-    read_since,
+    read_newest_posts,
+    read_posts_after,
+    select_since,
     sent_of,
 )
 from pipeline.platforms.mastodon.posts import (
-    counts_of,
     delete_status,
     file_ids,
     files_of,
     form_of,
     key_of,
     read_accepted,
+    read_counts,
     remove_thread,
     samples_of,
     unfinished_thread,
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
     from pipeline.platforms.rules import BucketRule
 
 UPLOAD_LIFETIME: Final = timedelta(hours=20)
-"""A file that no post has is deleted after about a day."""
+"""The time for which an uploaded file is used: the server deletes a file without a post after about a day."""
 FILE_POLL_INTERVAL: Final = timedelta(seconds=5)
 
 
@@ -157,7 +156,10 @@ class Mastodon(Platform):
         key: str,
         now: datetime,
     ) -> Prepared:
-        """Note the account's newest post, upload the files, and look for earlier parts of a thread."""
+        """Take one step: note the account's newest post, upload a file, or find earlier parts of a thread.
+
+        Uploads that are about to expire are made again.
+        """
         files = files_of(post)
         if "after" not in state:
             new_state = read_before_posting(account, post, http=http, key=key, now=now)
@@ -203,11 +205,11 @@ class Mastodon(Platform):
         now: datetime,
     ) -> Sent:
         sent: list[dict[str, str]] = list(state["sent"])
-        # A worker's lease is longer than two calls; the rest of a long thread goes out with the next try.
+        # A worker's lease is longer than two calls; the rest of a long thread is sent with the next try.
         deadline = monotonic() + 2 * http_calls.TIMEOUT_SECONDS
         for part in range(len(sent), len(post.parts)):
-            left = deadline - monotonic()
-            if sent and left < http_calls.TIMEOUT_SECONDS / 4:
+            seconds_left = deadline - monotonic()
+            if sent and seconds_left < http_calls.TIMEOUT_SECONDS / 4:
                 raise unfinished_thread(
                     len(sent), len(post.parts), "The rest takes longer than one call may."
                 )
@@ -221,7 +223,7 @@ class Mastodon(Platform):
                     is_commit=True,
                     json=form,
                     headers={"Idempotency-Key": key_of(key, part, post.parts[part])},
-                    timeout=min(http_calls.TIMEOUT_SECONDS, left),
+                    timeout=min(http_calls.TIMEOUT_SECONDS, seconds_left),
                 )
                 sent.append(read_accepted(response, now, is_first=not sent))
             except Refused as error:
@@ -243,15 +245,16 @@ class Mastodon(Platform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """Look for the posts among the account's newest ones.
+        """Find the posts among the account's newest ones.
 
-        A thread of which only the beginning is there counts as absent: the next try goes on after it.
+        A thread of which only the beginning is there counts as absent, because the next try goes on after it.
+        If `state` was lost, posts older than the publication are left out.
         """
         try:
             if "after" in state:
-                statuses = posts_after(account, state["after"], http=http, now=now)
+                statuses = read_posts_after(account, state["after"], http=http, now=now)
             else:
-                statuses = newest_of(account, http=http, now=now)
+                statuses = read_newest_posts(account, http=http, now=now)
         except PluginError as error:
             return CannotTell(error.message)
         if "after" not in state and not post.parts[0].strip():
@@ -262,9 +265,9 @@ class Mastodon(Platform):
             is_complete = is_complete or any(
                 status.made_at and status.made_at < earliest for status in statuses
             )
-            statuses = read_since(statuses, earliest)
+            statuses = select_since(statuses, earliest)
         files = file_ids(state)
-        chain = chain_of(statuses, post.parts, files)
+        chain = find_chain(statuses, post.parts, files)
         if len(chain) == len(post.parts):
             return Found(as_sent(sent_of(chain)))
         if chain and "after" not in state:
@@ -280,14 +283,16 @@ class Mastodon(Platform):
         if not sent.external_id:
             message = "The post's id isn't known here."
             raise Refused(message, code="post_not_known", action="Delete the post on the server.")
-        # From the last to the first, so that what is left after a failure is still a thread.
+        # Posts are deleted from the last to the first, so that what is left after a failure is still a thread.
         for status_id in reversed(sent.details.get("ids") or [sent.external_id]):
             delete_status(account, status_id, http=http, now=now)
 
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return tuple(samples_of(counts_of(account, post.external_id, http=http, now=now)) for post, _ in sent)
+        return tuple(
+            samples_of(read_counts(account, post.external_id, http=http, now=now)) for post, _ in sent
+        )
 
 
 PLUGIN = Mastodon()

@@ -1,4 +1,4 @@
-"""Reads who owns an account on a Mastodon server, the server's limits, and hints for the person."""
+"""Reads the owner of an account on a Mastodon server and the server's limits, and writes hints for the person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SOFTWARE_IN_VERSION: Final = re.compile(r"compatible; (?P<name>[\w.-]+) (?P<version>[^\s)]+)")
 IDEMPOTENT_SOFTWARE: Final = frozenset({"mastodon", "pleroma", "akkoma"})
-"""Software that answers a repeated Idempotency-Key with the first post."""
+"""The software that answers a repeated `Idempotency-Key` with the first post."""
 _SCOPE_PURPOSES: Final = (
     ("write:statuses", "post"),
     ("write:media", "upload pictures and videos"),
@@ -30,12 +30,15 @@ _SCOPE_PURPOSES: Final = (
 
 
 def account_info(account: Account, *, http: Client, now: datetime) -> AccountInfo:
-    """Return the account's data, with the server's limits and software."""
-    person = _load_person(account, http=http, now=now)
-    instance = _load_instance(account, http=http, now=now)
+    """Read and return the account's data, with the server's limits and software, and notes on what is missing.
+
+    Raises `Refused` if the address has no Mastodon server, and as `raise_for_response` for other failures.
+    """
+    person = _read_person(account, http=http, now=now)
+    instance = _read_instance(account, http=http, now=now)
     software, version = _software_of(instance)
     limits = {**limits_in(instance), "software": software, "version": version}
-    scopes = _load_scopes(account, http=http)
+    scopes = _read_scopes(account, http=http)
     host = text_of(instance, "domain") or urlsplit(text_of(person, "url")).hostname or ""
     notes = [
         f"The access token lacks the right {scope}, which is needed to {purpose}."
@@ -62,8 +65,8 @@ def account_info(account: Account, *, http: Client, now: datetime) -> AccountInf
     )
 
 
-def _load_person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
-    """Return the account's own data. Raises `Refused` where the address has no Mastodon server."""
+def _read_person(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+    """Return the account's own data. Raises `Refused` if the address has no Mastodon server."""
     response = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
     if response.status == 404 and json_object(response.body) is None:
         message = f"There is no Mastodon server at {urlsplit(server_of(account)).hostname}."
@@ -77,17 +80,20 @@ def _load_person(account: Account, *, http: Client, now: datetime) -> dict[str, 
     return person
 
 
-def _load_instance(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
+def _read_instance(account: Account, *, http: Client, now: datetime) -> dict[str, Any]:
     """Return the server's description of itself."""
     response = call(account, "GET", "/api/v2/instance", http=http)
     if 400 <= response.status < 500 and response.status != 429:
-        # An older server, or other software that has only version 1 of the API.
+        # Older servers and some other software have only version 1 of the API.
         response = call(account, "GET", "/api/v1/instance", http=http)
     return read_object(response, now=now)
 
 
 def _software_of(instance: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the server's software and version."""
+    """Return the server's software, which is `mastodon` if nothing says otherwise, and its version.
+
+    Other software often has a version such as `2.7.2 (compatible; Pleroma 2.5.1)`.
+    """
     version = text_of(instance, "version")
     match = _SOFTWARE_IN_VERSION.search(version)
     if match:
@@ -99,8 +105,8 @@ def _software_of(instance: Mapping[str, Any]) -> tuple[str, str]:
     return "mastodon", version
 
 
-def _load_scopes(account: Account, *, http: Client) -> tuple[str, ...]:
-    """Return the scopes of the application behind the token; servers before 4.3 don't tell them."""
+def _read_scopes(account: Account, *, http: Client) -> tuple[str, ...]:
+    """Return the scopes of the token's application, or none if the server, before 4.3, doesn't name them."""
     response = call(account, "GET", "/api/v1/apps/verify_credentials", http=http)
     answer = json_object(response.body) if response.status == 200 else None
     scopes = (answer or {}).get("scopes")
@@ -108,7 +114,7 @@ def _load_scopes(account: Account, *, http: Client) -> tuple[str, ...]:
 
 
 def _has_scope(scopes: tuple[str, ...], scope: str) -> bool:
-    """Return whether the scopes include this one, by itself or in a wider one."""
+    """Return whether the scopes include this one, or a wider one that includes it."""
     return (
         scope in scopes
         or scope.split(":", maxsplit=1)[0] in scopes

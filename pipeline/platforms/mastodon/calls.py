@@ -1,6 +1,6 @@
 """Calls a Mastodon server, and maps its failures to plug-in errors.
 
-Statuses and errors: docs.joinmastodon.org/methods/statuses, /methods/media, /api/rate-limits (read
+Statuses and errors are those of docs.joinmastodon.org/methods/statuses, /methods/media, /api/rate-limits (read
 2026-11-20).
 """
 
@@ -46,7 +46,7 @@ def call(
     is_commit: bool = False,
     **options: Unpack[Options],
 ) -> Response:
-    """Call the account's server with its token."""
+    """Call the account's server with its token. Raises as `ask`, or as `ask_once` if `is_commit`."""
     token = account.credentials["access_token"]
     headers = {**(options.get("headers") or {}), "Authorization": f"Bearer {token}"}
     all_options: Options = {**options, "headers": headers}
@@ -55,7 +55,7 @@ def call(
 
 
 def read_object(response: Response, *, now: datetime) -> dict[str, Any]:
-    """Return the object that a read answered with. Raises the plug-in error for any other answer."""
+    """Return the object in the answer. Raises as `raise_for_response` for any other answer."""
     answer = json_object(response.body)
     if response.status != 200 or answer is None:
         raise_for_response(response, now=now)
@@ -63,29 +63,33 @@ def read_object(response: Response, *, now: datetime) -> dict[str, Any]:
 
 
 def read_list(response: Response, *, now: datetime) -> list[dict[str, Any]]:
-    """Return the objects of a list that a read answered with. Raises for any other answer."""
+    """Return the objects of the list in the answer. Raises as `raise_for_response` for any other answer."""
     try:
         answer = json.loads(response.body)
     except (ValueError, RecursionError):
         answer = None
     if response.status != 200 or not isinstance(answer, list):
         raise_for_response(response, now=now)
-    return [each for each in answer if isinstance(each, dict)]
+    return [entry for entry in answer if isinstance(entry, dict)]
 
 
 def text_of(answer: object, name: str) -> str:
-    """Return a field of the answer that is a text; else ""."""
+    """Return a field of the answer, or an empty string if it isn't a text."""
     value = answer.get(name) if isinstance(answer, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed response, by its status and message.
+
+    A 4xx without JSON is a firewall's or proxy's, which is `TryLater`. With `is_commit`, a status that proves no
+    refusal is `OutcomeUnknown`.
+    """
     status = response.status
     platform_message = platform_message_of(response, "error_description", "error")
     lower = platform_message.lower()
     if 400 <= status < 500 and status not in {401, 408, 429} and json_object(response.body) is None:
-        # A firewall or proxy in front of the server answered: that tells nothing of the post or the account.
+        # A firewall or proxy in front of the server answered, which tells nothing about the post or the account.
         message = f"Something in front of the Mastodon server refused the call (status {status})."
         raise TryLater(message, code="blocked", platform_status=status)
     if status == 403:
@@ -116,7 +120,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
 
 
 def _raise_forbidden(platform_message: str, lower: str) -> NoReturn:
-    """Raise `NeedsReconnect` for a 403, by what its message says."""
+    """Raise `NeedsReconnect` for a 403, with a code and an action by its message, which `lower` has in lower case."""
     if "scope" in lower:
         message = f"The access token lacks a right{with_colon(platform_message)}."
         code = "missing_right"

@@ -1,8 +1,8 @@
 """Reads an account's newest posts, to find the posts that an earlier call made.
 
-A server shows a post's text as HTML, with links shortened for the eye and mentions without their server; some
-read the text as Markdown. So letters and digits alone are compared, and what is merely alike proves nothing
-either way.
+A server shows a post's text as HTML, with shortened links and mentions without their server; some interpret the
+text as Markdown. Therefore only letters and digits are compared, and a similar text proves neither that the post
+is there nor that it isn't.
 """
 
 from __future__ import annotations
@@ -31,22 +31,25 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted
 
 PAGE_SIZE: Final = 40
-"""The most posts that a server lists at once."""
+"""The number of posts that a server lists at most in one answer."""
 _MIN_SIMILARITY: Final = 0.9
 _HTML_TAG: Final = re.compile(r"<[^<>]*>")
 CLOCK_TOLERANCE: Final = timedelta(minutes=5)
+"""The most by which the server's clock may be behind ours."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """A post as its server lists it. `words` has its letters and digits only."""
+    """A post as its server lists it."""
 
     id: str
     url: str
     words: str
+    """The letters and digits of the text."""
     answers: str
-    """The id of the post that it replies to; empty for none."""
+    """The id of the post that it replies to, or an empty string."""
     files: frozenset[str]
+    """The ids of its files."""
     made_at: datetime | None
 
 
@@ -68,25 +71,26 @@ def read_statuses(answer: Sequence[dict[str, Any]]) -> list[Status]:
 
 
 def sort_key(status_id: str) -> tuple[int, str]:
-    """Return a key that orders posts by time.
-
-    Later posts have greater ids on every kind of server: numbers, or letters of a fixed length.
-    """
+    """Return a key that orders posts by time: later ids are greater numbers, or letters of a fixed length."""
     return len(status_id), status_id
 
 
-def read_since(statuses: Sequence[Status], moment: datetime) -> list[Status]:
+def select_since(statuses: Sequence[Status], moment: datetime) -> list[Status]:
     """Return the posts made at that moment or later."""
     return [status for status in statuses if status.made_at is not None and status.made_at >= moment]
 
 
-def chain_of(
-    statuses: Sequence[Status], parts: Sequence[str], files: frozenset[str], *, is_alone: bool = False
+def find_chain(
+    statuses: Sequence[Status],
+    parts: Sequence[str],
+    files: frozenset[str],
+    *,
+    skips_other_threads: bool = False,
 ) -> list[Status]:
-    """Return the posts that are there of a thread: as many as follow each other from the first part.
+    """Return the longest chain of a thread's posts, each a reply to the one before it, from the first part on.
 
-    With `is_alone` a post whose own replies are other texts doesn't count: it began another thread with the
-    same text.
+    With `skips_other_threads`, a post whose replies from the account have other texts doesn't count: it began
+    another thread with the same text.
     """
     best: list[Status] = []
     for first in statuses:
@@ -96,18 +100,18 @@ def chain_of(
         is_match = True
         while is_match and len(chain) < len(parts):
             replies = [status for status in statuses if status.answers == chain[-1].id]
-            following = [reply for reply in replies if _is_part(reply, parts[len(chain)], frozenset())]
-            is_match = bool(following) or not replies or not is_alone
-            if not following:
+            next_parts = [reply for reply in replies if _is_part(reply, parts[len(chain)], frozenset())]
+            is_match = bool(next_parts) or not replies or not skips_other_threads
+            if not next_parts:
                 break
-            chain.append(following[0])
+            chain.append(next_parts[0])
         if is_match and len(chain) > len(best):
             best = chain
     return best
 
 
-def similar_statuses(statuses: Sequence[Status], part: str, files: frozenset[str]) -> list[Status]:
-    """Return the posts that may be this one, changed by the server."""
+def find_similar(statuses: Sequence[Status], part: str, files: frozenset[str]) -> list[Status]:
+    """Return the posts that may be this one, changed by the server, or none if its files identify it."""
     if files:
         return []
     text = _comparable_text(part)
@@ -124,22 +128,23 @@ def similar_statuses(statuses: Sequence[Status], part: str, files: frozenset[str
 
 
 def _is_part(status: Status, part: str, files: frozenset[str]) -> bool:
-    """Return whether a post is this part: by its files, or by its text where it has none."""
+    """Return whether a post is this part, by its files or, if the part has none, by its text."""
     if files:
         return bool(status.files & files)
     return status.words == _comparable_text(part)
 
 
 def _comparable_text(text: str) -> str:
-    """Return the letters and digits of a text, for comparison."""
+    """Return the letters and digits of a text in lower case, or all its characters if it has neither."""
     folded = unicodedata.normalize("NFKC", without_domains(text)).casefold()
-    # A post of nothing but emoji is compared by these.
+    # A post that is nothing but emoji is compared by these.
     return "".join(character for character in folded if character.isalnum()) or "".join(folded.split())
 
 
 def earliest_post_at(key: str, now: datetime) -> datetime:
-    """Return the earliest moment at which the publication can have been posted."""
+    """Return the earliest moment at which the publication can have been posted: when it was requested."""
     publication_id = ids.decode("pub", key)
+    # The first 48 bits of a UUID of version 7 are its milliseconds since 1970.
     requested_at = (
         datetime.fromtimestamp((publication_id.int >> 80) / 1000, now.tzinfo) if publication_id else now
     )
@@ -149,30 +154,30 @@ def earliest_post_at(key: str, now: datetime) -> datetime:
 def read_before_posting(
     account: Account, post: Adapted, *, http: Client, key: str, now: datetime
 ) -> dict[str, Any]:
-    """Return the state before posting: the newest post, and parts of the thread from earlier tries."""
-    newest = newest_of(account, http=http, now=now)
+    """Return the state before posting: the newest post before it, and parts of its thread from earlier tries."""
+    newest = read_newest_posts(account, http=http, now=now)
     sent: list[Status] = []
     if len(post.parts) > 1:
-        recent = read_since(newest, earliest_post_at(key, now))
-        sent = chain_of(recent, post.parts, frozenset(), is_alone=True)
+        recent = select_since(newest, earliest_post_at(key, now))
+        sent = find_chain(recent, post.parts, frozenset(), skips_other_threads=True)
         if sent and len(sent[0].files) != len(files_of(post)):
             sent = []
     before = [status for status in newest if not sent or sort_key(status.id) < sort_key(sent[0].id)]
     return {"after": before[-1].id if before else "", "uploads": [], "sent": sent_of(sent)}
 
 
-def newest_of(account: Account, *, http: Client, now: datetime) -> list[Status]:
-    """Return the account's newest posts, one page."""
+def read_newest_posts(account: Account, *, http: Client, now: datetime) -> list[Status]:
+    """Return the account's newest posts, up to `PAGE_SIZE`, oldest first."""
     response = call(
         account, "GET", f"{_statuses_path(account)}?limit={PAGE_SIZE}&exclude_reblogs=true", http=http
     )
     return read_statuses(read_list(response, now=now))
 
 
-def posts_after(account: Account, after: str, *, http: Client, now: datetime) -> list[Status]:
-    """Return the account's posts that followed this one, one page of those next to it."""
+def read_posts_after(account: Account, after: str, *, http: Client, now: datetime) -> list[Status]:
+    """Return the first `PAGE_SIZE` posts of the account that followed this one, or its newest if `after` is empty."""
     if not after:
-        return newest_of(account, http=http, now=now)
+        return read_newest_posts(account, http=http, now=now)
     query = f"?limit={PAGE_SIZE}&exclude_reblogs=true&min_id={quote(after, safe='')}"
     response = call(account, "GET", f"{_statuses_path(account)}{query}", http=http)
     # Not every server obeys `min_id`.
@@ -183,10 +188,13 @@ def posts_after(account: Account, after: str, *, http: Client, now: datetime) ->
 def compare_similar(
     account: Account, post: Adapted, statuses: Sequence[Status], files: frozenset[str], *, http: Client
 ) -> Found | CannotTell | None:
-    """Return what posts with nearly the same text prove about this one; `None` where there are none."""
+    """Return what posts with nearly the same text prove about this one, by the texts that the server was given.
+
+    Returns `None` if there are no such posts, or each was given another text.
+    """
     text = post.parts[0].strip()
-    for status in similar_statuses(statuses, text, files):
-        source_text = _load_source_text(account, status, http=http)
+    for status in find_similar(statuses, text, files):
+        source_text = _read_source_text(account, status, http=http)
         if source_text == text and len(post.parts) == 1:
             return Found(as_sent(sent_of([status])))
         if source_text is None or source_text == text:
@@ -194,8 +202,8 @@ def compare_similar(
     return None
 
 
-def _load_source_text(account: Account, status: Status, *, http: Client) -> str | None:
-    """Return a post's text as the server was given it; `None` where it doesn't say."""
+def _read_source_text(account: Account, status: Status, *, http: Client) -> str | None:
+    """Return a post's text as the server was given it, or `None` if the server doesn't say."""
     try:
         response = call(account, "GET", f"/api/v1/statuses/{quote(status.id, safe='')}/source", http=http)
     except TryLater:
@@ -205,7 +213,7 @@ def _load_source_text(account: Account, status: Status, *, http: Client) -> str 
 
 
 def _statuses_path(account: Account) -> str:
-    """Return the path of the account's posts."""
+    """Return the API's path of the account's posts."""
     return f"/api/v1/accounts/{quote(str(account.profile.get('external_id', '')), safe='')}/statuses"
 
 
@@ -213,12 +221,12 @@ def find_posted_chain(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> list[Status]:
     """Return the posts of the thread that were made since `state["after"]`."""
-    statuses = posts_after(account, state["after"], http=http, now=now)
-    return chain_of(statuses, post.parts, file_ids(state))
+    statuses = read_posts_after(account, state["after"], http=http, now=now)
+    return find_chain(statuses, post.parts, file_ids(state))
 
 
 def sent_of(chain: Sequence[Status]) -> list[dict[str, str]]:
-    """Return the ids and addresses of posts, as `state["sent"]` keeps them."""
+    """Return the ids and addresses of posts, as `state["sent"]` has them."""
     return [{"id": status.id, "url": status.url} for status in chain]
 
 

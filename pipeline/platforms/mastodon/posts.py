@@ -1,4 +1,4 @@
-"""Builds a Mastodon post's files and fields, and removes a thread that can't go on."""
+"""Uploads a Mastodon post's files, builds its fields, deletes posts, and reads their counts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pipeline.platforms import http_calls
-from pipeline.platforms.base import METRICS, Account, Sample
 from pipeline.platforms.http_calls import json_object
 from pipeline.platforms.mastodon.calls import call, raise_for_response, read_object, text_of
 from pipeline.platforms.rules import images_of
+from pipeline.platforms.samples import build_samples, sum_counts
 from pipeline.platforms.upload_bodies import build_multipart, file_of
 from pipeline.plugins import OutcomeUnknown, PluginError, Refused, TryLater
 from pipeline.text.prose.verbatim_edits import counted
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from config.core.http_client import Client, Response
+    from pipeline.platforms.base import Account, Sample
     from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 KEY_MEMORY: Final = timedelta(hours=1)
-"""How long a server remembers an Idempotency-Key."""
+"""The time for which a server remembers an `Idempotency-Key`."""
 
 
 def warning_of(account: Account) -> str:
-    """Return the outlet's content warning; empty without one."""
+    """Return the outlet's content warning, or an empty string without one."""
     return str(account.config.get("content_warning") or "")
 
 
 def files_of(post: Adapted) -> list[PayloadAsset]:
-    """Return the post's pictures, or its one video: a server takes no mixture."""
+    """Return a video post's videos, or the pictures of any other post, because a server takes no mixture."""
     assets = post.payload.assets
     if post.payload.bucket == "video":
         return [asset for asset in assets if asset.mime_type.startswith("video/")]
@@ -48,7 +49,7 @@ def file_ids(state: Mapping[str, Any]) -> frozenset[str]:
 def upload_file(
     account: Account, asset: PayloadAsset, index: int, *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    """Upload a file and return what the state keeps of it."""
+    """Upload a file and return its entry for the state. Raises the plug-in error if the server refuses it."""
     fields = {"description": asset.alt_text} if asset.alt_text else {}
     body, content_type = build_multipart(fields, [file_of("file", asset, index)])
     response = call(
@@ -68,9 +69,9 @@ def upload_file(
 
 
 def form_of(
-    account: Account, post: Adapted, state: Mapping[str, Any], part: int, answers: str
+    account: Account, post: Adapted, state: Mapping[str, Any], part: int, parent_id: str
 ) -> dict[str, Any]:
-    """Return the fields of one part of the post; `answers` is the id of the post that it replies to."""
+    """Return the fields of one part of the post; `parent_id` is the post that it replies to, or empty."""
     form: dict[str, Any] = {
         "status": post.parts[part],
         "visibility": account.config.get("visibility") or "public",
@@ -83,23 +84,24 @@ def form_of(
         form["language"] = language
     if part == 0 and state["uploads"]:
         form["media_ids"] = [upload["id"] for upload in state["uploads"]]
-    if answers:
-        form["in_reply_to_id"] = answers
+    if parent_id:
+        form["in_reply_to_id"] = parent_id
     return form
 
 
 def key_of(key: str, part: int, text: str) -> str:
-    """Return the Idempotency-Key of a part: the same for each try.
-
-    A changed text gives another key, because it is another post.
-    """
+    """Return the `Idempotency-Key` of a part, the same for each try; a changed text is another post."""
     return f"{key}-{part}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def read_accepted(response: Response, now: datetime, *, is_first: bool) -> dict[str, str]:
-    """Return the id and address of a post that was accepted. Raises for any other answer."""
+    """Return the id and address of a post that was accepted.
+
+    Raises `TryLater` if the server still remembers the first post, which was deleted, `OutcomeUnknown` if the
+    answer can't be read, and as `raise_for_response` for any other answer.
+    """
     if is_first and response.status == 404 and json_object(response.body) is not None:
-        # It replies to no post, so only the post remembered under its key can be what is missing.
+        # It replies to no post, so the missing post can only be the one remembered under its key.
         message = "The Mastodon server still remembers this post, which was deleted, and will for an hour."
         raise TryLater(message, code="still_remembered", after=KEY_MEMORY, platform_status=404)
     if response.status != 200:
@@ -120,45 +122,45 @@ def unfinished_thread(public_parts: int, parts: int, reason: str) -> OutcomeUnkn
 def remove_thread(
     account: Account, sent: Sequence[Mapping[str, str]], refused: Refused, *, http: Client, now: datetime
 ) -> None:
-    """Delete the posts of a thread that can't go on.
+    """Delete the public posts of a thread whose next part was refused, because a thread is whole or absent.
 
-    A thread must be there as a whole or not at all. Raises `OutcomeUnknown` where a part of it stays.
+    Raises `OutcomeUnknown` if a post can't be deleted.
     """
-    for deleted, post in enumerate(reversed(sent)):
+    for deleted_count, post in enumerate(reversed(sent)):
         try:
             delete_status(account, post["id"], http=http, now=now)
         except PluginError as error:
             message = (
                 f"{refused.message} "
-                f"{counted(len(sent) - deleted, 'post of the thread is', 'posts of the thread are')} "
+                f"{counted(len(sent) - deleted_count, 'post of the thread is', 'posts of the thread are')} "
                 f"public and couldn't be deleted. {error.message}"
             )
             raise OutcomeUnknown(message, code="thread_unfinished") from error
 
 
 def delete_status(account: Account, status_id: str, *, http: Client, now: datetime) -> None:
-    """Delete a post, which may be gone already. Raises the plug-in error for a failure."""
+    """Delete a post, which may be gone already. Raises as `raise_for_response` if the server refuses."""
     response = call(account, "DELETE", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
     if response.status != 200 and not is_gone(account, response, http=http):
         raise_for_response(response, now=now)
 
 
 def is_gone(account: Account, response: Response, *, http: Client) -> bool:
-    """Return whether a 404 says that the post isn't there.
+    """Return whether a response is a 404 that says that the post isn't there.
 
-    Mastodon says so in JSON. A 404 without it may be Takahē's page for a removed post, or that of a proxy
-    which lets nothing through: a call that needs the account then tells which.
+    Mastodon says so in JSON. A 404 without JSON may be Takahē's page for a removed post, or a proxy's that blocks
+    all calls: then a call for the account shows which.
     """
     if response.status != 404:
         return False
     if json_object(response.body) is not None:
         return True
-    own = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
-    return own.status == 200 and bool(text_of(json_object(own.body), "id"))
+    account_response = call(account, "GET", "/api/v1/accounts/verify_credentials", http=http)
+    return account_response.status == 200 and bool(text_of(json_object(account_response.body), "id"))
 
 
-def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) -> Mapping[str, Any]:
-    """Return the post with its counts; empty where it is gone."""
+def read_counts(account: Account, status_id: str, *, http: Client, now: datetime) -> Mapping[str, Any]:
+    """Return the post with its counts, or an empty dict if it is gone or has no id."""
     if not status_id:
         return {}
     response = call(account, "GET", f"/api/v1/statuses/{quote(status_id, safe='')}", http=http)
@@ -168,24 +170,11 @@ def counts_of(account: Account, status_id: str, *, http: Client, now: datetime) 
 
 
 def samples_of(counts: Mapping[str, Any]) -> tuple[Sample, ...]:
-    """Return the samples of a post's counts."""
-
-    def count(*names: str) -> int | None:
-        # An older server doesn't count quotes; without the first count there is no value.
-        values = [counts.get(name) for name in names]
-        numbers = [n for n in values if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
-        return sum(numbers) if values[0] in numbers else None
-
-    values_by_metric = {
-        "likes": count("favourites_count"),
-        "comments": count("replies_count"),
-        "shares": count("reblogs_count", "quotes_count"),
-    }
-    return tuple(
-        Sample(metric, None, "unsupported")
-        if metric not in values_by_metric
-        else Sample(
-            metric, values_by_metric[metric], "ok" if values_by_metric[metric] is not None else "unavailable"
-        )
-        for metric in METRICS
+    """Return the samples of a post's counts; an older server doesn't count quotes."""
+    return build_samples(
+        {
+            "likes": sum_counts(counts, "favourites_count"),
+            "comments": sum_counts(counts, "replies_count"),
+            "shares": sum_counts(counts, "reblogs_count", "quotes_count"),
+        }
     )

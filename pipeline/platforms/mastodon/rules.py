@@ -1,7 +1,7 @@
 """Defines what a Mastodon server accepts in one post, and how it counts.
 
-Usual limits: docs.joinmastodon.org/entities/Instance and /user/posting; how it counts: app/validators of
-mastodon/mastodon (read 2026-11-20). The limits that a server states itself replace them.
+The default limits are those of docs.joinmastodon.org/entities/Instance and /user/posting, the counting that of
+app/validators of mastodon/mastodon (read 2026-11-20). The limits that a server states replace them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_CHARACTERS: Final = 500
 DEFAULT_LINK_CHARACTERS: Final = 23
 MAX_THREAD_POSTS: Final = 50
-"""The server names no limit of a thread, but takes 300 calls in five minutes."""
+"""Our own limit: the server names none of a thread, but takes only 300 calls in five minutes."""
 
 _IMAGES_RULE: Final = MediaRule(
     ("image/jpeg", "image/png", "image/gif", "image/webp"),
@@ -50,8 +50,8 @@ def without_domains(text: str) -> str:
     return _mention_pattern().sub(r"@\1", text)
 
 
-def counter(link_characters: int, warning: str) -> Callable[[str], int]:
-    """Return a function that counts a post's characters; the content warning counts with each post."""
+def make_counter(link_characters: int, warning: str) -> Callable[[str], int]:
+    """Return a function that counts a post's characters with its content warning, each link as `link_characters`."""
     warning_length = graphemes(warning)
 
     def count_plain(text: str) -> int:
@@ -63,7 +63,7 @@ def counter(link_characters: int, warning: str) -> Callable[[str], int]:
 
 _TEXT_RULE: Final = BucketRule(
     DEFAULT_MAX_CHARACTERS,
-    count=counter(DEFAULT_LINK_CHARACTERS, ""),
+    count=make_counter(DEFAULT_LINK_CHARACTERS, ""),
     parts_most=MAX_THREAD_POSTS,
     images=_IMAGES_RULE,
 )
@@ -75,7 +75,7 @@ RULES: Final[Mapping[Bucket, BucketRule]] = {
 
 
 def rule_of(bucket: Bucket, limits: Mapping[str, Any], warning: str) -> BucketRule | None:
-    """Return the usual rule with the limits that the account's own server states."""
+    """Return the default rule of a bucket with the limits that the account's server states, or `None` without one."""
     rule = RULES.get(bucket)
     if rule is None:
         return None
@@ -87,7 +87,7 @@ def rule_of(bucket: Bucket, limits: Mapping[str, Any], warning: str) -> BucketRu
     return replace(
         rule,
         text_max=limit_or("max_characters", DEFAULT_MAX_CHARACTERS),
-        count=counter(limit_or("characters_reserved_per_url", DEFAULT_LINK_CHARACTERS), warning),
+        count=make_counter(limit_or("characters_reserved_per_url", DEFAULT_LINK_CHARACTERS), warning),
         images=rule.images and _media_rule(rule.images, "image", limits, limit_or),
         video=rule.video and _media_rule(rule.video, "video", limits, limit_or),
     )
@@ -96,7 +96,7 @@ def rule_of(bucket: Bucket, limits: Mapping[str, Any], warning: str) -> BucketRu
 def _media_rule(
     rule: MediaRule, kind: str, limits: Mapping[str, Any], limit_or: Callable[[str, int], int]
 ) -> MediaRule:
-    """Return the rule for one kind of file with the server's own limits."""
+    """Return the rule for one kind of file, `image` or `video`, with the limits that the server states."""
     types = limits.get("supported_mime_types")
     stated_types = (
         tuple(name for name in types if isinstance(name, str) and name.startswith(f"{kind}/"))
@@ -115,7 +115,7 @@ def _media_rule(
 
 
 def limits_in(instance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits in an instance's description of either version, under the server's own names."""
+    """Return the limits in an instance's description of either version, by the server's names."""
     limits: dict[str, Any] = {}
     configuration = instance.get("configuration")
     for group in ("statuses", "media_attachments"):

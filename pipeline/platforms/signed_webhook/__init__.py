@@ -1,8 +1,8 @@
 """Sends posts as signed JSON to a workspace's own receiver.
 
-The signature is that of Standard Webhooks (https://www.standardwebhooks.com). What a receiver has to do
-stands in pipeline/platforms/README.md. `webhook-id` is the publication's key, the same for every try; a
-receiver that accepts each id only once can be sent the same post any number of times.
+The signature is that of Standard Webhooks (https://www.standardwebhooks.com); pipeline/platforms/README.md says
+what a receiver has to do. `webhook-id` is the publication's key, the same for every try; a receiver that accepts
+each id only once can be sent the same post any number of times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SERVICE_NAME = "The receiver"
 MAX_ANSWER_BYTES = 64 * 1024
 SECRET_PREFIX = "whsec_"
 MIN_KEY_BYTES, MAX_KEY_BYTES = 24, 64
-"""Bytes of a secret, as Standard Webhooks has them."""
+"""The bytes of a secret that Standard Webhooks allows."""
 MADE_KEY_BYTES = 32
 MAX_ID_CHARACTERS, MAX_URL_CHARACTERS = 300, 2048
 
@@ -77,7 +77,7 @@ class SignedWebhook(Platform):
     icon = "webhook"
     summary = "A receiver of your own: each post is sent to it as signed JSON."
     secret_addresses = (
-        # Zapier's, Make's, IFTTT's and Microsoft Teams' receivers.
+        # The receivers of Zapier, Make, IFTTT and Microsoft Teams.
         r"(/hooks/(?:catch|standard)/)[^\s\"'<>?]+",
         r"(?i:(//hook\.(?:[a-z0-9]+\.)?make\.com/))[^\s\"'<>?]+",
         r"(/with/key/|/webhookb2/)[^\s\"'<>?]+",
@@ -217,7 +217,7 @@ class SignedWebhook(Platform):
 
 
 def build_document(post: Adapted, key: str) -> dict[str, Any]:
-    """Return the post as the receiver gets it."""
+    """Return the post as the JSON that the receiver gets."""
     payload = post.payload
     return {
         "type": "post",
@@ -252,7 +252,7 @@ def build_document(post: Adapted, key: str) -> dict[str, Any]:
 
 
 def _article_fields(payload: Payload) -> dict[str, Any]:
-    """Return an article's content, such as slug and description, and JSON-LD with its picture."""
+    """Return an article's content, such as slug and description, with JSON-LD, or an empty dict for other posts."""
     if payload.bucket != "blog":
         return {}
     image = next((asset.url for asset in payload.assets if asset.mime_type.startswith("image/")), "")
@@ -261,9 +261,9 @@ def _article_fields(payload: Payload) -> dict[str, Any]:
 
 
 def _signature_headers(account: Account, key: str, body: bytes, now: datetime) -> dict[str, str]:
-    """Return headers that sign `<key>.<seconds>.<body>`.
+    """Return the headers that sign `<key>.<seconds>.<body>`.
 
-    The look-up has an empty body, and its address isn't signed.
+    The body of a look-up is empty, and its address isn't signed.
     """
     now = now.astimezone(UTC)
     text = body.decode("utf-8")
@@ -275,7 +275,7 @@ def _signature_headers(account: Account, key: str, body: bytes, now: datetime) -
 
 
 def _decode_secret(secret: str) -> bytes:
-    """Return the bytes of a secret; empty where it isn't in the form of Standard Webhooks."""
+    """Return the bytes of a secret, or no bytes if it isn't in the form of Standard Webhooks."""
     if not secret.startswith(SECRET_PREFIX):
         return b""
     try:
@@ -285,12 +285,12 @@ def _decode_secret(secret: str) -> bytes:
 
 
 def _is_allowed_scheme(account: Account, address: str) -> bool:
-    """Return whether the address is https, or the operator lets webhooks go without TLS."""
+    """Return whether the address is https, or the operator allows webhooks without TLS."""
     return address.startswith("https://") or bool(account.config.get("allows_http"))
 
 
 def _to_sent(answer: Mapping[str, Any], key: str) -> Sent:
-    """Return the post with the receiver's own id and address, where its answer has them."""
+    """Return the post with the id and address in the receiver's answer, or else with its key and no address."""
     post_id, url = answer.get("id"), answer.get("url")
     is_address = isinstance(url, str) and len(url) <= MAX_URL_CHARACTERS and settings_of.is_web_address(url)
     return Sent(
@@ -300,7 +300,7 @@ def _to_sent(answer: Mapping[str, Any], key: str) -> Sent:
 
 
 def _raise_for_response(response: Response, now: datetime) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed commit."""
     raise_from_table(
         _ERRORS,
         response,

@@ -1,7 +1,7 @@
 """Publishes to a simulated server that nobody reads, for demonstration, tests and test tokens.
 
-It speaks HTTP like a real platform. The server (`https://simulated.invalid`) knows no idempotency: two equal
-posts make two. Requests and answers are JSON, and every address below is under that host. `ref` is the
+It speaks HTTP like a real platform. The server (`https://simulated.invalid`) has no idempotency: two equal calls
+make two posts. Requests and answers are JSON, and every address below is under that host. `ref` is the
 publication's key, the same for each of its tries.
 
 `POST /posts` with `{"ref", "outlet", "title", "body", "bucket", "revision", "script"}`
@@ -20,14 +20,14 @@ publication's key, the same for each of its tries.
 
     A caller whose time is up before the answer gets `TimedOut` with `may_have_reached` True. What was stored stays.
 
-    The server answers 422 by itself to a body of more than 5,000 code points.
+    The server answers 422, whatever the script says, to a body of more than 5,000 code points.
 
 `GET /posts?ref=<key>`
     200 `{"data": [{"id", "url"}, …]}`, oldest first; an empty list proves that nothing was stored. A stored
     post is listed at once. Only `silence` changes this answer.
 
 `DELETE /posts/<id>`
-    204, a post that isn't there too; it is listed no more.
+    204, also for a post that isn't there; the post isn't listed any more.
 
 `GET /metrics?ids=<id>,<id>` (at most 100, each percent-encoded)
     200 `{"data": {"<id>": {"impressions", "views", "likes", "comments", "shares", "clicks"}}}`, cumulative
@@ -95,7 +95,7 @@ _HALF_LIFE_SECONDS = {
 
 
 def made_up_metrics(post_id: str, published_at: datetime, now: datetime) -> dict[str, int]:
-    """Return plausible cumulative counts, the same for the same arguments; none falls as `now` goes on.
+    """Return plausible cumulative counts, the same for the same arguments; none falls as `now` advances.
 
     Each metric nears its own final value, half of which it has after some hours; likes, comments, shares and
     clicks stay below views, views below impressions.
@@ -127,15 +127,15 @@ def _script_problems(script: object, field: str) -> list[Problem]:
 
 
 def _settings_script(payload: Payload) -> object:
-    """Return the script of this one payload; a single word needs no list. `None` without one."""
+    """Return the script in the payload's settings, a single word as a list, or `None` without one."""
     script = payload.settings.get("script")
     return [script] if isinstance(script, str) else script
 
 
 def _script_of(account: Account, payload: Payload) -> list[str]:
-    """Return the script that the server is to play: the payload's own, else the account's."""
-    own = _settings_script(payload)
-    script = own if isinstance(own, list | tuple) else account.config.get("script", ())
+    """Return the script that the server is to play: the payload's, or else the account's."""
+    payload_script = _settings_script(payload)
+    script = payload_script if isinstance(payload_script, list | tuple) else account.config.get("script", ())
     return [str(word) for word in script]
 
 
@@ -150,7 +150,7 @@ class Simulated(Platform):
     is_connectable = False
     can_reconcile = True
     settles = timedelta(0)
-    """The server ends with the call, and lists what it stored at once."""
+    """It is zero, because the server ends with the call, and lists what it stored at once."""
     can_remove = True
     metrics_given = METRICS
     text_limit = MAX_TEXT_CHARACTERS
@@ -237,7 +237,7 @@ class Simulated(Platform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """Look the key up; whatever isn't a proof is `CannotTell`, so no anticipated failure is raised."""
+        """Look the key up; an answer that proves nothing is `CannotTell`, so no anticipated failure is raised."""
         del account, post, state, now
         try:
             response = http.request("GET", f"{BASE_URL}/posts?ref={quote(key, safe='')}")
@@ -271,9 +271,9 @@ class Simulated(Platform):
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        """Return the counts; a post that the platform doesn't know is `unavailable`.
+        """Return the counts; those of a post that the platform doesn't have are `unavailable`.
 
-        Raises `TryLater` or `NeedsReconnect`.
+        Raises `TryLater` if the counts can't be read, and `NeedsReconnect` if the account isn't accepted.
         """
         del account
         counts: dict[str, Any] = {}
@@ -284,7 +284,7 @@ class Simulated(Platform):
 
 
 def _read_post(answer: object) -> Sent | None:
-    """Return a post that the server answered; `None` where it can't be read."""
+    """Return the post in the server's answer, or `None` if it can't be read."""
     if not isinstance(answer, dict):
         return None
     external_id, url = answer.get("id"), answer.get("url")
@@ -294,7 +294,7 @@ def _read_post(answer: object) -> Sent | None:
 
 
 def _error_of(response: Response) -> tuple[str, str | None]:
-    """Return the server's error message, and the field that it names."""
+    """Return the server's error message, and the field that it names or `None`."""
     answer = json_object(response.body) or {}
     error, field = answer.get("error"), answer.get("field")
     platform_message = error if isinstance(error, str) and error else "no reason given"
@@ -304,7 +304,7 @@ def _error_of(response: Response) -> tuple[str, str | None]:
 def _raise_for_response(response: Response, now: datetime) -> NoReturn:
     """Raise the plug-in error for a failed commit.
 
-    Only the statuses for which the protocol says that nothing was stored are proof of that.
+    It is `OutcomeUnknown` unless the protocol says of the status that nothing was stored.
     """
     status = response.status
     platform_message, field = _error_of(response)
@@ -329,7 +329,7 @@ def _raise_for_response(response: Response, now: datetime) -> NoReturn:
 
 
 def _read_metrics(ids: Sequence[str], http: Client, now: datetime) -> dict[str, Any]:
-    """Return the counts of these posts by id."""
+    """Return the counts of these posts by id. Raises as `Simulated.metrics`."""
     query = ",".join(quote(post_id, safe="") for post_id in ids)
     try:
         response = http.request("GET", f"{BASE_URL}/metrics?ids={query}")
@@ -355,7 +355,7 @@ def _samples_of(counts: object) -> tuple[Sample, ...]:
 
 
 def _to_sample(metric: str, value: object) -> Sample:
-    """Return one metric's sample; `unavailable` where the value is no count."""
+    """Return one metric's sample, which is `unavailable` if the value is no count."""
     # In Python a bool is an int, but it is no count.
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Sample(metric, value)

@@ -1,6 +1,6 @@
-"""Lists what the error answers of Slack's Web API and webhooks mean.
+"""Lists the meanings of the error answers of Slack's Web API and webhooks, and raises them.
 
-Read in docs.slack.dev and python-slack-sdk 3.43.0, on 2026-11-20.
+They were read in docs.slack.dev and python-slack-sdk 3.43.0, on 2026-11-20.
 """
 
 from __future__ import annotations
@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from pipeline.platforms.failures import Failure, raise_from_table
 from pipeline.platforms.http_calls import json_object, retry_after
-from pipeline.plugins import (
-    NeedsReconnect,
-    OutcomeUnknown,
-    Refused,
-    TryLater,
-)
+from pipeline.plugins import NeedsReconnect, OutcomeUnknown, Refused, TryLater
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,6 +22,7 @@ SLACK_OWN_ERRORS: Final = frozenset(
 )
 """Slack's internal errors, which don't tell whether the message was taken."""
 
+# The first row that matches counts.
 ERRORS: Final = (
     Failure(TryLater, "rate_limited", "Slack asks to wait.", status=429),
     Failure(
@@ -117,9 +113,9 @@ _ERROR_CODE = re.compile(r"[a-z_]{2,60}")
 
 
 def _error_code_of(response: Response) -> str:
-    """Return the error that Slack names; empty where it names none.
+    """Return the error that Slack names, or an empty string if it names none.
 
-    A webhook's whole text is the error, which proves nothing unless the status does.
+    The whole text of a webhook's answer is its error, which only counts with a status of 400 or more.
     """
     answer = json_object(response.body)
     code: object = ""
@@ -131,7 +127,11 @@ def _error_code_of(response: Response) -> str:
 
 
 def raise_for_response(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed response.
+
+    Slack's internal errors are `OutcomeUnknown` if `is_commit`, or else `TryLater`. An error that the table
+    doesn't have is `Refused`.
+    """
     code = _error_code_of(response)
     if code in SLACK_OWN_ERRORS:
         message = f"Slack had an error of its own: {code}."

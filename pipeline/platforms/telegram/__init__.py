@@ -1,7 +1,7 @@
 """Publishes to a Telegram channel or group through a bot.
 
-Limits and errors: core.telegram.org/bots/api and the constants of python-telegram-bot 22.8 (Bot API 10.0),
-read on 2026-11-20. The token stands in the path of every address, so that no message here may hold an
+Limits and errors are those of core.telegram.org/bots/api and of the constants of python-telegram-bot 22.8 (Bot API
+10.0), read on 2026-11-20. The token is in the path of every address, so that no message here may contain an
 address.
 """
 
@@ -26,14 +26,7 @@ from pipeline.platforms.telegram.errors import (
     raise_for_response,
 )
 from pipeline.platforms.upload_bodies import UploadFile, build_multipart, file_of
-from pipeline.plugins import (
-    ConfigInvalid,
-    Evidence,
-    NeedsReconnect,
-    OutcomeUnknown,
-    Problem,
-    Refused,
-)
+from pipeline.plugins import ConfigInvalid, Evidence, NeedsReconnect, OutcomeUnknown, Problem, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +40,7 @@ MAX_TEXT_UNITS = 4096
 MAX_CAPTION_UNITS = 1024
 MAX_GROUP_FILES = 10
 MAX_SIDES_PIXELS = 10_000
-"""The most pixels of a photo's width and height together."""
+"""The most pixels of a photo's width and height, added."""
 
 _BOT_TOKEN = re.compile(r"[0-9]{3,20}:[A-Za-z0-9_-]{20,100}")
 _CHAT_NAME_OR_ID = re.compile(r"@[A-Za-z][A-Za-z0-9_]{3,31}|-?[0-9]{1,20}")
@@ -140,14 +133,14 @@ class Telegram(Platform):
         return clean
 
     def check_account(self, account: Account, *, http: Client, now: datetime) -> AccountInfo:
-        me = _read_result(account, "getMe", {}, http=http, now=now)
+        bot = _read_result(account, "getMe", {}, http=http, now=now)
         new_chat = ""
         try:
             chat = _read_result(account, "getChat", {"chat_id": _chat_of(account)}, http=http, now=now)
         except ChatMoved as error:
             new_chat = error.chat
             chat = _read_result(account, "getChat", {"chat_id": new_chat}, http=http, now=now)
-        query = {"chat_id": str(chat.get("id", "")), "user_id": str(me.get("id", ""))}
+        query = {"chat_id": str(chat.get("id", "")), "user_id": str(bot.get("id", ""))}
         member = _read_result(account, "getChatMember", query, http=http, now=now)
         _require_right_to_post(str(chat.get("type", "")), member)
         name = str(chat.get("username", ""))
@@ -223,7 +216,7 @@ class Telegram(Platform):
 
 
 def files_of(payload: Payload) -> list[PayloadAsset]:
-    """Return the pictures and videos that are shown, in the item's order."""
+    """Return the pictures and videos that are shown, in the item's order; a text has none."""
     if payload.bucket == "text":
         return []
     images = images_of(payload.assets)
@@ -235,7 +228,7 @@ def _chat_of(account: Account) -> str:
 
 
 def _heading_of(account: Account, payload: Payload) -> str:
-    """Return the title with a blank line after it, where the outlet shows it; else ""."""
+    """Return the title with a blank line after it, or an empty string if the outlet doesn't show it."""
     title = payload.title.strip()
     return f"{title}\n\n" if title and account.config.get("show_title") else ""
 
@@ -246,7 +239,11 @@ def _full_text(account: Account, post: Adapted) -> str:
 
 
 def _send_post(account: Account, post: Adapted, chat: str, *, http: Client, now: datetime) -> Sent:
-    """Send the post to a chat. Raises `ChatMoved` where it has another id now."""
+    """Send the post to a chat.
+
+    Raises `ChatMoved` if the chat has another id now, and otherwise as `raise_for_response`, or `OutcomeUnknown` if
+    Telegram doesn't name the post.
+    """
     method, fields, files = _build_request(account, post, chat)
     response = _call_bot(ask_once, account, method, fields, files, http=http)
     answer = json_object(response.body)
@@ -261,7 +258,7 @@ def _build_request(
     """Return the method to call, its fields and its files."""
     config, text = account.config, _full_text(account, post)
     heading = _heading_of(account, post.payload).strip()
-    # Marked by offsets, not by tags, so that no part of the text is ever taken for a tag.
+    # Bold text is marked by offsets, not by tags, so that no part of the text is ever taken for a tag.
     bold = [{"type": "bold", "offset": 0, "length": utf16_units(heading)}] if heading else []
     fields = {"chat_id": chat, "disable_notification": json.dumps(bool(config.get("is_silent")))}
     if config.get("topic"):
@@ -282,10 +279,14 @@ def _build_request(
             name: value if isinstance(value, str) else json.dumps(value) for name, value in caption.items()
         }
         return f"send{media_type.title()}", fields, [file_of(media_type, assets[0], 0)]
-    media = [{"type": _media_type(a), "media": f"attach://file{index}"} for index, a in enumerate(assets)]
+    media = [
+        {"type": _media_type(asset), "media": f"attach://file{index}"} for index, asset in enumerate(assets)
+    ]
+    # Telegram shows the first file's caption as that of the group.
     media[0] |= caption
     fields["media"] = json.dumps(media)
-    return "sendMediaGroup", fields, [file_of(f"file{index}", a, index) for index, a in enumerate(assets)]
+    files = [file_of(f"file{index}", asset, index) for index, asset in enumerate(assets)]
+    return "sendMediaGroup", fields, files
 
 
 def _media_type(asset: PayloadAsset) -> str:
@@ -301,7 +302,7 @@ def _call_bot(
     *,
     http: Client,
 ) -> Response:
-    """Call a method of the Bot API by `call`, which is `ask` or `ask_once`."""
+    """Call a method of the Bot API with `call`, which is `ask` or `ask_once`."""
     url = f"{account.base_url}/bot{account.credentials.get('token', '')}/{method}"
     if not files:
         return call(http, "POST", url, service=SERVICE_NAME, form=fields)
@@ -315,7 +316,7 @@ def _call_bot(
 def _read_result(
     account: Account, method: str, fields: Mapping[str, str], *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    """Call a method that may be repeated, and return its result."""
+    """Call a method that may be repeated, and return its result. Raises as `raise_for_response` if there is none."""
     response = _call_bot(ask, account, method, fields, http=http)
     answer = json_object(response.body) or {}
     result = answer.get("result")
@@ -325,7 +326,10 @@ def _read_result(
 
 
 def _delete_message(account: Account, chat: str, message_id: str, *, http: Client, now: datetime) -> None:
-    """Delete a message, which may be gone already."""
+    """Delete a message, which may be gone already.
+
+    Raises `Refused` if the bot may not delete it, and as `raise_for_response` for other failures.
+    """
     response = _call_bot(
         ask, account, "deleteMessage", {"chat_id": chat, "message_id": message_id}, http=http
     )
@@ -340,7 +344,7 @@ def _delete_message(account: Account, chat: str, message_id: str, *, http: Clien
 
 
 def _require_right_to_post(chat_type: str, member: Mapping[str, Any]) -> None:
-    """Raise `NeedsReconnect` where the bot may not post in a chat of this type."""
+    """Raise `NeedsReconnect` if the bot may not post in a chat of this type."""
     status = member.get("status")
     may_post = (
         status == "creator"
@@ -354,7 +358,7 @@ def _require_right_to_post(chat_type: str, member: Mapping[str, Any]) -> None:
 
 
 def _to_sent(result: object) -> Sent:
-    """Return the messages that Telegram answered as `Sent`. Raises `OutcomeUnknown` where it names none."""
+    """Return the messages in Telegram's result as `Sent`. Raises `OutcomeUnknown` if it names none."""
     results = result if isinstance(result, list) else [result]
     messages = [message for message in results if isinstance(message, dict)]
     message_ids = [
@@ -372,13 +376,14 @@ def _to_sent(result: object) -> Sent:
 
 
 def _message_url(chat: Mapping[str, Any], message_id: int) -> str:
-    """Return the address of a message; empty where the chat has none."""
+    """Return the address of a message, or an empty string if the chat has no addresses."""
     name, chat_id = chat.get("username"), str(chat.get("id", ""))
     if name:
         return f"https://t.me/{name}/{message_id}"
     # Only channels and supergroups have addresses; only members of the chat can open them.
-    is_addressed = chat_id.startswith(_SUPERGROUP_PREFIX)
-    return f"https://t.me/c/{chat_id.removeprefix(_SUPERGROUP_PREFIX)}/{message_id}" if is_addressed else ""
+    if not chat_id.startswith(_SUPERGROUP_PREFIX):
+        return ""
+    return f"https://t.me/c/{chat_id.removeprefix(_SUPERGROUP_PREFIX)}/{message_id}"
 
 
 PLUGIN = Telegram()

@@ -1,4 +1,4 @@
-"""Lists what Telegram's error answers mean; core.telegram.org/bots/api, and answers of the server."""
+"""Lists the meanings of Telegram's error answers by core.telegram.org/bots/api, and raises them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pipeline.platforms import http_calls
 from pipeline.platforms.failures import Failure, raise_from_table
 from pipeline.platforms.http_calls import LONGEST_WAIT, json_object
-from pipeline.plugins import (
-    NeedsReconnect,
-    Refused,
-    TryLater,
-)
+from pipeline.plugins import NeedsReconnect, Refused, TryLater
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +18,7 @@ if TYPE_CHECKING:
 
 SERVICE_NAME = "Telegram"
 GIVE_RIGHT_TO_POST = "Make the bot an administrator of the chat who may post messages, then check the outlet."
+# The first row that matches counts. A 400 has no code, so its rows match by texts of the message.
 _ERRORS = (
     Failure(TryLater, "rate_limited", "Telegram asks to wait.", status=429),
     Failure(
@@ -100,7 +97,7 @@ _ERRORS = (
 
 
 class ChatMoved(Exception):
-    """Raised where Telegram refused a call because the chat has another id now, which is `chat`."""
+    """Raised if Telegram refused a call because the chat has another id now, which is `chat`."""
 
     def __init__(self, chat: str) -> None:
         super().__init__("The chat has another number now.")
@@ -108,13 +105,13 @@ class ChatMoved(Exception):
 
 
 def description_of(answer: Mapping[str, Any]) -> str:
-    """Return Telegram's error message; empty where the answer has none."""
+    """Return Telegram's error message, cut, or an empty string if the answer has none."""
     description = answer.get("description")
     return description[: http_calls.MAX_MESSAGE_CHARACTERS] if isinstance(description, str) else ""
 
 
 def raise_for_response(response: Response, now: datetime, *, is_commit: bool) -> NoReturn:
-    """Raise the plug-in error for a failed response; `ChatMoved` where the chat has another id now."""
+    """Raise the plug-in error for a failed response, or `ChatMoved` if the chat has another id now."""
     answer = json_object(response.body) or {}
     parameters = answer.get("parameters")
     parameters = parameters if isinstance(parameters, dict) else {}

@@ -1,8 +1,7 @@
-"""Publishes articles on WordPress: as a draft first, which one call makes public.
+"""Publishes articles on WordPress: first as a draft, which one call then makes public.
 
 Until then the draft is found by its slug, the publication's key. The call gives the article its own slug, so
-afterwards it is found by its id or by the key that its last block carries. Making it public twice changes
-nothing.
+afterwards it is found by its id or by the key in its last block. A second call changes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipeline.platforms.article_html import ARTICLE_SETTINGS, as_html, empty_article_problems
 from pipeline.platforms.base import (
-    METRICS,
     Absent,
     Account,
     AccountInfo,
@@ -28,6 +26,7 @@ from pipeline.platforms.base import (
 )
 from pipeline.platforms.payload_types import AdaptationStep, Adapted, Payload
 from pipeline.platforms.rules import MEBIBYTE, BucketRule, MediaRule
+from pipeline.platforms.samples import build_samples
 from pipeline.platforms.wordpress.calls import SWITCH_ON, WordPressSite, clean_address, find_root, read_object
 from pipeline.platforms.wordpress.drafts import advance_draft, find_post, is_gone, is_id, read_post
 from pipeline.plugins import (
@@ -58,7 +57,7 @@ class WordPress(Platform):
     can_remove = True
     idempotency = "draft_flip"
     metrics_given = ("comments",)
-    # No base address: each account's own site is called.
+    # There is no base address, because each account's own site is called.
     api = Api(base_url="", version="wp/v2", reviewed_on=date(2026, 11, 20))
     settings: ClassVar[tuple[Setting, ...]] = (
         Setting("site", "Site address", "Such as https://blog.example.com.", kind="url"),
@@ -233,13 +232,16 @@ class WordPress(Platform):
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
         return tuple(
-            _samples_of(_count_comments(_site_of(account, post, http, now), post.external_id))
+            build_samples({"comments": _count_comments(_site_of(account, post, http, now), post.external_id)})
             for post, _ in sent
         )
 
 
 def _capability_notes(account: Account, capabilities: Mapping[str, Any], root: str) -> tuple[str, ...]:
-    """Return notes on what the user may not do. Raises `NeedsReconnect` where they may not publish."""
+    """Return notes on what the user may not do.
+
+    Raises `NeedsReconnect` if the user may not write articles, or not publish them although the outlet does.
+    """
     wanted_status = str(account.config.get("status") or "publish")
     role = "Give the user the role Author or Editor on the site, then reconnect."
     if not capabilities.get("edit_posts"):
@@ -260,12 +262,10 @@ def _capability_notes(account: Account, capabilities: Mapping[str, Any], root: s
 
 
 def _is_unpublished_draft(article: Mapping[str, Any], account: Account, key: str) -> bool:
-    """Return whether the article is still the draft that the commit would have changed.
-
-    The commit also takes the key out of the slug, which tells where a draft is all that the outlet makes.
-    """
+    """Return whether the article is still the draft that the commit would have changed."""
     if article.get("status") != "draft":
         return False
+    # The commit also removes the key from the slug, which shows whether it ran if the outlet makes only drafts.
     return account.config.get("status") != "draft" or str(article.get("slug", "")).startswith(key)
 
 
@@ -276,7 +276,7 @@ def _to_sent(site: WordPressSite, article: Mapping[str, Any]) -> Sent:
 
 
 def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> WordPressSite:
-    """Return the site that an article was sent to."""
+    """Return the site that an article was sent to; ask the site for its root if it isn't known."""
     root = sent.details.get("root") or account.config.get("rest_root") or ""
     if not root:
         root, _ = find_root(account, http=http, now=now)
@@ -284,7 +284,10 @@ def _site_of(account: Account, sent: Sent, http: Client, now: datetime) -> WordP
 
 
 def _count_comments(site: WordPressSite, post_id: str) -> int | None:
-    """Return the number of comments; `None` where the article is gone or can't be read."""
+    """Return the number of comments, or `None` if the article is gone or can't be read.
+
+    Raises as `raise_for_response` for other failures.
+    """
     response = site.get("comments", {"post": post_id, "per_page": 1, "_fields": "id"})
     total = str(response.headers.get("x-wp-total", response.headers.get("X-WP-Total", "")))
     if response.status != 200 or not total.isdecimal():
@@ -298,17 +301,6 @@ def _count_comments(site: WordPressSite, post_id: str) -> int | None:
     if total == "0" and read_post(site, int(post_id)) is None:
         return None
     return int(total)
-
-
-def _samples_of(comments: int | None) -> tuple[Sample, ...]:
-    """Return the samples: comments are counted, the others unsupported."""
-
-    def sample(metric: str) -> Sample:
-        if metric != "comments":
-            return Sample(metric, None, "unsupported")
-        return Sample(metric, comments, "ok" if comments is not None else "unavailable")
-
-    return tuple(sample(metric) for metric in METRICS)
 
 
 PLUGIN = WordPress()

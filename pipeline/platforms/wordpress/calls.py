@@ -1,6 +1,6 @@
 """Calls one WordPress site's REST API, and maps its failures to plug-in errors.
 
-Error codes are WordPress's own (developer.wordpress.org/rest-api, and `wp-includes/rest-api` of 6.1; read
+The error codes are those of developer.wordpress.org/rest-api, and of `wp-includes/rest-api` of WordPress 6.1 (read
 2026-11-20).
 """
 
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 SERVICE_NAME: Final = "The WordPress site"
 API_VERSION: Final = "wp/v2"
 FIREWALL_WAIT: Final = timedelta(minutes=15)
+"""The wait after a firewall refused a call, whose answer names none."""
 GONE_CODES: Final = frozenset({"rest_post_invalid_id", "rest_already_trashed"})
 
 _HTML_TAG: Final = re.compile(r"<[^>]*>")
+# The places in an answer at which JSON may begin after PHP's notices, such as before the brace of `<br />\n{`.
 _NOTICES_END: Final = re.compile(r"(?:^|(?<=[\n>]))\s*(?=[{\[])")
 _WRONG_PASSWORD_CODES: Final = frozenset(
     {"incorrect_password", "invalid_username", "invalid_email", "invalid_application_password"}
@@ -77,7 +79,7 @@ SWITCH_ON: Final = (
 
 
 def clean_address(text: str) -> str:
-    """Return the site's address as it is stored, whatever page of it was pasted."""
+    """Return the site's address as it is stored, whichever page of the site was pasted."""
     text = text.strip()
     if text and "://" not in text:
         text = f"https://{text}"
@@ -92,13 +94,14 @@ def clean_address(text: str) -> str:
 
 
 def read_json(response: Response) -> Any:
-    """Return the JSON of an answer; `None` without any.
+    """Return the JSON of an answer, or `None` if it has none.
 
-    It is read behind a byte order mark, too, and behind the notices that PHP may print before it.
+    A byte order mark, and notices that PHP prints before or after the JSON, are skipped.
     """
     text = response.body.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     starts = [0]
     if not text.startswith(("{", "[")):
+        # The limits keep a long page from being parsed again and again.
         starts = [match.end() for match in _NOTICES_END.finditer(text[:100_000])][:20]
     for start in starts:
         try:
@@ -106,14 +109,14 @@ def read_json(response: Response) -> Any:
         except (ValueError, RecursionError):
             continue
         rest = text[end:].strip()
-        # Notices may follow as well; but JSON in the middle of a page is no answer.
+        # Notices may follow as well, but JSON in the middle of a page is no answer.
         if not rest or rest.startswith(("<br", "<!--")):
             return value
     return None
 
 
 def read_object(response: Response) -> dict[str, Any]:
-    """Return the JSON object of an answer; empty where it is none."""
+    """Return the JSON object of an answer, or an empty dict if it has none."""
     value = read_json(response)
     return value if isinstance(value, dict) else {}
 
@@ -127,9 +130,9 @@ class _ErrorDetails(TypedDict):
 
 @dataclass(frozen=True)
 class WordPressSite:
-    """A site, called at the root of its REST API.
+    """A client for one site, called at the root of its REST API.
 
-    The root is `https://…/wp-json/`, or `https://…/?rest_route=/` without pretty links.
+    The root is `https://…/wp-json/`, or `https://…/?rest_route=/` if the site has no pretty links.
     """
 
     root: str
@@ -149,7 +152,7 @@ class WordPressSite:
         return ask(self.http, "GET", self.url(path, query), service=SERVICE_NAME, headers=self._headers())
 
     def get_list(self, path: str, query: Mapping[str, str | int]) -> list[dict[str, Any]]:
-        """Return the rows of a list. Raises where the answer is none: what can't be read proves nothing."""
+        """Return the rows of a list. Raises as `raise_for_response` if the answer is none, as it proves nothing."""
         response = self.get(path, query)
         rows = read_json(response) if response.status == 200 else None
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -181,7 +184,6 @@ class WordPressSite:
     def upload(self, path: str, body: bytes, content_type: str) -> Response:
         """Upload a file in a form."""
         headers = {**self._headers(), "Content-Type": content_type}
-        seconds = http_calls.UPLOAD_SECONDS
         return ask(
             self.http,
             "POST",
@@ -189,15 +191,15 @@ class WordPressSite:
             service=SERVICE_NAME,
             headers=headers,
             body=body,
-            timeout=seconds,
+            timeout=http_calls.UPLOAD_SECONDS,
         )
 
     def delete(self, path: str, query: Mapping[str, str | int] | None = None) -> Response:
-        """Delete what is at a path."""
+        """Delete the resource at a path."""
         return ask(self.http, "DELETE", self.url(path, query), service=SERVICE_NAME, headers=self._headers())
 
     def raise_for_response(self, response: Response, *, is_commit: bool = False) -> NoReturn:
-        """Raise the plug-in error for a failed response; see the function of this name."""
+        """Raise the plug-in error for a failed response, as the module's function of this name."""
         raise_for_response(response, now=self.now, is_commit=is_commit)
 
     def _headers(self) -> dict[str, str]:
@@ -208,10 +210,10 @@ class WordPressSite:
 
 
 def find_root(account: Account, *, http: Client, now: datetime) -> tuple[str, dict[str, Any]]:
-    """Return the root of the site's REST API and its index.
+    """Return the root of the site's REST API and its index, asked without the password and following redirects.
 
-    It is called without the password, and redirects are followed. Raises `Refused` where there is no
-    WordPress, `TryLater` where the site can't be reached.
+    Raises `Refused` if there is no REST API or the site leads from https to http, `TryLater` if the site can't be
+    reached, and as `raise_for_response` if the site refuses to answer.
     """
     site = account.base_url or str(account.config.get("site", ""))
     blocked: Response | None = None
@@ -238,7 +240,10 @@ def find_root(account: Account, *, http: Client, now: datetime) -> tuple[str, di
 
 
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool = False) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed response, by its error's code and then by its status.
+
+    With `is_commit`, a status that proves no refusal is `OutcomeUnknown`.
+    """
     status, answer = response.status, read_object(response)
     code = str(answer.get("code") or "")
     platform_message = _plain_message(answer.get("message")).rstrip(".")
@@ -287,7 +292,7 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool = F
 
 
 def _plain_message(message: object) -> str:
-    """Return a message without its HTML; empty where it is no text."""
+    """Return a message without its HTML, cut, or an empty string if it is no text."""
     if not isinstance(message, str):
         return ""
     return " ".join(unescape(_HTML_TAG.sub(" ", message)).split())[:MAX_MESSAGE_CHARACTERS]

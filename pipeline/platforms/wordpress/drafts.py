@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 
 POST_FIELDS: Final = "id,status,slug,link"
 MAX_TERM_CHARACTERS: Final = 200
-"""The longest name of a term (wp_terms.name, WordPress 6.1)."""
+"""The length to which a tag's name is cut: that of `wp_terms.name` in WordPress 6.1."""
 PUBLIC_STATUSES: Final = frozenset({"publish", "private", "future"})
 
 
 @dataclass(frozen=True)
 class SiteImage:
-    """An image that the site has.
-
-    `asset_url` is where the body refers to it, `url` where the site serves it.
-    """
+    """An image that the site has: `asset_url` is its address in the body, `url` its address on the site."""
 
     id: int
     url: str
@@ -40,22 +37,22 @@ class SiteImage:
     alt_text: str
 
 
-def is_named(html: str, asset_url: str) -> bool:
-    """Return whether the body shows this image itself."""
+def shows_image(html: str, asset_url: str) -> bool:
+    """Return whether the body shows this image."""
     return f'src="{escape(asset_url)}"' in html
 
 
 def convert_to_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> str:
     """Return the body in blocks, with images served by the site; those that it doesn't show are appended.
 
-    The last block carries the publication's key: WordPress keeps a block's attributes in the stored text,
-    where its search finds them, and leaves them out of the page.
+    The last block has the publication's key: WordPress keeps a block's attributes in the stored text, where its
+    search finds them, and leaves them out of the page.
     """
-    appended = [picture for picture in pictures if not is_named(html, picture.asset_url)]
+    appended = [picture for picture in pictures if not shows_image(html, picture.asset_url)]
     for picture in pictures:
         html = html.replace(f'src="{escape(picture.asset_url)}"', f'src="{escape(picture.url)}"')
-    blocks = [_block_of(element) for element in article_elements(html)]
-    blocks += [_image_block(picture) for picture in appended]
+    blocks = [_build_block(element) for element in article_elements(html)]
+    blocks += [_build_image_block(picture) for picture in appended]
     if not blocks:
         blocks = [("html", {}, "")]
     name, attributes, inside = blocks[-1]
@@ -63,9 +60,9 @@ def convert_to_blocks(html: str, pictures: Sequence[SiteImage], *, key: str) -> 
     return "\n\n".join(_render_block(*block) for block in blocks)
 
 
-def _block_of(element: ArticleElement) -> tuple[str, dict[str, Any], str]:
+def _build_block(element: ArticleElement) -> tuple[str, dict[str, Any], str]:
     """Return an element as a block: its name, attributes and HTML."""
-    # The editor accepts paragraphs and headings only as it writes them itself; the rest stays HTML.
+    # The editor accepts paragraphs and headings only in the form that it writes; other elements stay HTML.
     if element.is_bare and element.tag == "p":
         return "paragraph", {}, element.html
     if element.is_bare and element.tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
@@ -74,11 +71,11 @@ def _block_of(element: ArticleElement) -> tuple[str, dict[str, Any], str]:
     return "html", {}, element.html
 
 
-def _image_block(image_file: SiteImage) -> tuple[str, dict[str, Any], str]:
+def _build_image_block(image: SiteImage) -> tuple[str, dict[str, Any], str]:
     """Return an image as a block."""
-    image = f'<img src="{escape(image_file.url)}" alt="{escape(image_file.alt_text)}" class="wp-image-{image_file.id}"/>'
-    attributes = {"id": image_file.id, "sizeSlug": "full", "linkDestination": "none"}
-    return "image", attributes, f'<figure class="wp-block-image size-full">{image}</figure>'
+    element = f'<img src="{escape(image.url)}" alt="{escape(image.alt_text)}" class="wp-image-{image.id}"/>'
+    attributes = {"id": image.id, "sizeSlug": "full", "linkDestination": "none"}
+    return "image", attributes, f'<figure class="wp-block-image size-full">{element}</figure>'
 
 
 def _render_block(name: str, attributes: dict[str, Any], inside: str) -> str:
@@ -88,8 +85,11 @@ def _render_block(name: str, attributes: dict[str, Any], inside: str) -> str:
 
 
 def advance_draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
-    """Take one step: an image, a term, the search for what is public already, the draft itself."""
-    # Ids of another site mean nothing on this one.
+    """Take one step towards the draft: an image, a term, the search for a public article, the draft itself.
+
+    A draft that is known already is only looked up. The state of another site is dropped.
+    """
+    # The ids of another site mean nothing on this one.
     known_state = state if state.get("root") == site.root else {}
     new_state = {"media": {}, "terms": {}, **known_state, "root": site.root}
     if "post" in new_state:
@@ -109,23 +109,25 @@ def advance_draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], 
 
 
 def is_id(value: object) -> bool:
-    """Return whether a value is the id of something in WordPress."""
+    """Return whether a value can be an id in WordPress."""
     # In Python a bool is an int, but it is no id.
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _needed_terms(account: Account, payload: Payload) -> list[tuple[str, str]]:
-    """Return the terms that the article needs as pairs of taxonomy and name; each name once."""
+    """Return the outlet's category and the article's tags as pairs of taxonomy and name, each tag once."""
     category = str(account.config.get("category") or "").strip()
     tags = [("tags", name[:MAX_TERM_CHARACTERS]) for name in unique_tags(payload.content.get("tags"))]
     return [("categories", category), *tags] if category else tags
 
 
 def _find_or_create_term(site: WordPressSite, taxonomy: str, name: str) -> int:
-    """Return the id of a term, which is created where the site has none of that name."""
+    """Return the id of a term, which is created if the site has none of that name.
+
+    Raises `Refused` if the user may not create it, and as `raise_for_response` for other failures.
+    """
     if taxonomy == "categories":
-        # Authors may not add a category, but may use one that is there.
-        # Names are stored, and searched for, as HTML.
+        # Authors may not add a category, but may use an existing one. Names are stored, and searched for, as HTML.
         escaped_name = escape(name, quote=False)
         rows = site.get_list(taxonomy, {"search": escaped_name, "per_page": 100, "_fields": "id,name"})
         for row in rows:
@@ -150,7 +152,10 @@ def _find_or_create_term(site: WordPressSite, taxonomy: str, name: str) -> int:
 
 
 def _upload_once(site: WordPressSite, file: UploadFile, alt_text: str, key: str) -> dict[str, Any]:
-    """Upload a file unless the site has it: its slug follows from the key and its content."""
+    """Upload a file unless the site has it, and return its id and address.
+
+    The file is found by its slug, which follows from the key and the file's content.
+    """
     slug = f"{key}-{hashlib.sha256(file.content).hexdigest()[:12]}"
     existing = site.get_list("media", {"slug": slug, "_fields": "id,source_url"})
     if existing and is_id(existing[0].get("id")) and existing[0].get("source_url"):
@@ -164,7 +169,7 @@ def _upload_once(site: WordPressSite, file: UploadFile, alt_text: str, key: str)
 
 
 def _reuse_draft(site: WordPressSite, state: Mapping[str, Any]) -> Prepared:
-    """Go on with the draft; prepare the article again where a person deleted the draft."""
+    """Go on with the draft, or prepare the article again if a person deleted the draft."""
     draft = read_post(site, state["post"])
     if draft is None or draft.get("status") == "trash":
         return Prepared({name: state[name] for name in ("root", "media", "terms")}, is_done=False)
@@ -172,7 +177,7 @@ def _reuse_draft(site: WordPressSite, state: Mapping[str, Any]) -> Prepared:
 
 
 def _search_public_post(site: WordPressSite, state: Mapping[str, Any], key: str) -> Prepared:
-    """Find an article that an earlier call made public, whose trace is lost, so that it isn't made again."""
+    """Go on with an article that an earlier call made public but whose id was lost, so that it isn't made again."""
     article = _find_by_key_in_text(site, key)
     if article is None or article.get("slug") == key:
         return Prepared({**state, "is_searched": True}, is_done=False)
@@ -180,7 +185,7 @@ def _search_public_post(site: WordPressSite, state: Mapping[str, Any], key: str)
 
 
 def _save_draft(site: WordPressSite, post: Adapted, state: Mapping[str, Any], key: str) -> Prepared:
-    """Create the draft, or update the one that is there already."""
+    """Create the draft or update the existing one; an article with the key that isn't a draft stays untouched."""
     existing = _find_by_slug(site, key)
     if existing is not None and existing.get("status") != "draft":
         return Prepared({**state, "post": existing["id"]})
@@ -200,14 +205,14 @@ def _post_fields(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str,
         SiteImage(media[asset.url]["id"], media[asset.url]["url"], asset.url, asset.alt_text)
         for asset in payload.assets
     ]
-    featured = pictures[0] if pictures and not is_named(html, pictures[0].asset_url) else None
+    featured = pictures[0] if pictures and not shows_image(html, pictures[0].asset_url) else None
     by_taxonomy: dict[str, list[int]] = {"categories": [], "tags": []}
     for name, term_id in terms.items():
         by_taxonomy[name.partition(":")[0]].append(term_id)
     return {
         "status": "draft",
         "slug": key,
-        # Title and excerpt are HTML to WordPress, which would take words in angle brackets for elements.
+        # Title and excerpt are HTML to WordPress, which would take text in angle brackets for elements.
         "title": escape(payload.title, quote=False),
         "content": convert_to_blocks(html, [image for image in pictures if image is not featured], key=key),
         "excerpt": escape(str(payload.content.get("meta_description") or ""), quote=False),
@@ -218,7 +223,10 @@ def _post_fields(post: Adapted, state: Mapping[str, Any], key: str) -> dict[str,
 
 
 def read_post(site: WordPressSite, post_id: int) -> dict[str, Any] | None:
-    """Return the article as its editors see it; `None` where the site has none of this id."""
+    """Return the article as its editors see it, or `None` if the site has none of this id.
+
+    Raises as `raise_for_response` if the answer can't be read.
+    """
     response = site.get(f"posts/{post_id}", {"context": "edit", "_fields": POST_FIELDS})
     if is_gone(response):
         return None
@@ -229,18 +237,18 @@ def read_post(site: WordPressSite, post_id: int) -> dict[str, Any] | None:
 
 
 def find_post(site: WordPressSite, key: str) -> dict[str, Any] | None:
-    """Return the article by its slug or the key in its text; `None` where there is none."""
+    """Return the article by its slug or the key in its text, or `None` if there is none."""
     return _find_by_slug(site, key) or _find_by_key_in_text(site, key)
 
 
 def _find_by_slug(site: WordPressSite, key: str) -> dict[str, Any] | None:
-    """Return the article whose slug is the key; `None` where there is none."""
+    """Return the article whose slug is the key, or `None` if there is none."""
     rows = site.get_list("posts", {"slug": key, "status": "any", "context": "edit", "_fields": POST_FIELDS})
     return rows[0] if rows else None
 
 
 def _find_by_key_in_text(site: WordPressSite, key: str) -> dict[str, Any] | None:
-    """Return the article whose text carries the key, a public one first.
+    """Return the article whose last block has the key, a public one first, or `None` if there is none.
 
     Articles that merely mention the key are skipped.
     """
@@ -251,7 +259,7 @@ def _find_by_key_in_text(site: WordPressSite, key: str) -> dict[str, Any] | None
 
 
 def _raw_content(row: Mapping[str, Any]) -> str:
-    """Return the stored text of an article."""
+    """Return the stored text of an article, or an empty string if the row has none."""
     content = row.get("content")
     return str(content.get("raw", "")) if isinstance(content, dict) else ""
 

@@ -1,4 +1,4 @@
-"""Publishes on X by its API v2; limits and prices from docs.x.com, read on 20 November 2026."""
+"""Publishes on X through its API v2; limits and prices are those of docs.x.com, read on 20 November 2026."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAX_PREMIUM_CHARACTERS: Final = 25_000
 PRICE_IN_DOLLARS: Final = "0.015"
 PRICE_WITH_LINK_IN_DOLLARS: Final = "0.20"
 
-# x-api/media/quickstart/best-practices
+# The limits of docs.x.com, x-api/media/quickstart/best-practices.
 IMAGES_RULE: Final = MediaRule(
     ("image/jpeg", "image/png", "image/webp", "image/gif"), most=4, max_bytes=5 * MEBIBYTE, alt_max=1000
 )
@@ -61,7 +61,7 @@ VIDEO_RULE: Final = MediaRule(
 )
 
 
-def _bucket_rule(**changes: Any) -> BucketRule:
+def _build_rule(**changes: Any) -> BucketRule:
     """Return the rule of a bucket with X's limits and these changes."""
     return BucketRule(
         MAX_LENGTH,
@@ -113,9 +113,9 @@ class X(TokenPlatform):
     # 100 posts in 15 minutes for each user.
     pace: ClassVar[Pace] = Pace(gap=timedelta(seconds=9))
     rules: ClassVar[Mapping[Bucket, BucketRule]] = {
-        "text": _bucket_rule(),
-        "image": _bucket_rule(needs_text=False, needs="image"),
-        "video": _bucket_rule(needs_text=False, needs="video"),
+        "text": _build_rule(),
+        "image": _build_rule(needs_text=False, needs="image"),
+        "video": _build_rule(needs_text=False, needs="video"),
     }
 
     def rules_for(self, account: Account, bucket: Bucket) -> BucketRule | None:
@@ -193,7 +193,7 @@ class X(TokenPlatform):
         now: datetime,
     ) -> Prepared:
         del key
-        # `since` and `tried` bound the search of `reconcile`: the first and the latest call of `prepare`.
+        # `since` and `tried`, the first and the latest call of `prepare`, bound the search of `reconcile`.
         new_state = {**state, "since": state.get("since", now.isoformat()), "tried": now.isoformat()}
         return media.advance_uploads(account, post, new_state, http=http, now=now)
 
@@ -235,13 +235,12 @@ class X(TokenPlatform):
     def _find_earlier_post(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Sent:
-        """Return the post that X calls a duplicate.
+        """Return the post that X calls a duplicate, if an earlier call of this publication made it.
 
-        It is from an earlier call of this publication that was thought lost, or from another publication;
-        then `Refused` is raised.
+        Raises `Refused` if it is another publication's, and `OutcomeUnknown` if that can't be told.
         """
-        # This call made no post, and none follows an earlier one whose post the list can't hold yet: `reconcile`
-        # waits that long before it lets one be sent again.
+        # `tried` is left out, because this call made no post, and the post of an earlier call is in the list by
+        # now: `reconcile` waits for that before it lets a post be sent again.
         answer = self._search(account, post, {**state, "tried": ""}, http=http, now=now)
         if isinstance(answer, Found):
             return answer.sent
@@ -269,7 +268,7 @@ class X(TokenPlatform):
     def _search(
         self, account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
     ) -> Found | Absent | CannotTell:
-        """Look for the post in the account's timeline."""
+        """Find the post in the account's timeline; a failure of the search is `CannotTell`."""
         try:
             answer = search_timeline(account, post, state, http=http, now=now)
         except PluginError as error:
@@ -293,11 +292,11 @@ class X(TokenPlatform):
     def metrics(
         self, account: Account, sent: Sequence[tuple[Sent, datetime]], *, http: Client, now: datetime
     ) -> tuple[tuple[Sample, ...], ...]:
-        return post_counts.samples_in(account, sent, http=http, now=now)
+        return post_counts.read_samples(account, sent, http=http, now=now)
 
 
 def sent_of(account: Account, data: object) -> Sent | None:
-    """Return a post that X answered as `Sent`; `None` where it can't be read."""
+    """Return the post in X's answer as `Sent`, or `None` if it can't be read."""
     external_id = data.get("id") if isinstance(data, dict) else None
     if not isinstance(external_id, str) or not external_id.isascii() or not external_id.isdigit():
         return None

@@ -1,4 +1,4 @@
-"""Maps X's failures to plug-in errors; docs.x.com, "Response codes and errors", read on 20 November 2026."""
+"""Maps X's failures to plug-in errors by docs.x.com, "Response codes and errors", read on 20 November 2026."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from config.core.http_client import Response
 
 FIREWALL_WAIT: Final = timedelta(minutes=15)
+"""The wait after a firewall refused a call, whose answer names none."""
 _PROBLEM_TYPE_PATH: Final = "/2/problems/"
 _ASK_OPERATOR: Final = "The operator checks the app at developer.x.com; then reconnect the outlet."
 _BUY_CREDITS: Final = "The operator buys credits at developer.x.com; then check the outlet and retry."
@@ -38,13 +39,13 @@ ACCOUNT_PROBLEMS: Final = {
         "Reconnect the outlet and grant everything that is asked for.",
     ),
 }
-"""For a 403, by the problem's type: error code, what happened, what to do."""
+"""The error code, message and action for a 403, by the type of X's problem."""
 
 
 def message_and_type(response: Response) -> tuple[str, str]:
-    """Return X's error message, and the last part of the problem's type.
+    """Return X's error message, and the last part of the problem's type, each empty if it is missing.
 
-    Both are also read from the older form with a list of errors.
+    Both are also read from the older form of answers, which has a list of errors.
     """
     answer = json_object(response.body) or {}
     errors = answer.get("errors")
@@ -65,21 +66,21 @@ def message_and_type(response: Response) -> tuple[str, str]:
     )
     problem_type = answer.get("type") or first.get("type") or ""
     is_problem = isinstance(problem_type, str) and _PROBLEM_TYPE_PATH in problem_type
-    return platform_message[:MAX_MESSAGE_CHARACTERS].rstrip("."), problem_type.rpartition("/")[
-        2
-    ] if is_problem else ""
+    type_name = problem_type.rpartition("/")[2] if is_problem else ""
+    return platform_message[:MAX_MESSAGE_CHARACTERS].rstrip("."), type_name
 
 
 def is_duplicate(response: Response) -> bool:
-    """Return whether X refused the post as a duplicate of a recent one.
-
-    That may be the post of an earlier call of ours.
-    """
+    """Return whether X refused the post as a duplicate of a recent one, which an earlier call may have made."""
     return response.status == 403 and "duplicate content" in message_and_type(response)[0].lower()
 
 
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
-    """Raise the plug-in error for a failed response."""
+    """Raise the plug-in error for a failed response, by its status, type and message.
+
+    A 402 or 403 without JSON is a firewall's, which is `TryLater`. With `is_commit`, a status that proves no
+    refusal is `OutcomeUnknown`.
+    """
     platform_message, problem_type = message_and_type(response)
     status = response.status
     if status in {403, 402} and json_object(response.body) is None:
@@ -121,8 +122,8 @@ def raise_for_response(response: Response, *, now: datetime, is_commit: bool) ->
 
 
 def _wait_for_limit(response: Response, now: datetime) -> timedelta | None:
-    """Return the wait that the response's rate-limit headers name."""
-    # A used-up day limit has a header of its own; the 15-minute limit would end too soon.
+    """Return the wait that the response's rate-limit headers name, or `None`."""
+    # The limit of a day has its own header; the wait for the 15-minute limit would end too soon.
     is_day = str(response.headers.get("x-user-limit-24hour-remaining", "")).strip() == "0"
     names = ("x-user-limit-24hour-reset",) if is_day else ()
     return wait_until_reset(response.headers, *names, "x-rate-limit-reset", now=now)

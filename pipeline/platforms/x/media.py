@@ -1,6 +1,6 @@
-"""Uploads files to X, one call a step.
+"""Uploads files to X, with one call in each step.
 
-`state["files"]` keeps what X has of each file.
+`state["files"]` has the progress of each file's upload, in the order of the files.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted, PayloadAsset
 
 SEGMENT_BYTES: Final = 4 * 1024 * 1024
-"""The size of one append; X takes up to 1,000 segments of up to 5 MB."""
+"""The size of one segment; X takes up to 1,000 segments of up to 5 MB."""
 POLL_INTERVAL: Final = timedelta(seconds=5)
 MIN_LIFETIME: Final = timedelta(minutes=10)
-"""A file that X deletes sooner than this is uploaded again."""
+"""The remaining life below which a file is uploaded again."""
 
 
 def files_of(post: Adapted) -> list[PayloadAsset]:
-    """Return the files that the post shows, in order; X makes thumbnails itself."""
+    """Return the files that the post shows, in order; thumbnails aren't uploaded, because X makes its own."""
     return [asset for asset in post.payload.assets if asset.role not in HIDDEN_ROLES and _category(asset)]
 
 
 def _category(asset: PayloadAsset) -> str:
-    """Return X's media category of a file; empty for one that a post can't show."""
+    """Return X's media category of a file, or an empty string if a post can't show it."""
     if asset.mime_type == "image/gif":
         return "tweet_gif"
     if asset.mime_type.startswith("image/"):
@@ -47,15 +47,15 @@ def _category(asset: PayloadAsset) -> str:
 def advance_uploads(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> Prepared:
-    """Make the next call for the first file that isn't finished."""
+    """Make the next call for the first file that isn't finished; all files are uploaded again if one expires soon."""
     uploads = [dict(upload) for upload in state.get("files", [])]
     if any(_is_expiring(upload, now) for upload in uploads):
         uploads = []
-    for position, asset in enumerate(files_of(post)):
-        if position == len(uploads):
+    for index, asset in enumerate(files_of(post)):
+        if index == len(uploads):
             uploads.append({})
-        if not _is_done(uploads[position], asset):
-            uploads[position] = _advance_file(account, asset, uploads[position], http=http, now=now)
+        if not _is_done(uploads[index], asset):
+            uploads[index] = _advance_file(account, asset, uploads[index], http=http, now=now)
             return Prepared({**state, "files": uploads}, is_done=False)
     return Prepared({**state, "files": uploads})
 
@@ -63,13 +63,16 @@ def advance_uploads(
 def poll_uploads(
     account: Account, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> Pending | Ready:
-    """Return whether X has processed the files."""
+    """Ask whether X has processed the files, and return `Ready`, or `Pending` with the wait.
+
+    Raises `Refused` if X can't use a file, and as `raise_for_response` if it fails.
+    """
     for upload in state.get("files", []):
         if not upload.get("is_processed_later"):
             continue
         url = f"{account.base_url}/media/upload?command=STATUS&media_id={upload['id']}"
         response = ask(http, "GET", url, service="X", headers=bearer_header(account))
-        info = _data_of(response, now).get("processing_info")
+        info = _read_data(response, now).get("processing_info")
         info = info if isinstance(info, dict) else {}
         if info.get("state") == "failed":
             error = info.get("error")
@@ -104,25 +107,22 @@ def _advance_file(
         return {**upload, "has_alt": True}
     if "id" not in upload:
         if _category(asset) == "tweet_image":
-            return _final_upload(_upload_whole(account, asset, http=http, now=now), now)
-        body = {
-            "media_type": asset.mime_type,
-            "total_bytes": asset.bytes,
-            "media_category": _category(asset),
-        }
+            return _finished_state(_upload_whole(account, asset, http=http, now=now), now)
+        body = {"media_type": asset.mime_type, "total_bytes": asset.bytes, "media_category": _category(asset)}
         return {
-            "id": _id_of(_post_json(account, "upload/initialize", http=http, now=now, json=body)),
+            "id": _read_id(_post_json(account, "upload/initialize", http=http, now=now, json=body)),
             "sent": 0,
         }
     if upload["sent"] < asset.bytes:
         return _append_segment(account, asset, upload, http=http, now=now)
-    return _final_upload(_post_json(account, f"upload/{upload['id']}/finalize", http=http, now=now), now)
+    answer = _post_json(account, f"upload/{upload['id']}/finalize", http=http, now=now)
+    return _finished_state(answer, now)
 
 
 def _append_segment(
     account: Account, asset: PayloadAsset, upload: Mapping[str, Any], *, http: Client, now: datetime
 ) -> dict[str, Any]:
-    """Upload the file's next segment."""
+    """Upload the file's next segment, and return the new state."""
     content = part_of(asset, upload["sent"], SEGMENT_BYTES)
     segment_index = upload["sent"] // SEGMENT_BYTES
     file = UploadFile("media", "media", "application/octet-stream", content)
@@ -132,15 +132,15 @@ def _append_segment(
 
 
 def _upload_whole(account: Account, asset: PayloadAsset, *, http: Client, now: datetime) -> dict[str, Any]:
-    """Upload a picture in one call."""
+    """Upload a picture in one call, and return the answer's data."""
     file = UploadFile("media", "media", asset.mime_type, asset.read())
     body, content_type = build_multipart({"media_category": _category(asset)}, [file])
-    return _data_of(_send_body(account, "upload", body, content_type, http=http, now=now), now)
+    return _read_data(_send_body(account, "upload", body, content_type, http=http, now=now), now)
 
 
-def _final_upload(data: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def _finished_state(data: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the state of a finished upload, with the time until which X keeps the file."""
-    upload: dict[str, Any] = {"id": _id_of(data), "is_final": True}
+    upload: dict[str, Any] = {"id": _read_id(data), "is_final": True}
     expires_at = token_expiry(data.get("expires_after_secs"), now)
     if expires_at is not None:
         upload["until"] = expires_at.isoformat()
@@ -152,7 +152,7 @@ def _final_upload(data: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 def _send_body(
     account: Account, path: str, body: bytes, content_type: str, *, http: Client, now: datetime
 ) -> Response:
-    """Send a form. Raises the plug-in error for a failure."""
+    """Send a form. Raises as `raise_for_response` if X refuses it."""
     response = ask(
         http,
         "POST",
@@ -170,13 +170,13 @@ def _send_body(
 def _post_json(
     account: Account, path: str, *, http: Client, now: datetime, json: object = None
 ) -> dict[str, Any]:
-    """Send JSON and return the answer's data."""
+    """Send JSON and return the answer's data. Raises as `_read_data`."""
     url = f"{account.base_url}/media/{path}"
-    return _data_of(ask(http, "POST", url, service="X", json=json, headers=bearer_header(account)), now)
+    return _read_data(ask(http, "POST", url, service="X", json=json, headers=bearer_header(account)), now)
 
 
-def _data_of(response: Response, now: datetime) -> dict[str, Any]:
-    """Return the data of an answer. Raises the plug-in error for a failure."""
+def _read_data(response: Response, now: datetime) -> dict[str, Any]:
+    """Return the data of an answer. Raises as `raise_for_response`, or `TryLater` if there is none."""
     if not 200 <= response.status < 300:
         errors.raise_for_response(response, now=now, is_commit=False)
     data = (json_object(response.body) or {}).get("data")
@@ -186,8 +186,8 @@ def _data_of(response: Response, now: datetime) -> dict[str, Any]:
     return data
 
 
-def _id_of(data: Mapping[str, Any]) -> str:
-    """Return the file's id. Raises `TryLater` where the answer names none."""
+def _read_id(data: Mapping[str, Any]) -> str:
+    """Return the file's id. Raises `TryLater` if the answer names none."""
     if not isinstance(data.get("id"), str) or not data["id"].isdigit():
         message = "X's answer about the file names no id."
         raise TryLater(message)

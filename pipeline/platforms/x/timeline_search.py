@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import Adapted
 
 POSTS_LISTED: Final = 10
+"""The number of newest posts that are read."""
 CLOCK_TOLERANCE: Final = timedelta(minutes=2)
-"""How far X's clock and ours may be apart."""
+"""The most by which X's clock and ours may differ."""
 SETTLE_TIME: Final = timedelta(seconds=25)
-"""After a call this long ago the list is taken to hold its post."""
+"""The time since `tried` after which the list is taken to have the post."""
 SETTLE_TIME_AFTER_PROCESSING: Final = timedelta(minutes=15)
 """`SETTLE_TIME` for a post that waited for its video between `tried` and the call."""
 _MEDIA_LINK: Final = re.compile(r"/(photo|video)/[0-9]+$")
@@ -34,9 +35,9 @@ _WHITE_SPACE: Final = re.compile(r"\s+")
 def search_timeline(
     account: Account, post: Adapted, state: Mapping[str, Any], *, http: Client, now: datetime
 ) -> dict[str, Any] | Absent | CannotTell:
-    """Return the post as X lists it, or that it is absent or can't be told.
+    """Return the post as X lists it, `Absent` if it provably isn't there, or `CannotTell`.
 
-    Raises as `ask` and `raise_for_response` do.
+    Raises as `raise_for_response` if X fails, and `TryLater` if X can't be reached.
     """
     user, since = account.profile.get("external_id"), _parse_datetime(state.get("since"))
     if not isinstance(user, str) or not user or since is None:
@@ -51,19 +52,23 @@ def search_timeline(
     posts = answer.get("data", [] if isinstance(meta, dict) and meta.get("result_count") == 0 else None)
     if not isinstance(meta, dict) or not isinstance(posts, list) or answer.get("errors"):
         return CannotTell("X's list of posts couldn't be read.")
-    moments = [_parse_datetime(each.get("created_at")) if isinstance(each, dict) else None for each in posts]
+    moments = [
+        _parse_datetime(entry.get("created_at")) if isinstance(entry, dict) else None for entry in posts
+    ]
     if None in moments:
         return CannotTell("X's list of posts couldn't be read.")
     earliest = since - CLOCK_TOLERANCE
     newer = [
-        each for each, moment in zip(posts, moments, strict=True) if moment is not None and moment >= earliest
+        entry
+        for entry, moment in zip(posts, moments, strict=True)
+        if moment is not None and moment >= earliest
     ]
     wanted_text = normalize_text(post.payload.body)
     if wanted_text:
-        same = [each for each in newer if post_text(each) == wanted_text]
-        if same:
-            # The earliest one: a later post with the same text isn't this publication's.
-            return dict(same[-1])
+        matching = [entry for entry in newer if post_text(entry) == wanted_text]
+        if matching:
+            # The list begins with the newest post. A later post with the same text isn't this publication's.
+            return dict(matching[-1])
     elif newer:
         return CannotTell("A post without words can't be told from the account's other ones.")
     is_complete = len(newer) < len(posts) or "next_token" not in meta
@@ -71,43 +76,46 @@ def search_timeline(
         return CannotTell(f"The account's {POSTS_LISTED} newest posts don't go back far enough.")
     tried = _parse_datetime(state.get("tried"))
     has_waited = any(file.get("is_processed_later") for file in state.get("files", []))
-    if tried is not None and now - tried < (SETTLE_TIME_AFTER_PROCESSING if has_waited else SETTLE_TIME):
+    settle_time = SETTLE_TIME_AFTER_PROCESSING if has_waited else SETTLE_TIME
+    if tried is not None and now - tried < settle_time:
         return CannotTell("X's list of posts may be some seconds behind.")
     return Absent()
 
 
 def post_text(post: Mapping[str, Any]) -> str:
-    """Return a listed post's own text: short links spelled out, those to its pictures removed."""
+    """Return a listed post's text, normalized, with short links replaced and those to its files removed."""
     note = post.get("note_post", post.get("note_tweet"))
     full_post = note if isinstance(note, dict) and isinstance(note.get("text"), str) else post
     text = unescape(str(full_post.get("text", "")))
     entities = full_post.get("entities")
     urls = entities.get("urls") if isinstance(entities, dict) else None
     for link in urls if isinstance(urls, list) else []:
-        short, target = (link.get("url"), link.get("expanded_url")) if isinstance(link, dict) else ("", "")
-        if isinstance(short, str) and short and isinstance(target, str):
+        short_url, target = (
+            (link.get("url"), link.get("expanded_url")) if isinstance(link, dict) else ("", "")
+        )
+        if isinstance(short_url, str) and short_url and isinstance(target, str):
             is_media = "media_key" in link or _MEDIA_LINK.search(target) is not None
-            text = text.replace(short, "" if is_media else target)
+            text = text.replace(short_url, "" if is_media else target)
     return normalize_text(text)
 
 
 def normalize_text(text: str) -> str:
-    """Return the text so that spellings of the same text compare equal.
+    """Return the text in a form in which spellings of the same text are equal.
 
-    That is NFC, single spaces, addresses without their scheme.
+    It is in NFC, with single spaces, and addresses without their scheme and last slash.
     """
     text = unicodedata.normalize("NFC", text)
-    pieces, position = [], 0
+    pieces, copied_to = [], 0
     for link in find_links(text):
         bare = link.url.partition("://")[2] if link.has_scheme else link.url
         host, slash, rest = bare.partition("/")
-        pieces += [text[position : link.start], host.lower(), f"{slash}{rest}".rstrip("/")]
-        position = link.end
-    return _WHITE_SPACE.sub(" ", "".join([*pieces, text[position:]])).strip()
+        pieces += [text[copied_to : link.start], host.lower(), f"{slash}{rest}".rstrip("/")]
+        copied_to = link.end
+    return _WHITE_SPACE.sub(" ", "".join([*pieces, text[copied_to:]])).strip()
 
 
 def _parse_datetime(value: object) -> datetime | None:
-    """Return an aware moment of ISO 8601; `None` for anything else."""
+    """Return the aware moment of an ISO 8601 text, or `None` for any other value."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""Publishes videos on YouTube by its Data API v3; developers.google.com/youtube, read on 20 November 2026."""
+"""Publishes videos on YouTube through its Data API v3, by developers.google.com/youtube as of 20 November 2026."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAX_TAGS_CHARACTERS: Final = 500
 MAX_THUMBNAIL_BYTES: Final = 2 * MEBIBYTE
 MAX_SECONDS: Final = 12 * 3600
 MAX_UNVERIFIED_SECONDS: Final = 15 * 60
-"""The longest video on a channel that hasn't been verified by phone."""
+"""The longest video, in seconds, on a channel that hasn't been verified by phone."""
 IDS_PER_CALL: Final = 50
 SCOPE: Final = "https://www.googleapis.com/auth/youtube"
 COUNT_FIELDS: Final = {"views": "viewCount", "likes": "likeCount", "comments": "commentCount"}
@@ -143,7 +143,7 @@ class YouTube(TokenPlatform):
         if payload.body_format != "text":
             body = plain_text(body, payload.body_format)
             steps.append(AdaptationStep("plain_text", f"The {payload.body_format} became plain words."))
-        # Replaced before the text is fitted, because ‹ and › have more bytes than < and >.
+        # They are replaced before the text is fitted, because ‹ and › have more bytes than < and >.
         clean = replace(
             payload,
             title=payload.title.translate(_BRACKETS),
@@ -222,7 +222,7 @@ class YouTube(TokenPlatform):
         if "video" in state:
             return Sent(state["video"], f"https://www.youtube.com/watch?v={state['video']}")
         asset, sent = video_in(post), int(state["sent"])
-        # Where YouTube has all bytes and made no video yet, an empty part asks for it once more.
+        # If YouTube has all bytes but made no video yet, an empty part asks for it once more.
         content = part_of(asset, sent, asset.bytes - sent) if sent < asset.bytes else b""
         headers = upload.part_headers(account, asset, sent, len(content))
         if not content:
@@ -241,7 +241,7 @@ class YouTube(TokenPlatform):
             message = "YouTube doesn't have the whole video yet. The rest is sent."
             raise TryLater(message, code="upload_unfinished", platform_status=response.status)
         if response.status in upload.GONE_STATUSES:
-            # `prepare` has just seen that the session made nothing; gone now, it can't have taken anything.
+            # `prepare` has just seen that the session made nothing; a session that is gone now took nothing since.
             message = "YouTube dropped the upload. It starts over."
             raise TryLater(message, code="upload_lost", platform_status=response.status)
         if video is None:
@@ -258,9 +258,9 @@ class YouTube(TokenPlatform):
         key: str,
         now: datetime,
     ) -> Found | Absent | CannotTell:
-        """Ask the session: it answers with the video that it made, or with how much it has.
+        """Ask the session, which answers with the video that it made, or with the number of bytes that it has.
 
-        A session that is gone proves nothing: it may have ended because it was finished, days ago, as well as
+        A session that is gone proves nothing: it may have ended because its video was finished days ago, or
         because it never was.
         """
         del key, now
@@ -281,7 +281,7 @@ class YouTube(TokenPlatform):
     def finish(
         self, account: Account, post: Adapted, sent: Sent, *, http: Client, now: datetime
     ) -> Mapping[str, Any] | None:
-        """Set the thumbnail, where the item has one that YouTube accepts."""
+        """Set the thumbnail, if the item has one that YouTube accepts. Raises as `raise_for_response`."""
         picture = thumbnail_in(post)
         if picture is None:
             return None
@@ -325,7 +325,7 @@ class YouTube(TokenPlatform):
 
 
 def _to_sample(metric: str, statistics: object) -> Sample:
-    """Return one metric of a video's statistics."""
+    """Return the sample of one metric from a video's statistics."""
     if metric not in COUNT_FIELDS:
         return Sample(metric, None, "unsupported")
     # Google writes counts as text; counts that the owner hides are missing.
@@ -341,7 +341,7 @@ def video_in(post: Adapted) -> PayloadAsset:
 
 
 def thumbnail_in(post: Adapted) -> PayloadAsset | None:
-    """Return the widest thumbnail that YouTube accepts; `None` without one.
+    """Return the thumbnail that YouTube accepts and that is widest for its height, or `None` without one.
 
     In a list of videos an upright thumbnail would be a strip between two bars.
     """
@@ -356,19 +356,16 @@ def thumbnail_in(post: Adapted) -> PayloadAsset | None:
 
 
 def tags_of(payload: Payload) -> list[str]:
-    """Return the video's tags, each once: those of its settings, else those of its content."""
+    """Return the video's tags, each once: those of its settings, or else those of its content."""
     values = payload.settings.get("tags", payload.content.get("tags"))
-    tags = (
-        [str(tag).strip().translate(_BRACKETS) for tag in values] if isinstance(values, list | tuple) else []
-    )
+    if not isinstance(values, list | tuple):
+        return []
+    tags = [str(tag).strip().translate(_BRACKETS) for tag in values]
     return [tag for tag in dict.fromkeys(tags) if tag]
 
 
 def length_of_tags(tags: Sequence[str]) -> int:
-    """Return the length of the tags as YouTube counts.
-
-    Commas between them count, and so do quotes around each tag that holds a space.
-    """
+    """Return the length of the tags as YouTube counts: with commas, and quotes around those with spaces."""
     return sum(len(tag) + (2 if " " in tag else 0) for tag in tags) + max(0, len(tags) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Maps Google's failures to plug-in errors; YouTube Data API, "Errors", read on 20 November 2026."""
+"""Maps Google's failures to plug-in errors by YouTube Data API, "Errors", read on 20 November 2026."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PACIFIC: Final = ZoneInfo("America/Los_Angeles")
 FIREWALL_WAIT: Final = timedelta(minutes=15)
+"""The wait after a firewall refused a call, whose answer names none."""
 DAY: Final = timedelta(days=1)
 _RATE_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
 _QUOTA_REASONS: Final = frozenset({"quotaExceeded", "dailyLimitExceeded"})
@@ -37,7 +38,7 @@ FIELD_BY_REASON: Final = {
 
 
 def reason_of(response: Response) -> tuple[str, str]:
-    """Return Google's `(reason, message)`, each empty where it is missing."""
+    """Return Google's reason and message, each empty if it is missing."""
     error = (json_object(response.body) or {}).get("error")
     if not isinstance(error, dict):
         return "", ""
@@ -48,9 +49,9 @@ def reason_of(response: Response) -> tuple[str, str]:
 
 
 def raise_for_response(response: Response, *, now: datetime, is_commit: bool) -> NoReturn:
-    """Raise the plug-in error for a failed response.
+    """Raise the plug-in error for a failed response, by Google's reason and then by its status.
 
-    That is `TryLater`, `NeedsReconnect`, `Refused` or, after a commit, an unknown outcome.
+    With `is_commit`, a status that proves no refusal is `OutcomeUnknown`.
     """
     status = response.status
     reason, platform_message = reason_of(response)
@@ -109,7 +110,7 @@ def _raise_if_temporary(response: Response, reason: str, platform_message: str, 
 
 
 def _raise_if_account_unusable(status: int, reason: str, platform_message: str) -> None:
-    """Raise `NeedsReconnect` where the account or the app can't be used."""
+    """Raise `NeedsReconnect` if the reason is that the account or the app can't be used."""
     if reason == "youtubeSignupRequired":
         message, code = "The Google account has no channel at YouTube", "no_channel"
         action = "Make a channel at youtube.com, then reconnect the outlet."
@@ -131,11 +132,11 @@ def _raise_if_account_unusable(status: int, reason: str, platform_message: str) 
 
 
 def _to_snake_case(reason: str) -> str:
-    """Return a reason as a code of ours, such as "invalid_title"."""
+    """Return a reason as a code of ours, such as `invalid_title`."""
     return "".join(f"_{character.lower()}" if character.isupper() else character for character in reason)
 
 
 def until_quota_reset(now: datetime) -> timedelta:
-    """Return the time until the quota is renewed: midnight Pacific time, whatever its offset is that day."""
+    """Return the time until the quota is renewed: midnight Pacific time, with that day's offset."""
     tomorrow = (now.astimezone(PACIFIC) + DAY).date()
     return datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=PACIFIC).astimezone(now.tzinfo) - now

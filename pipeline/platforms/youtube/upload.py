@@ -1,7 +1,7 @@
-"""Uploads videos in resumable sessions: the state keeps the session's address, the last bytes make the video.
+"""Uploads videos in resumable sessions: the state has the session's address, and the last bytes make the video.
 
-"Resumable Uploads", YouTube Data API, read on 20 November 2026. Whoever has the address can upload, so it
-stands in no message.
+It follows "Resumable Uploads" of the YouTube Data API, read on 20 November 2026. The address alone allows uploads,
+so it is in no message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.platforms.payload_types import PayloadAsset
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
-"""The size of one call, a multiple of 256 KiB; at most as many are left for the commit."""
+"""The bytes of one call, a multiple of 256 KiB; at most as many are left for the commit."""
 RESUME_INCOMPLETE: Final = 308
 GONE_STATUSES: Final = frozenset({404, 410})
 _RANGE: Final = re.compile(r"bytes=0-([0-9]{1,15})")
@@ -43,10 +43,10 @@ def advance_upload(
     http: Client,
     now: datetime,
 ) -> Prepared:
-    """Open the session, send all bytes but the last chunk, then ask how far it is.
+    """Take one step: open the session, send a chunk that isn't the last, or ask for the session's progress.
 
-    The question comes last because an earlier commit may have sent some bytes. A session that is gone is
-    begun again. That is safe because a publication is prepared only while it is proven that it isn't public.
+    The session is asked last, because an earlier commit may have sent some bytes. A session that is gone is begun
+    again, which is safe, because a publication is prepared only while it is proven that it isn't public.
     """
     session = state.get("session")
     if not isinstance(session, str):
@@ -54,11 +54,10 @@ def advance_upload(
         return Prepared({"session": new_session, "sent": 0}, is_done=False)
     sent = int(state.get("sent", 0))
     is_last_chunk = asset.bytes - sent <= CHUNK_BYTES
-    response = (
-        ask_progress(account, session, asset, http=http)
-        if is_last_chunk
-        else send_bytes(account, session, asset, sent, CHUNK_BYTES, http=http)
-    )
+    if is_last_chunk:
+        response = ask_progress(account, session, asset, http=http)
+    else:
+        response = send_bytes(account, session, asset, sent, CHUNK_BYTES, http=http)
     if response.status in GONE_STATUSES:
         return Prepared({}, is_done=False)
     video = video_of(response)
@@ -71,7 +70,7 @@ def advance_upload(
 
 
 def ask_progress(account: Account, session: str, asset: PayloadAsset, *, http: Client) -> Response:
-    """Ask the session how many bytes it has."""
+    """Ask the session for the number of bytes that it has, and return its answer."""
     return ask(
         http,
         "PUT",
@@ -107,13 +106,13 @@ def part_headers(account: Account, asset: PayloadAsset, start: int, size: int) -
 
 
 def received_bytes(response: Response) -> int:
-    """Return the number of bytes that the session says it has; 0 where it doesn't say."""
+    """Return the number of bytes that the session says it has, or 0 if it doesn't say."""
     match = _RANGE.fullmatch(response.headers.get("range", "").strip())
     return int(match[1]) + 1 if match else 0
 
 
 def video_of(response: Response) -> Sent | None:
-    """Return the video that the session made; `None` where it made none yet."""
+    """Return the video that the session made, or `None` if it made none yet."""
     if response.status not in {200, 201}:
         return None
     video = json_object(response.body) or {}
@@ -129,7 +128,10 @@ def video_of(response: Response) -> Sent | None:
 def _open_session(
     account: Account, asset: PayloadAsset, body: Mapping[str, Any], *, query: str, http: Client, now: datetime
 ) -> str:
-    """Open a session and return its address."""
+    """Open a session and return its address.
+
+    Raises as `raise_for_response` if YouTube refuses, and `TryLater` if the address isn't Google's.
+    """
     response = ask(
         http,
         "POST",
@@ -137,15 +139,14 @@ def _open_session(
         service="YouTube",
         json=dict(body),
         headers=bearer_header(
-            account,
-            **{"X-Upload-Content-Length": str(asset.bytes), "X-Upload-Content-Type": asset.mime_type},
+            account, **{"X-Upload-Content-Length": str(asset.bytes), "X-Upload-Content-Type": asset.mime_type}
         ),
     )
     if response.status != 200:
         raise_for_response(response, now=now, is_commit=False)
     session = response.headers.get("location", "").strip()
     host = urlsplit(session).hostname or ""
-    # Each part is sent with the token, which must only go to Google.
+    # Each part is sent with the token, which must only be sent to Google.
     if host != urlsplit(account.base_url).hostname and not host.endswith(".googleapis.com"):
         message = "YouTube named no address of its own for the upload."
         raise TryLater(message)

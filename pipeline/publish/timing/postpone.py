@@ -1,4 +1,4 @@
-"""Gives scheduled publications back unsent: when each is next taken, and when people are told that it is overdue."""
+"""Gives scheduled publications back unsent, and reports the ones that are overdue."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 def postpone(
     row: Publication, until: datetime, now: datetime, *, waits_for: Mapping[str, Any] | None = None
 ) -> None:
-    """Give a scheduled publication back unsent; if it is overdue by now, emit that in the same transaction.
+    """Give a scheduled publication back unsent; if it is overdue by now, record that event in the transaction.
 
-    `waits_for` says what it waits for meanwhile. Without one, what it said before stays.
+    `waits_for` is the reason that is shown; without it, the stored reason stays. Raises `Overtaken` if an
+    overdue publication's lease isn't ours any more.
     """
     values: dict[str, Any] = {"attempts": 0}
     if waits_for is not None and waits_for != row.waits_for:
@@ -44,15 +45,15 @@ def postpone(
 
 
 def is_overdue(row: Publication, now: datetime) -> bool:
-    """Return whether its people have to be told by now that it is late, and weren't yet."""
+    """Return whether it is time to report that the publication is late, and that wasn't done yet."""
     notice_at = _overdue_notice_at(row)
     return notice_at is not None and now >= notice_at
 
 
 def next_wake_at(row: Publication) -> datetime | None:
-    """Return when a task takes a scheduled publication next.
+    """Return when a task takes a scheduled publication next: its next try, or its overdue notice before that.
 
-    That is its next try, or before that the time to report that it is late.
+    `None` if it has no due time.
     """
     planned_at = row.next_attempt_at or row.due_at
     return planned_at and no_later_than_overdue(row, planned_at)
@@ -72,7 +73,7 @@ def _overdue_notice_at(row: Publication) -> datetime | None:
 
 
 def write_scheduled(row: Publication, values: Mapping[str, Any]) -> None:
-    """Write a failure before the call, which leaves the status as it is.
+    """Write columns of a publication whose status stays as it is.
 
     Raises `Overtaken` if the lease isn't ours any more.
     """
@@ -84,7 +85,7 @@ def write_scheduled(row: Publication, values: Mapping[str, Any]) -> None:
 
 
 def overtaken_error() -> states.Overtaken:
-    """Return the error for a publication that was changed meanwhile."""
+    """Return the error for a publication that was changed in the meantime."""
     return states.Overtaken(
         Detail("status", "changed_meanwhile", "It was changed in the meantime. Reload it and try again.")
     )

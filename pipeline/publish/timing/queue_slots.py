@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 DEFAULT_SLOT_TIMES: Final = ("09:00", "12:00", "17:00")
 DEFAULT_SLOTS: Final = tuple({"weekday": day, "time": at} for day in range(5) for at in DEFAULT_SLOT_TIMES)
 SLOTS_PER_QUERY: Final = 100
+"""The number of slots that one query compares with the outlet's publications."""
 
 
 def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slot]:
-    """Yield the queue's slots after that moment, in order and each once, as far as one can schedule."""
+    """Yield the queue's slots after that moment, in order, up to `limits.PUBLISH_AHEAD`.
+
+    Each moment occurs once, and none is in a blackout. Raises `UnknownZone` if the time zone isn't known.
+    """
     zone = zone_named(queue.timezone)
     day = after.astimezone(zone).date()
     last = after + limits.PUBLISH_AHEAD
@@ -40,7 +44,7 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
                 return
             if any(start <= slot.moment < end for start, end in blackouts):
                 continue
-            # Two times of a day become one moment where the clocks skip an hour.
+            # Two times of a day become one moment if the clocks skip an hour.
             if slot.moment > last_yielded:
                 last_yielded = slot.moment
                 yield slot
@@ -50,7 +54,7 @@ def moments_of(queue: PublishQueue | Series, *, after: datetime) -> Iterator[Slo
 
 
 def has_zone(queue: PublishQueue | Series) -> bool:
-    """Return False if the time zone was dropped from the tables, so that the slots' moments aren't known."""
+    """Return whether the time zone is known; without it, the slots' moments aren't."""
     try:
         zone_named(queue.timezone)
     except UnknownZone:
@@ -59,18 +63,18 @@ def has_zone(queue: PublishQueue | Series) -> bool:
 
 
 def blackouts_of(queue: PublishQueue) -> tuple[tuple[datetime, datetime], ...]:
-    """Return the periods without slots as pairs of moments.
-
-    A local time that occurs twice is covered both times.
-    """
+    """Return the periods without slots as pairs of moments; a local time that occurs twice is covered twice."""
     return tuple(
-        (_moment(queue, blackout["from"], "first"), _moment(queue, blackout["until"], "second"))
+        (
+            _blackout_moment(queue, blackout["from"], "first"),
+            _blackout_moment(queue, blackout["until"], "second"),
+        )
         for blackout in queue.blackouts
     )
 
 
-def _moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
-    """Return the moment of a local time, limited to the calendar's first or last."""
+def _blackout_moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
+    """Return the moment of a local time, or the calendar's first or last if it is beyond them."""
     local = datetime.fromisoformat(local_time)
     try:
         return moment_of(WallClock(local, queue.timezone, on_overlap=on_overlap))
@@ -79,7 +83,7 @@ def _moment(queue: PublishQueue, local_time: str, on_overlap: str) -> datetime:
 
 
 def lock_outlets(outlets: Sequence[Outlet]) -> None:
-    """Lock the outlets, so that only one transaction at a time takes a slot or a turn of theirs."""
+    """Lock the outlets in the order of ids, so that only one transaction at a time takes a slot or turn."""
     keys = [outlet.pk for outlet in outlets]
     list(
         Outlet.everywhere.select_for_update(no_key=True)
@@ -89,17 +93,17 @@ def lock_outlets(outlets: Sequence[Outlet]) -> None:
     )
 
 
-def publish_queue_of(outlet: Outlet, workspace: Workspace) -> PublishQueue:
+def find_publish_queue(outlet: Outlet, workspace: Workspace) -> PublishQueue:
     """Return the outlet's own queue, or its workspace's default one."""
     if outlet.queue_id is not None:
-        own: PublishQueue | None = PublishQueue.everywhere.filter(pk=outlet.queue_id).first()
-        if own is not None:
-            return own
-    return default_queue(workspace)
+        own_queue: PublishQueue | None = PublishQueue.everywhere.filter(pk=outlet.queue_id).first()
+        if own_queue is not None:
+            return own_queue
+    return ensure_default_queue(workspace)
 
 
-def default_queue(workspace: Workspace) -> PublishQueue:
-    """Return the workspace's default queue, created if an older release made the workspace without one."""
+def ensure_default_queue(workspace: Workspace) -> PublishQueue:
+    """Return the workspace's default queue; create it if the workspace has none."""
     existing: PublishQueue | None = PublishQueue.objects.of(workspace).filter(is_default=True).first()
     if existing is not None:
         return existing
@@ -112,12 +116,13 @@ def default_queue(workspace: Workspace) -> PublishQueue:
     return queue
 
 
-def next_free_slot(
+def find_next_free_slot(
     outlet: Outlet, queue: PublishQueue, *, after: datetime, own: Publication | None = None
 ) -> Slot | None:
-    """Return the first slot that no other scheduled publication of the outlet takes; None if a year has none.
+    """Return the first slot after that moment that no scheduled publication of the outlet takes.
 
-    To keep it, the caller holds the outlet's lock.
+    The slot of `own` counts as free. Returns `None` if the queue is paused, its time zone isn't known, or it
+    has no free slot until `limits.PUBLISH_AHEAD`. To keep the slot, the caller holds the outlet's lock.
     """
     if queue.is_paused or not has_zone(queue):
         return None
@@ -135,15 +140,15 @@ def next_free_slot(
     return None
 
 
-def next_slot_or_refuse(
+def choose_next_slot(
     outlet: Outlet, workspace: Workspace, *, after: datetime, own: Publication | None
 ) -> tuple[Slot, PublishQueue]:
-    """Return the next free slot and its queue. Raises `Conflict` if the queue is paused or has no slot left."""
-    queue = publish_queue_of(outlet, workspace)
+    """Return the next free slot and its queue. Raises `Conflict` if the queue is paused or has no free slot."""
+    queue = find_publish_queue(outlet, workspace)
     if queue.is_paused:
         message = f"The queue {queue.name} of {outlet.name} is paused. Resume it, or choose a time."
         raise Conflict.because(code="queue_paused", message=message, field="queue")
-    slot = next_free_slot(outlet, queue, after=after, own=own)
+    slot = find_next_free_slot(outlet, queue, after=after, own=own)
     if slot is None:
         message = f"The queue {queue.name} of {outlet.name} has no free slot. Add one, or choose a time."
         raise Conflict.because(code="no_slot", message=message, field="queue")

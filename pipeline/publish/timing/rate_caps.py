@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 DAY: Final = timedelta(hours=24)
 GAP_AFTER_REST: Final = timedelta(seconds=1)
-"""The gap between posts that waited for the same rest, where the outlet has none: they don't go out all at once."""
+"""The gap between posts that waited for the same rest of an outlet without limits, so as to spread them."""
 
 
 @dataclass(frozen=True)
 class RateRules:
-    """The limits of one outlet: its platform's and its workspace's, the tighter of both."""
+    """The limits of one outlet, each the tighter of its platform's and its workspace's, or `None`."""
 
     per_day: int | None
     gap: timedelta | None
@@ -65,30 +65,31 @@ def is_resting(outlet: Outlet, now: datetime) -> bool:
 
 
 def wait_of(row: Publication, outlet: Outlet, now: datetime) -> RateWait | None:
-    """Return what a due publication waits for at its outlet; None if its turn is now.
+    """Return what a due publication waits for at its outlet, or `None` if its turn is now.
 
-    Each of those that wait gets a turn of its own, in the order of their due times.
+    Each waiting publication gets its own turn, in the order of due times.
     """
     if not is_paced(outlet, now):
         return None
     rules = rules_of(outlet)
     start = outlet.rests_until if outlet.rests_until and outlet.rests_until > now else now
-    turn_at, code = _turn_at(_count_ahead(row, now), _post_times(outlet, rules, now), rules, start)
+    turn_at, rule_code = _compute_turn(
+        _count_ahead(row, now), _read_post_times(outlet, rules, now), rules, start
+    )
     if turn_at <= now:
         return None
-    return RateWait(
-        "outlet_rests" if start > now else code, _wait_message(outlet, rules, start, now, code), turn_at
-    )
+    code = "outlet_rests" if start > now else rule_code
+    return RateWait(code, _wait_message(outlet, rules, start, now, rule_code), turn_at)
 
 
-def _turn_at(
-    place: int, posted: Sequence[datetime], rules: RateRules, start: datetime
+def _compute_turn(
+    ahead_count: int, post_times: Sequence[datetime], rules: RateRules, start: datetime
 ) -> tuple[datetime, str]:
-    """Return when the turn at that place comes, if all before it post in turn, and which rule decides."""
-    history = list(posted)
+    """Return when the turn after `ahead_count` others comes, if each of them posts in turn, and the rule's code."""
+    history = list(post_times)
     moment, code = start, "gap"
     gap = rules.gap or (None if rules.per_day else GAP_AFTER_REST)
-    for _turn_number in range(place + 1):
+    for _turn_number in range(ahead_count + 1):
         by_gap = history[-1] + gap if gap and history else start
         by_cap = history[-rules.per_day] + DAY if rules.per_day and len(history) >= rules.per_day else start
         moment = max(start, by_gap, by_cap)
@@ -97,10 +98,10 @@ def _turn_at(
     return moment, code
 
 
-def _post_times(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetime]:
-    """Return when the newest posts were made, oldest first.
+def _read_post_times(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetime]:
+    """Return when the newest posts were made, oldest first; an empty list for an outlet without limits.
 
-    What is under way, or may have arrived, counts as made.
+    A post that is under way or of unknown outcome counts as made when its newest attempt began.
     """
     if not rules:
         return []
@@ -119,7 +120,10 @@ def _post_times(outlet: Outlet, rules: RateRules, now: datetime) -> list[datetim
 
 
 def _count_ahead(row: Publication, now: datetime) -> int:
-    """Return how many publications of the outlet are due before it and could go, by due time, then id."""
+    """Return how many publications of the outlet go before this one, by due time and then id.
+
+    Publications that are blocked, too late, or already prepare without waiting aren't counted.
+    """
     too_late_after = ExpressionWrapper(
         Cast("max_lateness_minutes", IntegerField()) * Value(timedelta(minutes=1)),
         output_field=DurationField(),
@@ -128,13 +132,13 @@ def _count_ahead(row: Publication, now: datetime) -> int:
         Q(due_at__lt=row.due_at) | Q(due_at=row.due_at, id__lt=row.pk),
         Q(next_attempt_at=None) | Q(next_attempt_at__lte=now),
         Q(queue=None) | Q(queue__is_paused=False),
-        # One that was claimed again and again crashes its task, and must not keep the others from going.
         outlet_id=row.outlet_id,
         status=PublicationStatus.SCHEDULED,
         item__held="",
+        # A publication that was claimed more often crashes its task, and must not keep the others waiting.
         attempts__lte=1,
     )
-    # What began to prepare without waiting may take long: it doesn't reserve a turn before the others.
+    # A publication that prepares without waiting may take long: it doesn't reserve a turn before the others.
     line = line.exclude(step__in=[PublicationStep.POLL, PublicationStep.COMMIT], waits_for=None)
     line = line.exclude(late_policy="hold", due_at__lt=Value(now) - too_late_after)
     return line.count()

@@ -18,7 +18,7 @@ from pipeline.models import Publication
 from pipeline.publish.item_status_and_events import lock_item, record_publication_event, refresh_item
 from pipeline.publish.payload import key_of
 from pipeline.publish.timing.postpone import is_overdue, next_wake_at, write_scheduled
-from pipeline.publish.timing.queue_slots import lock_outlets, next_free_slot, publish_queue_of
+from pipeline.publish.timing.queue_slots import find_next_free_slot, find_publish_queue, lock_outlets
 from pipeline.text.local_time import UnknownZone, WallClock, moment_of
 from pipeline.text.prose.verbatim_edits import counted
 
@@ -28,19 +28,21 @@ if TYPE_CHECKING:
     from pipeline.models import PublishQueue
 
 NO_CLOCK: Final = {"local_time": "", "zone": "", "on_gap": "", "on_overlap": ""}
+"""The columns of a publication without a local time."""
 log = structlog.get_logger(__name__)
 
 ZONES_EVERY_SECONDS: Final = 600.0
 BATCH_SIZE: Final = 500
+"""The number of publications that are read at once."""
 
 
 def move_to_next_slot(row: Publication, now: datetime) -> bool:
-    """Move the publication to the next free slot; return False if its queue has none, or is paused."""
+    """Move the publication to its queue's next free slot; return `False` if there is none."""
     with transaction.atomic():
         item = lock_item(row.item)
         lock_outlets([row.outlet])
-        queue = publish_queue_of(row.outlet, row.workspace)
-        slot = next_free_slot(row.outlet, queue, after=now, own=row)
+        queue = find_publish_queue(row.outlet, row.workspace)
+        slot = find_next_free_slot(row.outlet, queue, after=now, own=row)
         if slot is None or row.due_at is None:
             return False
         was_overdue = is_overdue(row, now)
@@ -65,7 +67,7 @@ def move_to_next_slot(row: Publication, now: datetime) -> bool:
         )
         refresh_item(item, now=now)
         if was_overdue:
-            # The missed time is reported; the new one is reported separately, should it be missed too.
+            # The missed time is reported now; the new one is reported separately if it is missed too.
             record_publication_event(row, item, "published.overdue", now)
     return True
 
@@ -89,9 +91,7 @@ def retime(
     by: str,
     now: datetime,
 ) -> Publication:
-    """Reschedule the publication for that moment.
-
-    A task that holds its lease loses it, and its tries start over.
+    """Reschedule the publication for that moment; its tries start over, and a task that holds its lease loses it.
 
     The caller has locked the item, the outlet and the row, which is scheduled, in one transaction.
     """
@@ -118,7 +118,7 @@ def retime(
 
 
 def follow_zones() -> int:
-    """Run `apply_zone_changes`; returns 0, for nothing is left to do then. The job runs every `ZONES_EVERY_SECONDS`."""
+    """Run `apply_zone_changes` as a job, every `ZONES_EVERY_SECONDS`; return 0, as nothing is left to do then."""
     apply_zone_changes(now=utc_now())
     return 0
 
@@ -131,7 +131,7 @@ def apply_zone_changes(*, now: datetime) -> int:
 
 
 def _with_local_time(now: datetime) -> Iterator[Publication]:
-    """Yield the coming publications that were scheduled for a local time, a batch at a time."""
+    """Yield the coming publications that were scheduled for a local time, read in batches."""
     rows = Publication.everywhere.scheduled().filter(due_at__gt=now).exclude(local_time="")
     last = None
     while True:
@@ -143,7 +143,10 @@ def _with_local_time(now: datetime) -> Iterator[Publication]:
 
 
 def _update_moment(row: Publication, now: datetime) -> bool:
-    """Move the publication to the moment that its local time is at now; return whether that changed it."""
+    """Move the publication to the present moment of its local time; return whether that changed it.
+
+    A publication whose zone isn't known any more, or that was rescheduled in the meantime, stays as it is.
+    """
     clock = WallClock(datetime.fromisoformat(row.local_time), row.zone, row.on_gap, row.on_overlap)
     try:
         moment = moment_of(clock)

@@ -1,4 +1,4 @@
-"""Puts ready items into free slots: a week at once with one undo, one item, or one post moved."""
+"""Schedules ready items into free slots: a week's plan with one undo, one item, or one post that is moved."""
 
 from pipeline.schedule.planning.commit_plan import PlanCommit, PlanEntry, Refusal, commit
 from pipeline.schedule.planning.move_publication import Moved, move, move_back, to_next_slot

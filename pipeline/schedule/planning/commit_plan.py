@@ -16,7 +16,7 @@ from config.core.ids import encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet, WeekPlan
 from pipeline.schedule.planning import fill_slots
-from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
+from pipeline.schedule.planning.outlet_slots import OutletTimeline, read_timelines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -77,13 +77,11 @@ def commit(
     now: datetime,
     is_proposed: bool = False,
 ) -> PlanCommit:
-    """Schedule the entries that still match what was shown, and refuse each other one by itself.
+    """Schedule the entries that still match what was shown, and refuse the others, in one transaction.
 
-    All of it is one transaction.
-
-    Raises `Invalid` for too many entries or none. Raises `Conflict` if none can be scheduled, with a reason
-    for each; the details name the entries' places unless they were proposed just now, for then the caller
-    didn't send them.
+    Raises `Invalid` if there are no entries or too many. Raises `Conflict` if none can be scheduled, with a
+    reason for each. The details name the entries' indexes, unless `is_proposed`, because then the caller
+    didn't send any.
     """
     if not 0 < len(entries) <= limits.PLAN_ENTRIES:
         message = f"Give 1 to {limits.PLAN_ENTRIES} entries of a plan."
@@ -99,8 +97,8 @@ def commit(
             fitting: list[PlanEntry] = []
             for entry in entries_of_item:
                 code = _why_refused(entry, items.get(item_id), timelines.get(entry.outlet_id), posts, now)
-                # Checked last, as it replaces whatever else is wrong with the entry.
-                if any(entry.outlet_id == other.outlet_id for other in fitting):
+                # This is checked last, because it replaces any other reason against the entry.
+                if any(entry.outlet_id == fitting_entry.outlet_id for fitting_entry in fitting):
                     code = ("duplicate", _MESSAGES["duplicate"])
                 if code is None:
                     fitting.append(entry)
@@ -130,11 +128,12 @@ def commit(
 def _refusal_details(
     entries: Sequence[PlanEntry], refused: Iterable[Refusal], *, is_named: bool
 ) -> list[Detail]:
-    """Return a detail for each refused entry, naming its place in the request if `is_named`."""
-    places = defaultdict(list)
+    """Return a detail for each refused entry, with its index in the request if `is_named`."""
+    # The same entry may be in the request several times.
+    indexes_by_entry = defaultdict(list)
     for index, entry in enumerate(entries):
-        places[entry].append(index)
-    indexed = [(places[refusal.entry].pop(0), refusal) for refusal in refused]
+        indexes_by_entry[entry].append(index)
+    indexed = [(indexes_by_entry[refusal.entry].pop(0), refusal) for refusal in refused]
     return [
         Detail(f"entries[{index}]" if is_named else None, refusal.code, refusal.message)
         for index, refusal in indexed
@@ -151,7 +150,7 @@ def _group_by_item(entries: Iterable[PlanEntry]) -> dict[UUID, list[PlanEntry]]:
 def _lock_items(
     workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool
 ) -> dict[UUID, GeneratedItem]:
-    """Lock and return all items with their variants, before any outlet, as scheduling one item does."""
+    """Lock the items' variant groups, before any outlet, and return the items by id."""
     items = GeneratedItem.objects.of(workspace).filter(
         pk__in={entry.item_id for entry in entries}, test=test, deleted_at=None
     )
@@ -162,13 +161,13 @@ def _lock_items(
 def _lock_timelines(
     workspace: Workspace, entries: Sequence[PlanEntry], *, test: bool, now: datetime
 ) -> dict[UUID, OutletTimeline]:
-    """Lock the outlets and return their slots and rules, which nobody changes before the plan is written."""
+    """Lock the outlets and return their timelines, which don't change before the plan is written."""
     rows = Outlet.objects.of(workspace).filter(pk__in={entry.outlet_id for entry in entries}, deleted_at=None)
     outlets = [row for row in rows.defer("credentials").order_by("id") if row.is_simulated or not test]
     publish.lock_outlets(outlets)
     moments = [entry.at for entry in entries]
     last = min(max(moments), now + limits.PUBLISH_AHEAD) + timedelta(seconds=1)
-    timelines = timelines_of(workspace, outlets, starts_at=max(min(moments), now), ends_at=last, now=now)
+    timelines = read_timelines(workspace, outlets, starts_at=max(min(moments), now), ends_at=last, now=now)
     return {timeline.outlet.pk: timeline for timeline in timelines}
 
 
@@ -179,13 +178,13 @@ def _why_refused(
     posts: Mapping[UUID, Sequence[fill_slots.PlannerPost]],
     now: datetime,
 ) -> tuple[str, str] | None:
-    """Return code and message if the entry no longer matches, else None."""
+    """Return code and message if the entry no longer matches, or `None`."""
     if item is None:
         return "not_found", _MESSAGES["not_found"]
     if item.version != entry.version:
         return "version_conflict", _MESSAGES["version_conflict"]
     if item.status != GeneratedItemStatus.READY or item.held:
-        # The only message with a variable part.
+        # This message has a variable part, so it isn't in `_MESSAGES`.
         return "not_ready", f"It is {'held' if item.held else item.status} now."
     if timeline is None:
         return "outlet_deleted", _MESSAGES["outlet_deleted"]

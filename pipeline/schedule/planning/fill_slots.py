@@ -1,6 +1,6 @@
-"""Fills free slots with items: data in, a plan out; the database is neither read nor written.
+"""Fills free slots with items, without the database: it takes data and returns a plan.
 
-For each outlet `fill` chooses slots, then the best item for each, then lets items swap places.
+For each outlet, `fill` chooses slots, then the best item for each slot, then swaps items between slots.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ DAY: Final = timedelta(hours=24)
 # Each weighs more than all below it together, and the smallest more than the whole range of worths, 0 to 1.
 SIMILARITY_WEIGHTS: Final = {"source": 16.0, "topic": 8.0, "engine": 4.0, "bucket": 2.0}
 """The traits that neighbours should not share, with the cost of sharing; they never have the same story."""
-SWAP_ROUNDS: Final = 3
-"""How often all pairs of an outlet's new posts are tried at most; a round without a change is the last."""
+MAX_SWAP_ROUNDS: Final = 3
+"""The number of times that all pairs of an outlet's new posts are tried; a round without a change is the last."""
 _POOL_PER_SLOT: Final = 3
-"""How many candidates each slot is chosen from: only the best, but enough that neighbours can differ."""
+"""The number of candidates for each slot: only the best, but enough that neighbours can differ."""
 _PRESSING_BONUS: Final = 1.0
-"""The bonus of an item that has to come now: less than any shared trait costs, so that it only decides between equals."""
+"""The bonus of an item that has to come now: less than any shared trait costs, so that it only breaks ties."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class PlanCandidate:
-    """An item that may be published at these outlets, at each once; `worth` is from 0 to 1."""
+    """An item that may be published once at each of these outlets; `worth` is from 0 to 1."""
 
     key: str
     worth: float
@@ -67,7 +67,7 @@ class PlannerPost:
 
 @dataclass(frozen=True)
 class PlannerOutlet:
-    """One outlet. `closed` are half-open periods in which nothing is planned."""
+    """One outlet; `closed` are half-open periods in which nothing is planned."""
 
     key: str
     slots: tuple[FreeSlot, ...]
@@ -92,7 +92,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class PlacementPlan:
-    """The result; `unplaced` are the candidates without any place, and why: `no_outlet` or `no_slot`."""
+    """The plan; `unplaced` pairs each candidate that has no slot with `no_outlet` or `no_slot`."""
 
     placements: tuple[Placement, ...]
     unplaced: tuple[tuple[str, str], ...]
@@ -121,7 +121,11 @@ def why_not(outlet: PlannerOutlet, moment: datetime, posts: Sequence[PlannerPost
 
 
 def _breaks_cap(cap: int, moment: datetime, posts: Sequence[PlannerPost], index: int) -> bool:
-    """Return whether some period of 24 hours around the moment would have more posts than the cap."""
+    """Return whether some period of 24 hours around the moment would have more posts than the cap.
+
+    `index` is where the moment belongs among the posts.
+    """
+    # Only a run of `cap + 1` posts that includes the new one can break the cap.
     moments = [post.moment for post in posts[max(0, index - cap) : index + cap]]
     insort(moments, moment)
     own_index = moments.index(moment)
@@ -138,8 +142,8 @@ def fill(
 ) -> PlacementPlan:
     """Fill the free slots with the best candidates, so that neighbours differ and days fill evenly.
 
-    `max_per_calendar_day` is how many posts a day of the queue's time zone may have on one outlet, existing
-    ones included. The same input gives the same plan.
+    `max_per_calendar_day` limits the posts of one outlet on a day of the queue's time zone, existing ones
+    included; `max_placements` limits the whole plan. The same input gives the same plan.
     """
     pool = sorted(candidates, key=lambda candidate: (-candidate.worth, candidate.key))
     traits = {candidate.key: candidate.traits for candidate in pool}
@@ -172,17 +176,17 @@ def _fill_outlet(
     remaining = pool[: _POOL_PER_SLOT * len(chosen)]
     posts = list(outlet.posts)
     bucket_counts: Counter[str] = Counter()
-    new: list[PlannerPost] = []
+    new_posts: list[PlannerPost] = []
     for slot in chosen:
-        best = _best_for(slot.moment, posts, remaining, bucket_counts)
+        best = _choose_candidate(slot.moment, posts, remaining, bucket_counts)
         if best is None:
             continue
         remaining.remove(best)
         bucket_counts[best.traits.bucket] += 1
         post = PlannerPost(slot.moment, best.key, best.traits)
         insort(posts, post)
-        new.append(post)
-    return new
+        new_posts.append(post)
+    return new_posts
 
 
 def _choose_slots(outlet: PlannerOutlet, count: int, max_per_calendar_day: int | None) -> list[FreeSlot]:
@@ -190,29 +194,29 @@ def _choose_slots(outlet: PlannerOutlet, count: int, max_per_calendar_day: int |
     posts_per_day = Counter(post.moment.astimezone(outlet.zone).date() for post in outlet.posts)
     free: defaultdict[date, list[FreeSlot]] = defaultdict(list)
     moments = {post.moment for post in outlet.posts}
-    for slot in sorted(outlet.slots, key=lambda by_time: by_time.moment):
+    for slot in sorted(outlet.slots, key=lambda slot: slot.moment):
         if slot.moment not in moments:
             free[slot.day].append(slot)
     posts = sorted(outlet.posts)
     chosen: list[FreeSlot] = []
     while len(chosen) < count:
-        following = _next_slot(outlet, posts, free, posts_per_day, max_per_calendar_day)
-        if following is None:
+        next_slot = _pop_next_slot(outlet, posts, free, posts_per_day, max_per_calendar_day)
+        if next_slot is None:
             break
-        chosen.append(following)
-        posts_per_day[following.day] += 1
-        insort(posts, PlannerPost(following.moment))
-    return sorted(chosen, key=lambda by_time: by_time.moment)
+        chosen.append(next_slot)
+        posts_per_day[next_slot.day] += 1
+        insort(posts, PlannerPost(next_slot.moment))
+    return sorted(chosen, key=lambda slot: slot.moment)
 
 
-def _next_slot(
+def _pop_next_slot(
     outlet: PlannerOutlet,
     posts: Sequence[PlannerPost],
     free: dict[date, list[FreeSlot]],
     posts_per_day: Counter[date],
     max_per_calendar_day: int | None,
 ) -> FreeSlot | None:
-    """Return the next slot on the day with the fewest posts, or None."""
+    """Take the first allowed slot of the day with the fewest posts out of `free`, and return it, or `None`."""
     for day in sorted(free, key=lambda candidate_day: (posts_per_day[candidate_day], candidate_day)):
         if max_per_calendar_day is not None and posts_per_day[day] >= max_per_calendar_day:
             continue
@@ -224,21 +228,24 @@ def _next_slot(
     return None
 
 
-def _best_for(
+def _choose_candidate(
     moment: datetime,
     posts: Sequence[PlannerPost],
     remaining: Sequence[PlanCandidate],
     bucket_counts: Counter[str],
 ) -> PlanCandidate | None:
-    """Return the candidate that differs most from the neighbours, or None if all have a neighbour's story."""
+    """Return the candidate that differs most from the neighbours, or `None` if all have a neighbour's story.
+
+    Between equals, the one whose bucket is rarer in the plan and whose worth is higher goes first.
+    """
     neighbours = list(neighbours_at(moment, posts))
     sources = Counter(candidate.traits.source for candidate in remaining if candidate.traits.source)
     total = sum(bucket_counts.values()) or 1
 
-    def badness(candidate: PlanCandidate) -> tuple[float, float, str]:
-        cost = sum(_cost(candidate.traits, neighbour.traits) for neighbour in neighbours)
+    def rank(candidate: PlanCandidate) -> tuple[float, float, str]:
+        cost = sum(_compute_cost(candidate.traits, neighbour.traits) for neighbour in neighbours)
         share = bucket_counts[candidate.traits.bucket] / total
-        # A source with more than half of what is left has to come now, or its posts end up next to each other.
+        # A source with more than half of the remaining items has to come now, or its posts become neighbours.
         is_pressing = 2 * sources[candidate.traits.source] > len(remaining)
         bonus = _PRESSING_BONUS if is_pressing else 0.0
         return cost - bonus, share - candidate.worth, candidate.key
@@ -248,11 +255,11 @@ def _best_for(
         for candidate in remaining
         if not any(is_same_story(candidate.traits, neighbour.traits) for neighbour in neighbours)
     ]
-    return min(allowed, key=badness, default=None)
+    return min(allowed, key=rank, default=None)
 
 
 def neighbours_at(moment: datetime, posts: Sequence[PlannerPost]) -> Iterator[PlannerPost]:
-    """Yield the posts before and after a moment at which one may be added; `posts` are sorted."""
+    """Yield the posts before and after a moment, but none at the moment itself; `posts` are sorted."""
     index = bisect_left(posts, moment, key=lambda post: post.moment)
     if index:
         yield posts[index - 1]
@@ -269,7 +276,7 @@ def _shared_traits(first: Traits, second: Traits) -> Iterator[str]:
             yield name
 
 
-def _cost(first: Traits, second: Traits) -> float:
+def _compute_cost(first: Traits, second: Traits) -> float:
     """Return the cost of two posts being next to each other."""
     return sum(SIMILARITY_WEIGHTS[name] for name in _shared_traits(first, second))
 
@@ -279,49 +286,50 @@ def is_same_story(first: Traits, second: Traits) -> bool:
     return bool(first.story) and first.story == second.story
 
 
-def _swap_alike(outlet: PlannerOutlet, new: list[PlannerPost], traits: dict[str, Traits]) -> None:
-    """Swap two new posts wherever that makes neighbours differ more; the slots stay the same."""
-    for _round in range(SWAP_ROUNDS):
+def _swap_alike(outlet: PlannerOutlet, new_posts: list[PlannerPost], traits: dict[str, Traits]) -> None:
+    """Swap the items of two new posts if that makes neighbours differ more; the slots stay the same."""
+    for _round in range(MAX_SWAP_ROUNDS):
         has_swapped = False
-        for first in range(len(new)):
-            for second in range(first + 1, len(new)):
-                before = _cost_around(outlet, new, (first, second))
-                if before == 0:
+        for first in range(len(new_posts)):
+            for second in range(first + 1, len(new_posts)):
+                cost_before = _sum_costs(outlet, new_posts, (first, second))
+                if cost_before == 0:
                     continue
-                _exchange(new, first, second, traits)
-                if _cost_around(outlet, new, (first, second)) < before:
+                _exchange(new_posts, first, second, traits)
+                if _sum_costs(outlet, new_posts, (first, second)) < cost_before:
                     has_swapped = True
                 else:
-                    _exchange(new, first, second, traits)
+                    _exchange(new_posts, first, second, traits)
         if not has_swapped:
             return
 
 
-def _exchange(new: list[PlannerPost], first: int, second: int, traits: dict[str, Traits]) -> None:
-    one, other = new[first], new[second]
-    new[first] = PlannerPost(one.moment, other.key, traits[other.key])
-    new[second] = PlannerPost(other.moment, one.key, traits[one.key])
+def _exchange(new_posts: list[PlannerPost], first: int, second: int, traits: dict[str, Traits]) -> None:
+    first_post, second_post = new_posts[first], new_posts[second]
+    new_posts[first] = PlannerPost(first_post.moment, second_post.key, traits[second_post.key])
+    new_posts[second] = PlannerPost(second_post.moment, first_post.key, traits[first_post.key])
 
 
-def _cost_around(outlet: PlannerOutlet, new: Sequence[PlannerPost], indexes: Iterable[int]) -> float:
+def _sum_costs(outlet: PlannerOutlet, new_posts: Sequence[PlannerPost], indexes: Iterable[int]) -> float:
+    """Return the cost of the neighbours of these new posts; infinite if one is next to its own story."""
     total = 0.0
     for index in indexes:
-        post = new[index]
-        for neighbour in _neighbours_of(outlet, new, index):
-            total += (
-                float("inf")
-                if is_same_story(post.traits, neighbour.traits)
-                else _cost(post.traits, neighbour.traits)
-            )
+        post = new_posts[index]
+        for neighbour in _neighbours_of(outlet, new_posts, index):
+            if is_same_story(post.traits, neighbour.traits):
+                return float("inf")
+            total += _compute_cost(post.traits, neighbour.traits)
     return total
 
 
-def _neighbours_of(outlet: PlannerOutlet, new: Sequence[PlannerPost], index: int) -> Iterator[PlannerPost]:
+def _neighbours_of(
+    outlet: PlannerOutlet, new_posts: Sequence[PlannerPost], index: int
+) -> Iterator[PlannerPost]:
     """Yield the posts before and after a new one, among the new and the existing ones, which are sorted."""
-    moment = new[index].moment
+    moment = new_posts[index].moment
     position = bisect_left(outlet.posts, moment, key=lambda post: post.moment)
-    before = [*outlet.posts[max(0, position - 1) : position], *new[max(0, index - 1) : index]]
-    after = [*outlet.posts[position : position + 1], *new[index + 1 : index + 2]]
+    before = [*outlet.posts[max(0, position - 1) : position], *new_posts[max(0, index - 1) : index]]
+    after = [*outlet.posts[position : position + 1], *new_posts[index + 1 : index + 2]]
     if before:
         yield max(before)
     if after:
@@ -329,12 +337,12 @@ def _neighbours_of(outlet: PlannerOutlet, new: Sequence[PlannerPost], index: int
 
 
 def _placements_of(
-    outlet: PlannerOutlet, new: Sequence[PlannerPost], traits: dict[str, Traits]
+    outlet: PlannerOutlet, new_posts: Sequence[PlannerPost], traits: dict[str, Traits]
 ) -> Iterator[Placement]:
-    for index, post in enumerate(new):
+    for index, post in enumerate(new_posts):
         shared = {
             name
-            for neighbour in _neighbours_of(outlet, new, index)
+            for neighbour in _neighbours_of(outlet, new_posts, index)
             for name in _shared_traits(traits[post.key], neighbour.traits)
         }
         yield Placement(

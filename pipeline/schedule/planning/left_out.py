@@ -1,4 +1,4 @@
-"""Names the rule that left an item without a slot, for each outlet that takes it, once the plan is made."""
+"""Finds the rule that left an item without a slot at each outlet that takes it, once the plan is made."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline import limits
-from pipeline.schedule.planning.fill_slots import (
-    PlannerPost,
-    Traits,
-    is_same_story,
-    neighbours_at,
-    why_not,
-)
+from pipeline.schedule.planning.fill_slots import PlannerPost, Traits, is_same_story, neighbours_at, why_not
 from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
@@ -24,54 +18,60 @@ if TYPE_CHECKING:
     from pipeline.schedule.planning.outlet_slots import OutletTimeline
 
 _RULES: Final = ("a_day", "daily_cap", "gap", "closed")
-"""The rules that can close an empty slot; of two that close equally many the first is named."""
+"""The rules that can close an empty slot; if two close equally many, the first is named."""
 
 
 @dataclass(frozen=True)
 class FilledOutlet:
-    """An outlet with the plan's posts: its open slots or else the rule that closes most of them."""
+    """An outlet with the plan's posts, and the slots that are still open."""
 
     timeline: OutletTimeline
     posts: tuple[PlannerPost, ...]
     open_slots: tuple[datetime, ...]
     rule: str
+    """The rule that closes most of the other slots."""
 
     def rule_against(self, traits: Traits, *, is_full: bool) -> str:
-        """Return the rule that keeps these traits out of the outlet; `is_full` if the plan takes no more."""
+        """Return the rule that keeps these traits out of the outlet.
+
+        `is_full` says that the plan has `limits.PLAN_ENTRIES` posts.
+        """
         if not self.open_slots:
             return self.rule
         if is_full:
             return "plan"
-        is_beside_itself = all(
+        is_next_to_story = all(
             any(is_same_story(traits, neighbour.traits) for neighbour in neighbours_at(moment, self.posts))
             for moment in self.open_slots
         )
-        return "story" if is_beside_itself else "outranked"
+        return "story" if is_next_to_story else "outranked"
 
 
 def filled_outlets(
     timelines: Mapping[str, OutletTimeline],
-    made: PlacementPlan,
+    plan: PlacementPlan,
     traits: Mapping[str, Traits],
     *,
     max_per_calendar_day: int | None,
 ) -> dict[str, FilledOutlet]:
     """Return the outlets as the plan leaves them, by key."""
-    new: defaultdict[str, list[PlannerPost]] = defaultdict(list)
-    for placement in made.placements:
-        new[placement.outlet].append(
+    new_posts: defaultdict[str, list[PlannerPost]] = defaultdict(list)
+    for placement in plan.placements:
+        new_posts[placement.outlet].append(
             PlannerPost(placement.moment, placement.candidate, traits[placement.candidate])
         )
     return {
-        key: _fill_outlet(timeline, new[key], max_per_calendar_day) for key, timeline in timelines.items()
+        key: _fill_outlet(timeline, new_posts[key], max_per_calendar_day)
+        for key, timeline in timelines.items()
     }
 
 
 def _fill_outlet(
-    timeline: OutletTimeline, new: Iterable[PlannerPost], max_per_day: int | None
+    timeline: OutletTimeline, new_posts: Iterable[PlannerPost], max_per_day: int | None
 ) -> FilledOutlet:
+    """Return the outlet with the new posts, its open slots, and the rule that closes most of the others."""
     outlet = timeline.planner_outlet
-    posts = tuple(sorted([*outlet.posts, *new]))
+    posts = tuple(sorted([*outlet.posts, *new_posts]))
     posts_per_day = Counter(post.moment.astimezone(outlet.zone).date() for post in posts)
     closed_slots: Counter[str] = Counter()
     open_slots = []

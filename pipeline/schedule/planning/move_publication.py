@@ -13,9 +13,9 @@ from config.core.errors import Conflict
 from config.core.ids import encode
 from pipeline import limits, publish
 from pipeline.models import GeneratedItem, Publication, PublicationStatus
-from pipeline.publish.timing.queue_slots import next_slot_or_refuse
+from pipeline.publish.timing.queue_slots import choose_next_slot
 from pipeline.schedule.planning import fill_slots
-from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of
+from pipeline.schedule.planning.outlet_slots import OutletTimeline, read_timelines
 
 if TYPE_CHECKING:
     from pipeline.text.local_time import WallClock
@@ -30,7 +30,7 @@ REFUSAL_MESSAGES: Final = {
 
 @dataclass(frozen=True)
 class Moved:
-    """The publication at its new time; `former` is its snapshot from before, as `move_back` takes it."""
+    """The publication at its new time; `former` is its snapshot from before the move, for `move_back`."""
 
     publication: Publication
     former: dict[str, Any]
@@ -45,18 +45,16 @@ def move(
     now: datetime,
     expected_version: int,
 ) -> Moved:
-    """Reschedule the publication for another time.
-
-    A moment that is a slot of its outlet's queue becomes that slot.
+    """Reschedule the publication for another time; a moment that is a slot of its outlet's queue takes that slot.
 
     This approves nothing: an item on hold stays on hold, and the approver stays the same. Raises `Conflict`
-    with the reason if a rule of the outlet forbids it, if it is no longer scheduled, or if the time is past
-    or too far ahead; `states.Overtaken` if it isn't the version that was seen.
+    with the reason if a rule of the outlet forbids it, the publication is no longer scheduled, or the time is
+    past or too far ahead, and `states.Overtaken` if the publication isn't the expected version.
     """
     with transaction.atomic():
         row = _lock_publication(publication, expected_version)
         refuse_unless_ahead(at, now)
-        timeline = _timeline(row, at, now)
+        timeline = _read_timeline(row, at, now)
         code = fill_slots.why_not(
             timeline.planner_outlet,
             at,
@@ -82,8 +80,8 @@ def move_back(
 ) -> Publication:
     """Restore the publication exactly as it was before a move.
 
-    Raises `Conflict` if that time is past or it is no longer scheduled, and `states.Overtaken` as `move`
-    does.
+    Raises `Conflict` if its former time is past or it is no longer scheduled, and `states.Overtaken` if it
+    isn't the expected version.
     """
     with transaction.atomic():
         row = _lock_publication(publication, expected_version)
@@ -97,25 +95,26 @@ def move_back(
 def to_next_slot(publication: Publication, *, by: str, now: datetime, expected_version: int) -> Publication:
     """Reschedule the publication for the next free slot of its outlet's queue; this approves nothing.
 
-    Raises `Conflict` if there is none or it is no longer scheduled, and `states.Overtaken` as `move` does.
+    Raises `Conflict` if there is no free slot or the publication is no longer scheduled, and
+    `states.Overtaken` if it isn't the expected version.
     """
     with transaction.atomic():
         row = _lock_publication(publication, expected_version)
-        slot, queue = next_slot_or_refuse(row.outlet, row.workspace, after=now, own=row)
+        slot, queue = choose_next_slot(row.outlet, row.workspace, after=now, own=row)
         return publish.retime(row, due_at=slot.moment, clock=slot.clock, queue=queue, by=by, now=now)
 
 
 def refuse_unless_ahead(at: datetime, now: datetime) -> None:
-    """Raise `Conflict` if nothing can be scheduled for that time: it is past, or too far ahead."""
+    """Raise `Conflict` if the time is past, or more than `limits.PUBLISH_AHEAD` ahead."""
     if not now <= at <= now + limits.PUBLISH_AHEAD:
         message = f"Choose a time from now on, and at most {limits.PUBLISH_AHEAD.days} days ahead."
         raise Conflict.because(code="past" if at < now else "too_far", message=message)
 
 
 def _lock_publication(publication: Publication, expected_version: int) -> Publication:
-    """Lock and return the publication, after its item's variants and its outlet, in the common order.
+    """Lock the item's variants, the outlet and the publication, in the common order; return the publication.
 
-    Raises `Conflict` if it is no longer scheduled.
+    Raises `Conflict` if it is no longer scheduled, and `states.Overtaken` if it isn't the expected version.
     """
     items = GeneratedItem.everywhere.filter(pk=publication.item_id)
     publish.lock_groups(list(items.values_list("variant_group", flat=True)))
@@ -133,9 +132,9 @@ def _lock_publication(publication: Publication, expected_version: int) -> Public
     return row
 
 
-def _timeline(row: Publication, at: datetime, now: datetime) -> OutletTimeline:
+def _read_timeline(row: Publication, at: datetime, now: datetime) -> OutletTimeline:
     """Return the outlet's timeline at that moment."""
-    (timeline,) = timelines_of(
+    (timeline,) = read_timelines(
         row.workspace, [row.outlet], starts_at=at, ends_at=at + timedelta(seconds=1), now=now
     )
     return timeline

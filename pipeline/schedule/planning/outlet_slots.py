@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.text.local_time import Slot
 
 NEIGHBOUR_REACH: Final = timedelta(days=7)
-"""How far before and after the plan's period neighbouring posts are read."""
+"""The time before and after the plan's period in which neighbouring posts are read."""
 _TRAIT_COLUMNS: Final = ("variant_group", "raw_item_id", "source_id", "topic_id", "engine_output", "bucket")
 
 
@@ -39,13 +39,11 @@ class OutletTimeline:
     outlet: Outlet
     queue: PublishQueue
     slots: Mapping[datetime, Slot]
+    """The queue's slots in the period by their moments, whether they are free or not."""
 
 
 def traits_of(item: Mapping[str, Any]) -> Traits:
-    """Return the traits in an item's columns.
-
-    An item without a raw item is a story of its own, with its variants.
-    """
+    """Return the traits in an item's columns; an item without a raw item shares its story with its variants."""
     return Traits(
         story=str(item["raw_item_id"] or item["variant_group"]),
         source=str(item["source_id"] or ""),
@@ -56,46 +54,46 @@ def traits_of(item: Mapping[str, Any]) -> Traits:
 
 
 def traits_of_row(item: Any) -> Traits:
-    """Return the traits of an instance."""
+    """Return the traits of an item's instance."""
     return traits_of({name: getattr(item, name) for name in _TRAIT_COLUMNS})
 
 
-def timelines_of(
+def read_timelines(
     workspace: Workspace, outlets: Sequence[Outlet], *, starts_at: datetime, ends_at: datetime, now: datetime
 ) -> list[OutletTimeline]:
-    """Return the timelines in the order of the outlets; an outlet with a paused queue has no slots.
+    """Return the timelines in the order of the outlets, read with a fixed number of queries.
 
-    It takes a few queries, however many outlets there are.
+    An outlet has no slots if its queue is paused or the queue's time zone isn't known.
     """
     queues = {row.pk: row for row in PublishQueue.objects.of(workspace)}
-    default_queue = next((row for row in queues.values() if row.is_default), None) or publish.default_queue(
-        workspace
-    )
-    posts = _posts(outlets, starts_at, ends_at)
+    default_queue = next((row for row in queues.values() if row.is_default), None)
+    if default_queue is None:
+        default_queue = publish.ensure_default_queue(workspace)
+    posts = _read_posts(outlets, starts_at, ends_at)
     timelines = []
     for outlet in outlets:
         queue = (queues.get(outlet.queue_id) if outlet.queue_id else None) or default_queue
         is_open = not queue.is_paused and publish.has_zone(queue)
-        slots = _slots(queue, max(starts_at, now), ends_at) if is_open else {}
-        timelines.append(
-            OutletTimeline(_planner_outlet(outlet, queue, slots, posts[outlet.pk], now), outlet, queue, slots)
-        )
+        slots = _compute_slots(queue, max(starts_at, now), ends_at) if is_open else {}
+        planner_outlet = _build_planner_outlet(outlet, queue, slots, posts[outlet.pk], now)
+        timelines.append(OutletTimeline(planner_outlet, outlet, queue, slots))
     return timelines
 
 
-def _slots(queue: PublishQueue, after: datetime, ends_at: datetime) -> dict[datetime, Slot]:
+def _compute_slots(queue: PublishQueue, starts_at: datetime, ends_at: datetime) -> dict[datetime, Slot]:
     # `after` is exclusive, but a slot exactly at the beginning counts.
-    moments = publish.moments_of(queue, after=after - timedelta(microseconds=1))
-    return {slot.moment: slot for slot in takewhile(lambda slot: slot.moment < ends_at, moments)}
+    slots = publish.moments_of(queue, after=starts_at - timedelta(microseconds=1))
+    return {slot.moment: slot for slot in takewhile(lambda slot: slot.moment < ends_at, slots)}
 
 
-def _planner_outlet(
+def _build_planner_outlet(
     outlet: Outlet,
     queue: PublishQueue,
     slots: Mapping[datetime, Slot],
     posts: Iterable[PlannerPost],
     now: datetime,
 ) -> PlannerOutlet:
+    """Return the outlet as the planner takes it: a pause that its platform asked for counts as closed."""
     rules, has_zone = rules_of(outlet), publish.has_zone(queue)
     zone = zone_named(queue.timezone) if has_zone else UTC
     closed = publish.blackouts_of(queue) if has_zone else ()
@@ -112,13 +110,11 @@ def _planner_outlet(
     )
 
 
-def _posts(
+def _read_posts(
     outlets: Sequence[Outlet], starts_at: datetime, ends_at: datetime
 ) -> defaultdict[UUID, list[PlannerPost]]:
-    """Return the posts scheduled or published around the period, by outlet.
-
-    A gap may reach further than a week.
-    """
+    """Return the posts scheduled or published in the period or within reach of it, by outlet."""
+    # An outlet's gap may be longer than a week.
     reach = max([NEIGHBOUR_REACH, DAY, *(rules_of(outlet).gap or DAY for outlet in outlets)])
     between = (starts_at - reach, ends_at + reach)
     rows = Publication.everywhere.filter(outlet__in=outlets).filter(

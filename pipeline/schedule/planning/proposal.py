@@ -15,7 +15,7 @@ from pipeline.models import GeneratedItem, GeneratedItemStatus, Outlet
 from pipeline.outlets.outlet_client import buckets_of
 from pipeline.schedule.planning import fill_slots, left_out
 from pipeline.schedule.planning.commit_plan import PlanEntry
-from pipeline.schedule.planning.outlet_slots import OutletTimeline, timelines_of, traits_of_row
+from pipeline.schedule.planning.outlet_slots import OutletTimeline, read_timelines, traits_of_row
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     from pipeline.text.local_time import Slot
 
 DAYS: Final = 7
-FRESH: Final = timedelta(days=14)
-"""The age from which on an item has no freshness."""
-OUT: Final = publish.PUBLISHING_STATUSES
+FRESHNESS_SPAN: Final = timedelta(days=14)
+"""The age at which an item has no freshness left."""
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What to fill: `outlets` is None for all; `a_day` is None for as many as there are slots."""
+    """The days and outlets to fill: `outlets` is `None` for all that are open.
+
+    `a_day` is the most posts of one outlet on a day, or `None` for as many as there are slots.
+    """
 
     starts_at: datetime
     days: int = DAYS
@@ -42,7 +44,7 @@ class PlanRequest:
 
     @property
     def ends_at(self) -> datetime:
-        """Return the end of the period, which isn't part of it."""
+        """The end of the period, which isn't part of it."""
         return self.starts_at + timedelta(days=self.days)
 
 
@@ -58,7 +60,7 @@ class Proposed:
 
     @property
     def entry(self) -> PlanEntry:
-        """Return it in the form that is committed."""
+        """The entry in the form that is committed."""
         return PlanEntry(self.item.pk, self.item.version, self.outlet.pk, self.slot.moment)
 
 
@@ -76,13 +78,13 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A plan that isn't committed; `left` are the ready items without a place."""
+    """A plan that isn't committed; `left` are the ready items without a slot."""
 
     asked: PlanRequest
     entries: tuple[Proposed, ...]
     left: tuple[LeftOut, ...]
     free: int
-    """The number of slots that stay free."""
+    """The number of slots that stay free, without those of simulated outlets that the plan doesn't use."""
 
 
 APPROVE_FIRST: Final = "This workspace publishes only what is approved. Approve it first."
@@ -95,45 +97,50 @@ _MESSAGES: Final = {
 
 
 def propose(workspace: Workspace, asked: PlanRequest, *, test: bool, now: datetime) -> Proposal:
-    """Place the best of the newest ready items in the period's free slots.
+    """Return a plan with the best of the newest ready items in the period's free slots.
 
-    Raises `Invalid` for an unknown outlet.
+    Raises `Invalid` if a named outlet doesn't exist.
     """
-    outlets = outlets_of(workspace, asked.outlets, test=test)
+    outlets = find_outlets(workspace, asked.outlets, test=test)
     timelines = {
         timeline.planner_outlet.key: timeline
-        for timeline in timelines_of(
+        for timeline in read_timelines(
             workspace, outlets, starts_at=asked.starts_at, ends_at=asked.ends_at, now=now
         )
     }
-    items, left_items = _candidates(workspace, test=test, now=now)
+    items, left_items = _choose_candidates(workspace, test=test, now=now)
     by_key = {encode("gen", item.pk): item for item in items}
     pool: list[fill_slots.PlanCandidate] = []
     refused: list[LeftOut] = []
-    assets = publish.assets_of(items)
+    assets = publish.read_assets_by_item(items)
     for key, item in by_key.items():
         accepting, reason = _outlets_for(item, assets.get(item.pk, []), timelines)
         if reason is not None:
             refused.append(reason)
         else:
-            pool.append(fill_slots.PlanCandidate(key, _worth_of(item, now), traits_of_row(item), accepting))
+            pool.append(
+                fill_slots.PlanCandidate(key, _compute_worth(item, now), traits_of_row(item), accepting)
+            )
     placement_plan = fill_slots.fill(
         pool,
         [timeline.planner_outlet for timeline in timelines.values()],
         max_per_calendar_day=asked.a_day,
         max_placements=limits.PLAN_ENTRIES,
     )
-    left_items += [*refused, *_unplaced(placement_plan, pool, by_key, timelines, asked.a_day)]
+    left_items += [*refused, *_explain_unplaced(placement_plan, pool, by_key, timelines, asked.a_day)]
     return Proposal(
         asked,
-        _entries(placement_plan, by_key, timelines),
+        _build_entries(placement_plan, by_key, timelines),
         tuple(left_items),
-        _count_free(timelines, placement_plan),
+        _count_free_slots(timelines, placement_plan),
     )
 
 
-def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: bool) -> list[Outlet]:
-    """Return the open outlets, in order. Raises `Invalid` if one that was named doesn't exist."""
+def find_outlets(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: bool) -> list[Outlet]:
+    """Return the outlets named, in that order, or else the first `limits.PLAN_LANES` open ones, by id.
+
+    Raises `Invalid` if one that was named doesn't exist.
+    """
     rows = Outlet.objects.of(workspace).filter(deleted_at=None).defer("credentials").order_by("id")
     allowed = [row for row in rows if row.is_simulated or not test]
     if wanted is None:
@@ -142,17 +149,19 @@ def outlets_of(workspace: Workspace, wanted: Sequence[UUID] | None, *, test: boo
     for index, key in enumerate(wanted):
         if key not in known:
             raise Invalid.one(
-                field=f"outlets[{index}]",
-                code="unknown_outlet",
-                message="This workspace has no such outlet.",
+                field=f"outlets[{index}]", code="unknown_outlet", message="This workspace has no such outlet."
             )
     return [known[key] for key in dict.fromkeys(wanted)]
 
 
-def _candidates(
+def _choose_candidates(
     workspace: Workspace, *, test: bool, now: datetime
 ) -> tuple[list[GeneratedItem], list[LeftOut]]:
-    """Return each group's best variant, unless one is scheduled or out, and why others are left out."""
+    """Return the best ready variant of each group in which none is scheduled or published.
+
+    The second list has the other ready items, with the reasons. Only the newest `limits.PLAN_CANDIDATES` ready
+    items are considered.
+    """
     rows = (
         GeneratedItem.objects.of(workspace)
         .select_related("workspace", "raw_item")
@@ -162,16 +171,16 @@ def _candidates(
     groups = {row.variant_group for row in newest}
     siblings = GeneratedItem.objects.of(workspace).filter(variant_group__in=groups, deleted_at=None)
     published_groups = set(
-        siblings.filter(status__in=OUT - {GeneratedItemStatus.REMOVED}).values_list(
+        siblings.filter(status__in=publish.PUBLISHING_STATUSES - {GeneratedItemStatus.REMOVED}).values_list(
             "variant_group", flat=True
         )
     )
     best_by_group: dict[UUID, GeneratedItem] = {}
     left_items = []
-    for item in sorted(newest, key=lambda candidate: (-_worth_of(candidate, now), candidate.pk)):
-        obstacle = publish.why_not_publishable(item)
-        if item.held or obstacle is not None:
-            left_items.append(_leave_out(item, "held" if item.held or obstacle is None else obstacle.code))
+    for item in sorted(newest, key=lambda candidate: (-_compute_worth(candidate, now), candidate.pk)):
+        reason = publish.why_not_publishable(item)
+        if item.held or reason is not None:
+            left_items.append(_leave_out(item, "held" if item.held or reason is None else reason.code))
         elif item.variant_group in published_groups or item.variant_group in best_by_group:
             left_items.append(_leave_out(item, "variant"))
         else:
@@ -179,19 +188,22 @@ def _candidates(
     return list(best_by_group.values()), left_items
 
 
-def _worth_of(item: GeneratedItem, now: datetime) -> float:
-    """Return a value from 0 to 1: approved items first, then those that passed their checks, then fresh ones."""
+def _compute_worth(item: GeneratedItem, now: datetime) -> float:
+    """Return a value from 0 to 1, from approval (0.4), the share of checks passed (0.3) and freshness (0.3).
+
+    An item without checks counts as having passed them.
+    """
     passed = [check["outcome"] == "passed" for check in item.present_checks]
     quality = sum(passed) / len(passed) if passed else 1.0
     age = now - (item.ready_at or item.created_at)
-    freshness = 1 - min(max(age / FRESH, 0.0), 1.0)
+    freshness = 1 - min(max(age / FRESHNESS_SPAN, 0.0), 1.0)
     return 0.4 * item.is_approved_as_it_is + 0.3 * quality + 0.3 * freshness
 
 
 def _outlets_for(
     item: GeneratedItem, assets: Sequence[Asset], timelines: Mapping[str, OutletTimeline]
 ) -> tuple[frozenset[str], LeftOut | None]:
-    """Return the planned outlets that take the item; if all refuse its content, the first one's reason."""
+    """Return the planned outlets that take the item, and the first outlet's reason if all refuse its content."""
     own_timelines = [
         timelines[key] for key in item.outlets if key in timelines and decode("out", key) is not None
     ]
@@ -202,7 +214,7 @@ def _outlets_for(
         timeline.planner_outlet.key: publish.problems_of(item, timeline.outlet, assets)
         for timeline in accepting
     }
-    without_problems = frozenset(key for key, problems_found in problems.items() if not problems_found)
+    without_problems = frozenset(key for key, outlet_problems in problems.items() if not outlet_problems)
     if accepting and not without_problems:
         timeline = accepting[0]
         message = f"{timeline.outlet.name}: {problems[timeline.planner_outlet.key][0].message}"
@@ -214,14 +226,14 @@ def _leave_out(item: GeneratedItem, code: str) -> LeftOut:
     return LeftOut(item, code, _MESSAGES.get(code, "It can't be published as it is."))
 
 
-def _unplaced(
+def _explain_unplaced(
     placement_plan: fill_slots.PlacementPlan,
     pool: Sequence[fill_slots.PlanCandidate],
     items: Mapping[str, GeneratedItem],
     timelines: Mapping[str, OutletTimeline],
     a_day: int | None,
 ) -> Iterator[LeftOut]:
-    """Yield the candidates without a place, each with the rule that left it out."""
+    """Yield the candidates without a slot, each with the rule that left it out."""
     candidates = {candidate.key: candidate for candidate in pool}
     traits = {candidate.key: candidate.traits for candidate in pool}
     filled = left_out.filled_outlets(timelines, placement_plan, traits, max_per_calendar_day=a_day)
@@ -237,11 +249,12 @@ def _unplaced(
         yield LeftOut(items[key], code, message)
 
 
-def _entries(
+def _build_entries(
     placement_plan: fill_slots.PlacementPlan,
     items: Mapping[str, GeneratedItem],
     timelines: Mapping[str, OutletTimeline],
 ) -> tuple[Proposed, ...]:
+    """Return the plan's placements with their items, outlets and slots."""
     return tuple(
         Proposed(
             items[placement.candidate],
@@ -253,7 +266,9 @@ def _entries(
     )
 
 
-def _count_free(timelines: Mapping[str, OutletTimeline], placement_plan: fill_slots.PlacementPlan) -> int:
+def _count_free_slots(
+    timelines: Mapping[str, OutletTimeline], placement_plan: fill_slots.PlacementPlan
+) -> int:
     used_slots = {(placement.outlet, placement.moment) for placement in placement_plan.placements}
     return sum(
         1
@@ -267,7 +282,7 @@ def _untaken_slots(
 ) -> Iterator[tuple[str, datetime]]:
     for key, timeline in timelines.items():
         if timeline.outlet.is_simulated and key not in used:
-            # A simulated outlet reaches nobody, so its free slots don't count.
+            # Nobody sees posts of a simulated outlet, so its free slots don't count.
             continue
         occupied = {post.moment for post in timeline.planner_outlet.posts}
         yield from ((key, moment) for moment in timeline.slots if moment not in occupied)

@@ -16,7 +16,7 @@ from pipeline.models import Outlet
 from pipeline.review import bulk_review
 from pipeline.schedule.planning import fill_slots
 from pipeline.schedule.planning.move_publication import REFUSAL_MESSAGES, refuse_unless_ahead
-from pipeline.schedule.planning.outlet_slots import timelines_of
+from pipeline.schedule.planning.outlet_slots import read_timelines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from pipeline.text.local_time import Slot
 
 MOMENT: Final = timedelta(seconds=1)
-"""Span in which a single slot is looked for; shorter than the time between two slots."""
+"""The period in which a single slot is read; shorter than the time between two slots."""
 OFFERED_DAYS: Final = 28
-"""How far ahead `next_slots` looks."""
+"""The number of days in which `next_slots` finds slots."""
 OFFERED_SLOTS: Final = 3
-"""Most slots of an outlet that `next_slots` returns."""
+"""The number of slots that `next_slots` returns for an outlet."""
 
 
 @dataclass(frozen=True)
 class NextSlots:
-    """The next free slots of an outlet; `is_paused` where its queue gives none at present."""
+    """The next free slots of an outlet; there are none if `is_paused`, which is the queue's."""
 
     outlet: Outlet
     moments: tuple[datetime, ...]
@@ -51,11 +51,11 @@ class NextSlots:
 def take_slot(
     item: GeneratedItem, outlet: UUID, at: datetime, *, by: str, now: datetime, expected_version: int
 ) -> bulk_review.Decided:
-    """Schedule the item for that moment, and take the slot of the outlet's queue where the moment is one.
+    """Schedule the item for that moment, and take the slot of the outlet's queue if the moment is one.
 
-    Raises `Conflict` with the reason where a rule of the outlet forbids it, the slot is taken, or the time is
-    past or too far ahead; `Invalid` where the workspace has no such outlet; `states.Overtaken` where the
-    item's version isn't the expected one; and what `publish.request` raises.
+    Raises `Conflict` with the reason if a rule of the outlet forbids it, the slot is taken, or the time is past
+    or too far ahead; `Invalid` if the workspace has no such outlet; `states.Overtaken` if the item isn't the
+    expected version; and `CannotPublish` or `Conflict` as `publish.request` does.
     """
 
     def choose(timelines: Sequence[OutletTimeline]) -> publish.PublishWish:
@@ -83,7 +83,7 @@ def take_day(
 ) -> bulk_review.Decided:
     """Schedule the item for the first free slot of each of these outlets between two moments.
 
-    Raises `Conflict` with the reason where an outlet has no free slot then; other errors as `take_slot`.
+    Raises `Conflict` with the reason if an outlet has no free slot then; other errors are those of `take_slot`.
     """
 
     def choose(timelines: Sequence[OutletTimeline]) -> publish.PublishWish:
@@ -94,10 +94,10 @@ def take_day(
 
 
 def next_slots(workspace: Workspace, outlets: Sequence[Outlet], *, now: datetime) -> list[NextSlots]:
-    """Return the next free slots of each outlet, in the order of `outlets`, in a few statements for all."""
+    """Return up to `OFFERED_SLOTS` free slots of each outlet, in the order of `outlets`."""
     ends_at = now + timedelta(days=OFFERED_DAYS)
     next_slots_by_outlet = []
-    for timeline in timelines_of(workspace, outlets, starts_at=now, ends_at=ends_at, now=now):
+    for timeline in read_timelines(workspace, outlets, starts_at=now, ends_at=ends_at, now=now):
         free = [moment for moment in timeline.slots if moment > now and not _blocking_rule(timeline, moment)]
         moments = tuple(free[:OFFERED_SLOTS])
         next_slots_by_outlet.append(NextSlots(timeline.outlet, moments, timeline.queue.is_paused))
@@ -116,17 +116,16 @@ def _schedule(
 ) -> bulk_review.Decided:
     """Schedule the item as `choose` decides from the outlets' timelines, under locks, in one transaction.
 
-    The locks are taken in the order that is the same everywhere: the item with its variants, then the
-    outlets.
+    The locks are taken in the common order: the item with its variants, then the outlets.
     """
-    # Of a day that has begun, only the rest must be ahead.
+    # A period that has begun is allowed as long as its end is ahead.
     refuse_unless_ahead(max(between[0], min(now, between[1] - MOMENT)), now)
     with transaction.atomic():
         versions = {variant.pk: variant.version for variant in publish.lock_groups([item.variant_group])}
         states.refuse_other_version(versions.get(item.pk, 0), expected_version)
         rows = _find_outlets(item.workspace, outlets)
         publish.lock_outlets(rows)
-        timelines = timelines_of(item.workspace, rows, starts_at=between[0], ends_at=between[1], now=now)
+        timelines = read_timelines(item.workspace, rows, starts_at=between[0], ends_at=between[1], now=now)
         review_input = bulk_review.BulkReviewInput(item.workspace, by=by, now=now, wish=choose(timelines))
         (decision,) = bulk_review.decide(bulk_review.PUBLISH, [(item, expected_version)], review_input)
         if decision.error is not None:
@@ -135,7 +134,7 @@ def _schedule(
 
 
 def _find_outlets(workspace: Workspace, keys: Collection[UUID]) -> list[Outlet]:
-    """Return the outlets in the order of their ids; raises `Invalid` where one is missing."""
+    """Return the outlets in the order of their ids. Raises `Invalid` if one is missing, or none is named."""
     rows = Outlet.objects.of(workspace).filter(pk__in=keys, deleted_at=None)
     outlets = list(rows.defer("credentials").order_by("id"))
     if not outlets or len(outlets) < len(set(keys)):
@@ -144,7 +143,7 @@ def _find_outlets(workspace: Workspace, keys: Collection[UUID]) -> list[Outlet]:
 
 
 def _blocking_rule(timeline: OutletTimeline, moment: datetime) -> str:
-    """Return the code of the rule that bars a post at this moment; empty where it is free."""
+    """Return the code of the rule that forbids a post at this moment, or an empty string if none does."""
     return fill_slots.why_not(timeline.planner_outlet, moment, timeline.planner_outlet.posts)
 
 
@@ -153,7 +152,8 @@ def _first_free_slot(
 ) -> tuple[Slot, PublishQueue]:
     """Return the first free slot between two moments, with its queue.
 
-    Raises `Conflict` with the rule that bars the slots that aren't taken, or says that no slot is free.
+    Raises `Conflict` with the rule that forbids the slots that aren't taken, or with `no_slot`, or
+    `queue_paused`.
     """
     first_moment_by_code: dict[str, datetime] = {}
     for moment, slot in timeline.slots.items():

@@ -1,4 +1,4 @@
-"""Undoes a plan: takes back everything it scheduled that nobody has changed since."""
+"""Undoes a plan: cancels every publication that it scheduled and that wasn't changed since."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-FORGOTTEN_AT_ONCE: Final = 500
+PURGE_BATCH_SIZE: Final = 500
+"""The number of plans that one call of `forget` deletes."""
 
 
 @dataclass(frozen=True)
 class PlanUndo:
-    """The result; `kept` are the entries that stay, each with why: `gone`, `out` or `changed`."""
+    """The result; `kept` are the entries that stay, each with its reason: `gone`, `out` or `changed`."""
 
     plan: WeekPlan
     taken_back: tuple[Mapping[str, Any], ...]
@@ -37,7 +38,8 @@ class PlanUndo:
 def undo(plan: WeekPlan, *, by: str, now: datetime) -> PlanUndo:
     """Cancel the plan's unchanged publications, and undo its rejections of variants and its approvals.
 
-    Raises `Conflict` if that was done before.
+    An item that is also published elsewhere stays approved, and its variants rejected. Raises `Conflict` if the
+    plan was undone before.
     """
     with transaction.atomic():
         row: WeekPlan = (
@@ -49,7 +51,7 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> PlanUndo:
         publications = {
             publication.pk: publication
             for publication in Publication.everywhere.filter(
-                pk__in=[decode("pub", publication["publication"]) for publication in row.entries]
+                pk__in=[decode("pub", entry["publication"]) for entry in row.entries]
             )
         }
         taken_back, kept = [], []
@@ -80,14 +82,14 @@ def undo(plan: WeekPlan, *, by: str, now: datetime) -> PlanUndo:
 def forget(now: datetime) -> int:
     """Delete a batch of plans that are too old for an undo; return how many."""
     old = WeekPlan.everywhere.filter(pk__lt=lowest_id_at(now - limits.PLANS_KEPT)).order_by("pk")
-    batch = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    batch = list(old.values_list("pk", flat=True)[:PURGE_BATCH_SIZE])
     if batch:
         WeekPlan.everywhere.filter(pk__in=batch).delete()
     return len(batch)
 
 
 def _lock_items(plan: WeekPlan) -> dict[UUID, GeneratedItem]:
-    """Lock and return all items, with their variants, in one order, before any publication."""
+    """Lock the items' variant groups, before any publication, and return the items by id."""
     items = GeneratedItem.objects.of(plan.workspace_id).filter(pk__in=list(_group_by_item(plan.entries)))
     publish.lock_groups(list(items.values_list("variant_group", flat=True)))
     return {row.pk: row for row in items.select_related("workspace")}
@@ -107,7 +109,7 @@ def _key(prefix: str, text: str) -> UUID:
 
 
 def _why_kept(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publication | None) -> str:
-    """Return why the entry stays; empty if the publication is still as the plan scheduled it."""
+    """Return why the entry stays, or an empty string if the publication is still as the plan scheduled it."""
     if (
         row is None
         or item is None
@@ -124,7 +126,10 @@ def _why_kept(entry: Mapping[str, Any], item: GeneratedItem | None, row: Publica
 def _take_back(
     plan: WeekPlan, item: GeneratedItem, entries: Sequence[Mapping[str, Any]], now: datetime
 ) -> None:
-    """Cancel the publications of these entries and undo what the plan changed on the item."""
+    """Cancel the publications of these entries, and undo the item's approval and its variants' rejections.
+
+    They are only undone if nothing else of the item is scheduled or published.
+    """
     only = {_key("pub", entry["publication"]) for entry in entries}
     row = publish.cancel(item, now=now, only=only)
     if row.status != GeneratedItemStatus.READY:

@@ -1,4 +1,4 @@
-"""Recurring evergreen items: each comes back every so many days as a fresh variant, until its source is gone."""
+"""Repeats evergreen items: each is made again every given number of days, until its source is gone."""
 
 from pipeline.schedule.recurring.crud import KEPT, Ended, begin, change, forget, why_ended
 from pipeline.schedule.recurring.repeat_item import give_up, run_recurrence

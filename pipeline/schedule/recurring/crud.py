@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
     from pipeline.models import RawItem
 
-TIME: Final = "09:00"
-"""The default local time."""
+DEFAULT_TIME: Final = "09:00"
+"""The default local time of a recurrence."""
 KEPT: Final = timedelta(days=90)
-"""How long a stopped recurrence is kept with its log."""
-FORGOTTEN_AT_ONCE: Final = 50
-LOOK: Final = timedelta(days=1)
-"""How often it checks whether its source still exists, so that no time is shown that can't happen."""
+"""The time for which a stopped recurrence is kept with its log."""
+PURGE_BATCH_SIZE: Final = 50
+"""The number of recurrences that one call of `forget` deletes."""
+CHECK_INTERVAL: Final = timedelta(days=1)
+"""The time after which a recurrence checks its source again, so that no time is shown that can't happen."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,10 @@ class Ended:
 
 
 def why_ended(item: GeneratedItem) -> Ended | None:
-    """Return why the item, as it is now, can't recur any more, nearest cause first; None while it can."""
+    """Return why the item, as it is now, can't recur any more, or `None` if it can.
+
+    The item's own state goes first, then its content's, then its source's.
+    """
     if item.deleted_at is not None:
         return Ended("item_erased", _("The item was deleted. Repeat another one instead."))
     if item.status == GeneratedItemStatus.REJECTED:
@@ -97,12 +101,12 @@ def is_source_paused(item: GeneratedItem) -> bool:
 
 
 def begin(
-    item: GeneratedItem, *, every_days: int, time: str = TIME, by: str = "", now: datetime
+    item: GeneratedItem, *, every_days: int, time: str = DEFAULT_TIME, by: str = "", now: datetime
 ) -> Recurrence:
-    """Start a recurrence; a stopped one starts again.
+    """Start a recurrence of the item; a stopped one starts again.
 
-    Raises `Invalid`, and `Conflict` if the item can't recur, does so already, or the workspace has the most
-    it may have.
+    Raises `Invalid` if the days or the time are out of range, and `Conflict` if the item can't recur or recurs
+    already, or the workspace has `limits.RECURRENCES_MOST` of them.
     """
     _validate({"every_days": every_days, "time": time})
     with transaction.atomic():
@@ -119,7 +123,7 @@ def begin(
         values: dict[str, Any] = {
             "every_days": every_days,
             "time": time,
-            "anchor": _anchor(current_item, workspace, now),
+            "anchor": _anchor_day(current_item, workspace, now),
             "reason": None,
         }
         if row is None:
@@ -147,10 +151,11 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Recurrence:
-    """Change `every_days`, `time` or `status` (`active` or `stopped`), whichever is given.
+    """Change `every_days`, `time` or `status` (`active` or `stopped`), as far as they are in `values`.
 
-    Raises `Invalid`, `states.Overtaken` if it has changed since `expected_version`, and `Conflict` if it is
-    to be resumed and can't.
+    If nothing differs, nothing is written. Raises `Invalid` if the days or the time are out of range,
+    `states.Overtaken` if the recurrence isn't the expected version, and `Conflict` if it can't be resumed, or
+    is stopped and gets another schedule.
     """
     _validate(values)
     with transaction.atomic():
@@ -158,10 +163,8 @@ def change(
         row: Recurrence = rows.get(pk=recurrence.pk)
         states.refuse_other_version(row.version, expected_version)
         status = values.get("status", row.status)
-        given_schedule = {name: values[name] for name in ("every_days", "time") if name in values}
-        changed_values = {
-            name: value for name, value in given_schedule.items() if value != getattr(row, name)
-        }
+        new_schedule = {name: values[name] for name in ("every_days", "time") if name in values}
+        changed_values = {name: value for name, value in new_schedule.items() if value != getattr(row, name)}
         if status == row.status == RecurrenceStatus.STOPPED and changed_values:
             raise Conflict.because(
                 code="stopped", message=_("It has stopped. Resume it to change its schedule.")
@@ -187,43 +190,43 @@ def change(
 def stop_recurrence(
     row: Recurrence, code: str, message: str, *, by: str = "", now: datetime, **changes: Any
 ) -> None:
-    """Stop it with a reason, in the caller's transaction; a task that works on it loses its lease."""
+    """Stop the recurrence with a reason, in the caller's transaction; a task that runs it loses its lease."""
     reason = {"code": code, "message": message, "by": by, "at": format_utc(now)}
     unscheduled = {"due_at": None, "wake_at": None, **work_queue.overtake()}
     states.move(row, "stopped", reason=reason, **unscheduled, **changes, updated_at=now)
 
 
 def forget(now: datetime) -> int:
-    """Delete a batch of long stopped recurrences with their logs; what they made stays. Return how many."""
+    """Delete a batch of recurrences that stopped before `KEPT`, with logs but not items; return how many."""
     stopped = Recurrence.everywhere.filter(status=RecurrenceStatus.STOPPED, updated_at__lt=now - KEPT)
-    batch = list(stopped.order_by("updated_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    batch = list(stopped.order_by("updated_at").values_list("pk", flat=True)[:PURGE_BATCH_SIZE])
     if batch:
         stopped.filter(pk__in=batch).delete()
     return len(batch)
 
 
 def next_moment(row: Recurrence, zone: str, *, after: datetime) -> datetime:
-    """Return the first time after that moment, whole days from the anchor in the zone.
+    """Return the first time after that moment that is whole rounds of `every_days` from the anchor in the zone.
 
-    A time that the clocks skip moves on by the gap; of one that occurs twice it is the first. Raises
-    `UnknownZone`.
+    A time that the clocks skip moves on by the gap; a time that occurs twice is the first one. Raises
+    `UnknownZone` if the zone isn't known.
     """
-    passed = (after.astimezone(zone_named(zone)).date() - row.anchor).days
-    rounds = max(1, passed // row.every_days)
-    days = (row.anchor + timedelta(days=number * row.every_days) for number in count(rounds))
+    days_since_anchor = (after.astimezone(zone_named(zone)).date() - row.anchor).days
+    first_round = max(1, days_since_anchor // row.every_days)
+    days = (row.anchor + timedelta(days=number * row.every_days) for number in count(first_round))
     slots = slots_on(days, [(None, time.fromisoformat(row.time))], zone)
     return next(slot.moment for slot in slots if slot.moment > after)
 
 
 def next_check_at(due_at: datetime, now: datetime) -> datetime:
-    """Return when the recurrence is looked at next: at its time, or earlier to check its source."""
-    return min(due_at, now + LOOK)
+    """Return when a task takes the recurrence next: at its time, or earlier to check its source."""
+    return min(due_at, now + CHECK_INTERVAL)
 
 
 def _next_times(row: Recurrence, workspace: Workspace, now: datetime) -> dict[str, Any]:
-    """Return the columns of its next time."""
-    following = next_moment(row, workspace.timezone, after=now)
-    return {"due_at": following, "wake_at": next_check_at(following, now), **work_queue.overtake()}
+    """Return the columns of the recurrence's next time, which also end a task's lease."""
+    due_at = next_moment(row, workspace.timezone, after=now)
+    return {"due_at": due_at, "wake_at": next_check_at(due_at, now), **work_queue.overtake()}
 
 
 def _set_values(row: Recurrence, values: Mapping[str, Any]) -> None:
@@ -231,8 +234,8 @@ def _set_values(row: Recurrence, values: Mapping[str, Any]) -> None:
         setattr(row, name, value)
 
 
-def _anchor(item: GeneratedItem, workspace: Workspace, now: datetime) -> date:
-    """Return the local day from which days are counted."""
+def _anchor_day(item: GeneratedItem, workspace: Workspace, now: datetime) -> date:
+    """Return the local day from which days are counted: of the item's publication, its schedule, or today."""
     moment: datetime = item.published_at or item.publish_at or now
     return moment.astimezone(zone_named(workspace.timezone)).date()
 
@@ -243,7 +246,7 @@ def _load_item(key: UUID) -> GeneratedItem:
 
 
 def _validate(values: Mapping[str, Any]) -> None:
-    """Raise `Invalid` for days or a time out of range."""
+    """Raise `Invalid` if the days are out of range or the time isn't written as 09:00."""
     if "every_days" in values and not 1 <= values["every_days"] <= limits.RECURRING_DAYS_MOST:
         message = _("Give whole days, 1 to %(most)d.") % {"most": limits.RECURRING_DAYS_MOST}
         raise Invalid.one(field="every_days", code="invalid", message=message)
@@ -253,7 +256,7 @@ def _validate(values: Mapping[str, Any]) -> None:
 
 
 def _refuse_unless_evergreen(item: GeneratedItem) -> None:
-    """Raise `Conflict` unless the item can recur."""
+    """Raise `Conflict` unless the item is finished, was made from one entry, can recur and isn't a repeat."""
     if item.raw_item_id is None and (item.topic_id is not None or item.raw_items):
         message = _(
             "It wasn't made from one entry. A brand lane repeats its topics on its own, and a series "
@@ -275,8 +278,8 @@ def _refuse_unless_evergreen(item: GeneratedItem) -> None:
 
 
 def _refuse_one_more(workspace_id: UUID) -> Workspace:
-    """Lock the workspace and raise `Conflict` if it has the most recurrences it may have."""
-    # The lock keeps two requests from both taking the last place.
+    """Lock and return the workspace. Raises `Conflict` if it has `limits.RECURRENCES_MOST` active recurrences."""
+    # The lock keeps two requests from both starting the last recurrence that is allowed.
     workspace: Workspace = Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
     active = Recurrence.objects.of(workspace_id).filter(status=RecurrenceStatus.ACTIVE)
     if active.count() >= limits.RECURRENCES_MOST:

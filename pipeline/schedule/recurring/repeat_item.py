@@ -1,4 +1,4 @@
-"""The task of a recurring item: makes a fresh variant, or stops if its source is gone."""
+"""Runs the task of a recurring item: makes a new variant, or stops the recurrence if its source is gone."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _UNDECIDED = frozenset({"queued", "generating", "ready"})
-_TITLE_CHARACTERS = 100
+_MAX_TITLE_CHARACTERS = 100
 
 
 def run_recurrence(recurrence: Recurrence) -> None:
-    """Work on one claimed recurrence. However many times were missed, one variant is made."""
+    """Run one claimed recurrence; it makes at most one variant, however many of its times were missed."""
     crash_point("recurring.claimed")
     now = utc_now()
     try:
@@ -53,11 +53,12 @@ def give_up(recurrence: Recurrence) -> None:
     log.error("recurrence_gave_up", recurrence=recurrence.pk.hex)
     row = Recurrence.everywhere.select_related("workspace").get(pk=recurrence.pk)
     now = utc_now()
-    following = next_moment(row, row.workspace.timezone, after=max(now, row.due_at or now))
-    recurrence.sleep_until(next_check_at(following, now), due_at=following, attempts=0)
+    due_at = next_moment(row, row.workspace.timezone, after=max(now, row.due_at or now))
+    recurrence.sleep_until(next_check_at(due_at, now), due_at=due_at, attempts=0)
 
 
 def _run(recurrence: Recurrence, now: datetime) -> None:
+    """Stop the recurrence if its source is gone, make its variant if one is due, or let it sleep."""
     try:
         with transaction.atomic():
             row = _lock_under_lease(recurrence)
@@ -72,13 +73,13 @@ def _run(recurrence: Recurrence, now: datetime) -> None:
             if now < _due_at(row, now):
                 recurrence.sleep_until(next_check_at(_due_at(row, now), now), attempts=0)
                 return
-            _make_variant_or_say_why(recurrence, row, now)
+            _make_variant_or_record_reason(recurrence, row, now)
     except credit_account.QuotaExceeded as error:
         _record_no_credits(recurrence, error, now)
 
 
 def _lock_under_lease(recurrence: Recurrence) -> Recurrence:
-    """Lock and return the row. Raises `LostLease` if a person has changed it since it was claimed."""
+    """Lock and return the row. Raises `LostLease` if it was changed, stopped or claimed again since the claim."""
     rows = Recurrence.everywhere.select_for_update(of=("self",))
     claimed = rows.select_related("workspace__plan", "item__raw_item").filter(pk=recurrence.pk)
     row: Recurrence | None = claimed.first()
@@ -87,8 +88,8 @@ def _lock_under_lease(recurrence: Recurrence) -> Recurrence:
     return row
 
 
-def _make_variant_or_say_why(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
-    """Make the next variant, or record why none is made."""
+def _make_variant_or_record_reason(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
+    """Schedule the next time, and make the variant of this time or record why none is made."""
     due_at = _due_at(row, now)
     _schedule_next(recurrence, row, now)
     if RecurrenceTurn.everywhere.filter(recurrence=row, due_at=due_at).exists():
@@ -97,20 +98,21 @@ def _make_variant_or_say_why(recurrence: Recurrence, row: Recurrence, now: datet
     if is_source_paused(row.item):
         _skip_paused(row, due_at, now)
         return
-    previous = _previous_item(row)
+    previous = _find_previous_item(row)
     if previous.status in _UNDECIDED:
         message = _("The previous variant is still in review, so no new one was made.")
         _record_turn(row, "still_waiting", message, due_at=due_at, now=now)
         return
-    variant = regenerate.bring_back(row.item, workspace=row.workspace, index=_next_index(previous), now=now)
+    index = _choose_next_index(previous)
+    variant = regenerate.bring_back(row.item, workspace=row.workspace, index=index, now=now)
     _record_turn(row, "made", "", due_at=due_at, now=now, item=variant)
     crash_point("recurring.made")
-    # The last statement, so that the balance is locked as briefly as possible.
+    # This is the last statement, so that the balance is locked as briefly as possible.
     regenerate.reserve(row.workspace, variant.generation, now)
 
 
 def _skip_paused(row: Recurrence, due_at: datetime, now: datetime) -> None:
-    """Record that the source is paused; paused time after time, it counts as gone and stops the recurrence."""
+    """Record that the source is paused; after `limits.RECURRING_PAUSED_TIMES` in a row, stop the recurrence."""
     message = _("Its source is paused, so no new variant was made.")
     _record_turn(row, "source_paused", message, due_at=due_at, now=now)
     last = row.turns.order_by("-id").values_list("decision", flat=True)[: limits.RECURRING_PAUSED_TIMES]
@@ -121,14 +123,14 @@ def _skip_paused(row: Recurrence, due_at: datetime, now: datetime) -> None:
         _stop_and_notify(row, "source_paused", message, now)
 
 
-def _previous_item(row: Recurrence) -> GeneratedItem:
-    """Return the variant made last, or the item itself; one that was erased since counts as decided on."""
+def _find_previous_item(row: Recurrence) -> GeneratedItem:
+    """Return the newest variant that still exists, or the recurring item itself."""
     last = row.turns.filter(item__isnull=False).select_related("item").order_by("-id").first()
     return last.item if last is not None and last.item is not None else row.item
 
 
-def _next_index(previous: GeneratedItem) -> int:
-    """Return the index of the next angle; 0 after the last one, and if the source has no further sentence."""
+def _choose_next_index(previous: GeneratedItem) -> int:
+    """Return the index of the next angle, which is 0 after the last one or if the source has nothing more."""
     if (previous.error or {}).get("code") == "no_more_variants":
         return 0
     group = GeneratedItem.everywhere.filter(variant_group=previous.variant_group)
@@ -141,9 +143,10 @@ def _due_at(row: Recurrence, now: datetime) -> datetime:
 
 
 def _schedule_next(recurrence: Recurrence, row: Recurrence, now: datetime) -> None:
-    """Schedule a later time: the claim went by the database's clock, which may be ahead of ours."""
-    following = next_moment(row, row.workspace.timezone, after=max(now, _due_at(row, now)))
-    if not recurrence.sleep_until(next_check_at(following, now), due_at=following, attempts=0):
+    """Schedule the next time. Raises `LostLease` if the lease isn't this task's any more."""
+    # The claim went by the database's clock, which may be ahead of ours: the next time is after both.
+    due_at = next_moment(row, row.workspace.timezone, after=max(now, _due_at(row, now)))
+    if not recurrence.sleep_until(next_check_at(due_at, now), due_at=due_at, attempts=0):
         raise LostLease
 
 
@@ -156,6 +159,7 @@ def _record_turn(
     now: datetime,
     item: GeneratedItem | None = None,
 ) -> None:
+    """Add an entry to the recurrence's log."""
     RecurrenceTurn.everywhere.create(
         workspace_id=row.workspace_id,
         recurrence=row,
@@ -168,7 +172,7 @@ def _record_turn(
 
 
 def _stop_and_notify(row: Recurrence, code: str, message: str, now: datetime) -> None:
-    """Stop the recurrence and notify people, who wouldn't learn of it otherwise; not for test items."""
+    """Stop the recurrence and notify the workspace, except for test items."""
     stop_recurrence(row, code, message, now=now)
     if row.test:
         return
@@ -177,7 +181,7 @@ def _stop_and_notify(row: Recurrence, code: str, message: str, now: datetime) ->
         "recurrence_stopped",
         workspace_id=row.workspace_id,
         key=f"{row.pk.hex}:{row.version}",
-        title=_("Repeat of “%(title)s” stopped") % {"title": title[:_TITLE_CHARACTERS] or _("Untitled")},
+        title=_("Repeat of “%(title)s” stopped") % {"title": title[:_MAX_TITLE_CHARACTERS] or _("Untitled")},
         text=message,
         path="series/" if row.item.deleted_at else f"items/{encode('gen', row.item_id)}",
         now=now,

@@ -1,4 +1,4 @@
-"""Series of digests: create and change them, choose what the next digest contains, and make it at its time."""
+"""Creates and changes series of digests, selects what the next digest contains, and makes it at its time."""
 
 from pipeline.schedule.series.crud import KEPT, change, create, delete, forget, next_slots, restore
 from pipeline.schedule.series.digest_items import SeriesSelection, select_items

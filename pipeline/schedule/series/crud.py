@@ -1,4 +1,4 @@
-"""Creates, changes, pauses and deletes series."""
+"""Creates, changes, pauses, deletes and restores series."""
 
 from __future__ import annotations
 
@@ -32,15 +32,20 @@ if TYPE_CHECKING:
 
 _REFERENCE_FIELDS: Final = frozenset({"persona_id", "sources", "outlets"})
 KEPT: Final = timedelta(days=7)
-"""How long a deleted series can be restored."""
-FORGOTTEN_AT_ONCE: Final = 50
-CADENCE: Final = frozenset({"timezone", "slots", "on_gap", "on_overlap", "is_paused"})
+"""The time for which a deleted series can be restored."""
+PURGE_BATCH_SIZE: Final = 50
+"""The number of series that one call of `forget` deletes."""
+SCHEDULE_FIELDS: Final = frozenset({"timezone", "slots", "on_gap", "on_overlap", "is_paused"})
+"""The fields that the next time follows from."""
 
 
 def create(
     workspace: Workspace, values: Mapping[str, Any], *, test: bool, now: datetime, by: str = ""
 ) -> Series:
-    """Create a series; `values` are its fields. Raises `Invalid`, and `Conflict` for too many series."""
+    """Create a series; `values` are its fields.
+
+    Raises `Invalid` if a value isn't valid, and `Conflict` if the workspace has `limits.SERIES_MOST` series.
+    """
     series = Series(
         workspace=workspace, test=test, timezone=workspace.timezone, created_at=now, updated_at=now
     )
@@ -63,20 +68,22 @@ def change(
 ) -> Series:
     """Change the series.
 
-    Raises `Invalid`, `Overtaken` if it has changed since `expected_version`, and `NotFound` if it is deleted.
-    Only given values are validated: what the series refers to may be gone, and it can be paused nevertheless.
+    References that stay aren't validated: what the series refers to may be gone, and it can be paused anyway.
     Its next time moves only if its schedule changes; a digest that is due is made whatever else is changed.
+
+    Raises `Invalid` if a value isn't valid, `Overtaken` if the series isn't the expected version, and
+    `NotFound` if it is deleted.
     """
     with transaction.atomic():
         row: Series | None = _lock_existing(series)
         if row is None:
             raise NotFound
         states.refuse_other_version(row.version, expected_version)
-        former = {name: getattr(row, name) for name in CADENCE}
+        former = {name: getattr(row, name) for name in SCHEDULE_FIELDS}
         clean = _apply_values(row, values, given_fields=values.keys())
         if any(getattr(row, name) != value for name, value in former.items()):
-            following = next_moment(row, after=now)
-            clean |= {"due_at": following, "wake_at": following, **work_queue.overtake()}
+            due_at = next_moment(row, after=now)
+            clean |= {"due_at": due_at, "wake_at": due_at, **work_queue.overtake()}
         Series.everywhere.filter(pk=row.pk).update(**clean, version=F("version") + 1, updated_at=now)
         _audit("series.changed", row, by, {"changed": sorted(values)})
         dispatcher.wake()
@@ -87,7 +94,10 @@ def change(
 def delete(
     series: Series, *, by: str = "", now: datetime | None = None, expected_version: int | None = None
 ) -> Series:
-    """Delete the series; its digests stay, and for `KEPT` it can be restored. Raises as `change` does."""
+    """Delete the series; its digests stay, and for `KEPT` it can be restored.
+
+    Raises `Overtaken` if the series isn't the expected version, and `NotFound` if it is deleted already.
+    """
     now = now or utc_now()
     with transaction.atomic():
         row = _lock_existing(series)
@@ -102,7 +112,8 @@ def delete(
 def restore(series: Series, *, by: str, now: datetime) -> Series:
     """Restore a deleted series, which goes on at its next time.
 
-    Raises `NotFound` if it isn't kept any more, and `Conflict` if the workspace has the most it may have.
+    Raises `NotFound` if it isn't deleted or isn't kept any more, and `Conflict` if the workspace has
+    `limits.SERIES_MOST` series.
     """
     with transaction.atomic():
         rows = Series.everywhere.select_for_update().filter(pk=series.pk, deleted_at__gt=now - KEPT)
@@ -110,8 +121,8 @@ def restore(series: Series, *, by: str, now: datetime) -> Series:
         if row is None:
             raise NotFound
         _refuse_one_more(row.workspace_id)
-        following = next_moment(row, after=now)
-        _overtake_and_write(row, now, deleted_at=None, due_at=following, wake_at=following)
+        due_at = next_moment(row, after=now)
+        _overtake_and_write(row, now, deleted_at=None, due_at=due_at, wake_at=due_at)
         _audit("series.restored", row, by)
         dispatcher.wake()
     return row
@@ -120,15 +131,15 @@ def restore(series: Series, *, by: str, now: datetime) -> Series:
 def forget(now: datetime) -> int:
     """Delete a batch of series that can't be restored any more, with their logs; return how many."""
     expired = Series.everywhere.filter(deleted_at__lt=now - KEPT)
-    batch = list(expired.order_by("deleted_at").values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    batch = list(expired.order_by("deleted_at").values_list("pk", flat=True)[:PURGE_BATCH_SIZE])
     if batch:
         expired.filter(pk__in=batch).delete()
     return len(batch)
 
 
 def _refuse_one_more(workspace_id: UUID) -> None:
-    """Lock the workspace and raise `Conflict` if it has the most series it may have."""
-    # The lock keeps two requests from both taking the last place.
+    """Lock the workspace. Raises `Conflict` if it has `limits.SERIES_MOST` series."""
+    # The lock keeps two requests from both creating the last series that is allowed.
     Workspace.everywhere.select_for_update(no_key=True).get(pk=workspace_id)
     if Series.objects.of(workspace_id).filter(deleted_at=None).count() >= limits.SERIES_MOST:
         message = _("A workspace has %(most)d series at most.") % {"most": limits.SERIES_MOST}
@@ -136,13 +147,13 @@ def _refuse_one_more(workspace_id: UUID) -> None:
 
 
 def _lock_existing(series: Series) -> Series | None:
-    """Lock and return the series unless it is deleted."""
+    """Lock and return the series, or return `None` if it is deleted."""
     rows = Series.everywhere.select_for_update().filter(pk=series.pk, deleted_at=None)
     return rows.first()
 
 
 def _overtake_and_write(row: Series, now: datetime, **values: Any) -> None:
-    """Write the values; a task that works on the series loses its lease."""
+    """Write the values; a task that runs the series loses its lease."""
     rows = Series.everywhere.filter(pk=row.pk)
     rows.update(**values, **work_queue.overtake(), version=F("version") + 1, updated_at=now)
     row.refresh_from_db()
@@ -159,24 +170,27 @@ def _audit(action: str, series: Series, by: str, details: Mapping[str, Any] | No
 
 
 def next_slots(series: Series, *, after: datetime, most: int) -> tuple[Slot, ...]:
-    """Return the next slots; none if the series is paused."""
+    """Return up to `most` next slots, or none if the series is paused."""
     return () if series.is_paused else tuple(islice(moments_of(series, after=after), most))
 
 
 def next_moment(series: Series, *, after: datetime) -> datetime | None:
-    """Return the next time; None for a paused series, or one without slots."""
+    """Return the next time, or `None` if the series is paused or has no slots."""
     return next((slot.moment for slot in next_slots(series, after=after, most=1)), None)
 
 
 def _apply_values(
     series: Series, values: Mapping[str, Any], *, given_fields: AbstractSet[str]
 ) -> dict[str, Any]:
-    """Set the values on the row, validated together with those that stay; return what is to be written."""
+    """Set the values on the row, validate them with those that stay, and return the columns to write.
+
+    Raises `Invalid` if a value isn't valid. References are validated only if `given_fields` names them.
+    """
     clean = dict(values)
     for name, value in values.items():
         setattr(series, name, value)
     schedule_values = {name: getattr(series, name) for name in ("timezone", "slots", "on_gap", "on_overlap")}
-    problems = [*problems_of_slots(schedule_values), *_problems(series, given_fields)]
+    problems = [*problems_of_slots(schedule_values), *_find_problems(series, given_fields)]
     if problems:
         raise Invalid(*problems)
     if "slots" in clean:
@@ -184,8 +198,8 @@ def _apply_values(
     return clean
 
 
-def _problems(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail]:
-    """Yield what is wrong with the series."""
+def _find_problems(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail]:
+    """Strip the series' name, and yield what is wrong with the series."""
     series.name = series.name.strip()
     if not series.name:
         yield Detail("name", "required", _("Give it a name of up to 120 characters."))
@@ -197,11 +211,11 @@ def _problems(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail
             "most": MAX_STORIES,
         }
         yield Detail("items_least", "invalid", message)
-    yield from _problems_of_references(series, given_fields)
+    yield from _find_reference_problems(series, given_fields)
 
 
-def _problems_of_references(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail]:
-    """Yield the given references that don't exist in the workspace."""
+def _find_reference_problems(series: Series, given_fields: AbstractSet[str]) -> Iterator[Detail]:
+    """Yield a problem for each reference in `given_fields` that doesn't exist in the workspace."""
     workspace = series.workspace
     if "persona_id" in given_fields and series.persona_id is not None:
         existing = Persona.objects.of(workspace).filter(pk=series.persona_id, deleted_at=None)

@@ -39,9 +39,9 @@ _USABLE: Final = Q(
     reason__code="nothing_to_make",
 )
 _FURTHER_REPORT_WORTH: Final = 2.0
-"""What each further report of a story is worth, where being the newest of the window is worth 1."""
+"""The worth of each further report of a story; being the newest of the window is worth 1."""
 _SAME_SOURCE_COST: Final = 0.6
-"""What each story already chosen from the same source costs."""
+"""The cost of each story already chosen from the same source."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,22 @@ class SeriesSelection:
 
 @dataclass(frozen=True)
 class _Story:
-    """A story by one of its reports; `reports` is how many there are."""
+    """A story by one of its reports."""
 
     raw_item: RawItem
     bits: int | None
+    """The SimHash bits of the text, or `None` if it is too short to have any."""
     reports: int
+    """The number of reports of the story."""
     title: str
-    """The title's words in comparable form; empty if it has none."""
+    """The title's words in comparable form, or an empty string if it has none."""
 
 
 def select_items(series: Series, *, now: datetime) -> SeriesSelection:
-    """Return the best stories of the window: most reported and newest first, not too many of one source."""
+    """Return the best stories of the window: most reported and newest first, not too many of one source.
+
+    Stories of earlier digests are left out. Only the newest `limits.SERIES_LOOKED_AT` raw items are read.
+    """
     since = now - timedelta(days=series.window_days)
     rows = (
         RawItem.objects.of(series.workspace_id)
@@ -76,10 +81,10 @@ def select_items(series: Series, *, now: datetime) -> SeriesSelection:
     if series.sources:
         rows = rows.filter(source_id__in=[ids.decode("src", public_id) for public_id in series.sources])
     newest = list(rows[: limits.SERIES_LOOKED_AT])
-    earlier = _earlier_stories(series, now)
+    earlier = _read_earlier_stories(series, now)
     # A raw item without a fingerprint has too few words for a digest.
-    bits = _fingerprints(row.pk for row in newest)
-    fresh = [_story(row, bits[row.pk]) for row in newest if row.pk in bits]
+    bits = _read_fingerprints(row.pk for row in newest)
+    fresh = [_build_story(row, bits[row.pk]) for row in newest if row.pk in bits]
     known = _StoryIndex()
     for story in earlier:
         known.add(story)
@@ -87,29 +92,29 @@ def select_items(series: Series, *, now: datetime) -> SeriesSelection:
     return SeriesSelection(tuple(_rank_stories(stories, series, now)), len(stories))
 
 
-def _earlier_stories(series: Series, now: datetime) -> list[_Story]:
-    """Return what earlier digests contain; nothing of a failed one, even if its run ended well."""
+def _read_earlier_stories(series: Series, now: datetime) -> list[_Story]:
+    """Return what earlier digests contain, except failed ones, even if their run ended well."""
     runs = SeriesIssue.everywhere.filter(series=series, created_at__gte=now - limits.SERIES_MEMORY)
     items = GeneratedItem.everywhere.filter(generation_id__in=runs.values("generation_id"))
     finished_runs = items.exclude(status=GeneratedItemStatus.FAILED).values("generation_id")
     keys = GenerationInput.everywhere.filter(generation_id__in=finished_runs).values("raw_item_id")
     rows = list(RawItem.everywhere.filter(pk__in=keys))
-    bits = _fingerprints(row.pk for row in rows)
-    return [_story(row, bits.get(row.pk)) for row in rows]
+    bits = _read_fingerprints(row.pk for row in rows)
+    return [_build_story(row, bits.get(row.pk)) for row in rows]
 
 
-def _story(row: RawItem, bits: int | None) -> _Story:
+def _build_story(row: RawItem, bits: int | None) -> _Story:
     return _Story(row, bits, 1, plain_title(row.title))
 
 
-def _fingerprints(keys: Iterable[UUID]) -> dict[UUID, int]:
-    """Return the SimHash bits of these raw items."""
+def _read_fingerprints(keys: Iterable[UUID]) -> dict[UUID, int]:
+    """Return the SimHash bits of these raw items by id; a text that is too short has none."""
     rows = RawPrint.everywhere.filter(pk__in=list(keys), bits__isnull=False)
     return dict(rows.values_list("pk", "bits"))
 
 
 def _merge_reports(reports: Sequence[_Story]) -> list[_Story]:
-    """Return each story by its newest report, with the number of reports."""
+    """Return each story by its newest report, with the number of reports; `reports` are newest first."""
     stories: list[_Story] = []
     known = _StoryIndex()
     for report in reports:
@@ -123,7 +128,7 @@ def _merge_reports(reports: Sequence[_Story]) -> list[_Story]:
 
 
 class _StoryIndex:
-    """Finds stories that are the same: by raw item, by headline, or by nearly the same text."""
+    """Finds equal stories: those with the same raw item, the same headline, or nearly the same text."""
 
     def __init__(self) -> None:
         self._by_key: dict[UUID | str, int] = {}
@@ -142,7 +147,7 @@ class _StoryIndex:
             self._fingerprints.append((index, story.bits))
 
     def find(self, story: _Story) -> int | None:
-        """Return the index of the first story that is the same, or None."""
+        """Return the index of the first story that is the same, or `None`."""
         keys: tuple[UUID | str, ...] = (story.raw_item.pk, story.title)
         indexes = [self._by_key[key] for key in keys if key in self._by_key]
         if story.bits is not None:
@@ -152,7 +157,7 @@ class _StoryIndex:
 
 
 def _rank_stories(stories: Sequence[_Story], series: Series, now: datetime) -> list[RawItem]:
-    """Return the best stories' raw items, one by one: each choice lowers the worth of its source."""
+    """Return the best stories' raw items, chosen one by one: each choice lowers the worth of its source."""
     window = timedelta(days=series.window_days)
     remaining = list(stories)
     chosen: list[RawItem] = []

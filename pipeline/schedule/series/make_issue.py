@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 def run_series(series: Series) -> None:
-    """Work on one claimed series. However many times were missed, one digest is made."""
+    """Run one claimed series; it makes at most one digest, however many of its times were missed."""
     crash_point("series.claimed")
     now = utc_now()
     try:
@@ -43,11 +43,12 @@ def run_series(series: Series) -> None:
 def give_up(series: Series) -> None:
     """Skip to the next time after the task has crashed too often."""
     log.error("series_gave_up", series=series.pk.hex)
-    following = _next_time(series, utc_now())
-    series.sleep_until(following, due_at=following, attempts=0)
+    due_at = _compute_next_time(series, utc_now())
+    series.sleep_until(due_at, due_at=due_at, attempts=0)
 
 
 def _run(series: Series, now: datetime) -> None:
+    """Schedule the next time and make the digest of this one, or wait while the workspace has no access."""
     try:
         with transaction.atomic():
             row = _lock_under_lease(series)
@@ -66,7 +67,7 @@ def _run(series: Series, now: datetime) -> None:
 
 
 def _lock_under_lease(series: Series) -> Series:
-    """Lock and return the row. Raises `LostLease` if a person has changed it since it was claimed."""
+    """Lock and return the row. Raises `LostLease` if it was deleted, paused or taken over since the claim."""
     try:
         row = lock_series(series)
     except NotFound as error:
@@ -80,14 +81,15 @@ def _due_at(series: Series, now: datetime) -> datetime:
     return series.due_at or now
 
 
-def _next_time(series: Series, now: datetime) -> datetime | None:
-    """Return a later time: the claim went by the database's clock, which may be ahead of ours."""
+def _compute_next_time(series: Series, now: datetime) -> datetime | None:
+    """Return the next time after `now` and after the present due time, or `None` without one."""
+    # The claim went by the database's clock, which may be ahead of ours.
     return next_moment(series, after=max(now, _due_at(series, now)))
 
 
 def _schedule_next(series: Series, now: datetime) -> None:
-    following = _next_time(series, now)
-    if not series.sleep_until(following, due_at=following, attempts=0):
+    due_at = _compute_next_time(series, now)
+    if not series.sleep_until(due_at, due_at=due_at, attempts=0):
         raise LostLease
 
 
@@ -108,23 +110,23 @@ def _record_no_credits(series: Series, error: credit_account.QuotaExceeded, now:
 def make_now(series: Series, *, by: str, expected_version: int | None = None) -> SeriesIssue:
     """Make a digest at once.
 
-    Raises `Conflict` if there are too few stories, `QuotaExceeded`, and `states.Overtaken` if the series isn't
-    the expected version.
+    Raises `Conflict` if there are too few stories, `QuotaExceeded` if the credits are used up, `NotFound` if the
+    series was deleted, and `states.Overtaken` if it isn't the expected version.
     """
     now = utc_now()
     with transaction.atomic():
         row = lock_series(series)
         states.refuse_other_version(row.version, expected_version)
-        choice = select_items(row, now=now)
-        if len(choice.raw_items) < row.items_least:
-            raise Conflict.because(code="too_few_items", message=too_few(row, choice))
-        return make(row, choice, due_at=now, by=by, now=now)
+        selection = select_items(row, now=now)
+        if len(selection.raw_items) < row.items_least:
+            raise Conflict.because(code="too_few_items", message=_too_few_message(row, selection))
+        return make(row, selection, due_at=now, by=by, now=now)
 
 
 def lock_series(series: Series) -> Series:
-    """Lock and return the series, so that two digests made at once don't contain the same.
+    """Lock and return the series, so that two digests made at once don't contain the same stories.
 
-    Raises `NotFound` if it was deleted meanwhile.
+    Raises `NotFound` if it was deleted.
     """
     rows = Series.everywhere.select_for_update(of=("self",)).select_related("workspace__plan")
     row: Series | None = rows.filter(pk=series.pk, deleted_at=None).first()
@@ -134,11 +136,16 @@ def lock_series(series: Series) -> Series:
 
 
 def make(
-    series: Series, choice: SeriesSelection, *, due_at: datetime, by: str = "", now: datetime
+    series: Series, selection: SeriesSelection, *, due_at: datetime, by: str = "", now: datetime
 ) -> SeriesIssue:
-    """Create the run, its item, the log entry and last the reservation, in the caller's transaction."""
-    if len(choice.raw_items) < series.items_least:
-        return record_issue(series, "too_few", too_few(series, choice), choice, due_at=due_at, by=by, now=now)
+    """Create the run, its item, the log entry and last the reservation, in the caller's transaction.
+
+    If there are too few stories, only a log entry is created. Raises `QuotaExceeded` if the credits are used
+    up.
+    """
+    if len(selection.raw_items) < series.items_least:
+        message = _too_few_message(series, selection)
+        return record_issue(series, "too_few", message, selection, due_at=due_at, by=by, now=now)
     defaults = WorkspaceDefaults.everywhere.get(workspace_id=series.workspace_id)
     persona_id = series.persona_id or defaults.persona_id
     generation = Generation.everywhere.create(
@@ -161,22 +168,22 @@ def make(
             raw_version=row.content_version,
             position=position,
         )
-        for position, row in enumerate(choice.raw_items)
+        for position, row in enumerate(selection.raw_items)
     )
     item = new_item(
         generation,
         DIGEST,
-        raw_items=[row.pk.hex for row in choice.raw_items],
+        raw_items=[row.pk.hex for row in selection.raw_items],
         outlets=series.outlets or (defaults.test_outlets if series.test else defaults.outlets),
         is_sample=series.is_sample,
         now=now,
     )
     item.save(force_insert=True)
-    issue = record_issue(series, "made", "", choice, due_at=due_at, by=by, now=now, generation=generation)
+    issue = record_issue(series, "made", "", selection, due_at=due_at, by=by, now=now, generation=generation)
     dispatcher.wake()
     crash_point("series.made")
     if generation.credits_reserved:
-        # The last statement, so that the balance is locked as briefly as possible.
+        # This is the last statement, so that the balance is locked as briefly as possible.
         amounts = {generation.pk: generation.credits_reserved}
         credit_account.reserve(series.workspace, amounts, now=now)
     return issue
@@ -186,7 +193,7 @@ def record_issue(
     series: Series,
     decision: str,
     message: str,
-    choice: SeriesSelection,
+    selection: SeriesSelection,
     *,
     due_at: datetime,
     by: str = "",
@@ -200,7 +207,7 @@ def record_issue(
         due_at=due_at,
         decision=decision,
         message=message,
-        found=choice.found,
+        found=selection.found,
         generation=generation,
         by=by,
         created_at=now,
@@ -208,9 +215,9 @@ def record_issue(
     return issue
 
 
-def too_few(series: Series, choice: SeriesSelection) -> str:
+def _too_few_message(series: Series, selection: SeriesSelection) -> str:
     """Return the message for too few stories."""
     return _(
         "Only %(found)d of at least %(least)d items: nothing else came in within %(days)d days that wasn't told "
         "before. Widen the window, add sources, or ask for fewer."
-    ) % {"found": choice.found, "least": series.items_least, "days": series.window_days}
+    ) % {"found": selection.found, "least": series.items_least, "days": series.window_days}

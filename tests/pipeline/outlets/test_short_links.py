@@ -65,7 +65,7 @@ def test_every_try_has_the_same_links(workspace, item):
     stage = make_stage(workspace, "429", "ok")
     Outlet.everywhere.filter(pk=stage.pk).update(clicks_since=NOON)
     payload = payload_of(item, {})
-    before = short_links.in_post(payload, reread(stage)).body
+    before = short_links.shorten_post(payload, reread(stage)).body
     row = send(promise(item, stage))
     given = links()
     assert given
@@ -79,7 +79,9 @@ def test_another_outlet_and_another_item_have_others(workspace, stage, item):
     other = make_stage(workspace, name="Other")
     Outlet.everywhere.filter(pk=other.pk).update(clicks_since=NOON)
     payload = payload_of(item, {})
-    assert short_links.in_post(payload, stage).body != short_links.in_post(payload, reread(other)).body
+    assert (
+        short_links.shorten_post(payload, stage).body != short_links.shorten_post(payload, reread(other)).body
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_articles_link_straight(stage, item, bucket, body_format):
     from dataclasses import replace
 
     payload = replace(payload_of(item, {}), bucket=bucket, body_format=body_format)
-    assert short_links.in_post(payload, stage) is payload
+    assert short_links.shorten_post(payload, stage) is payload
 
 
 @override_settings(PUBLIC_URL="https://press.example")
@@ -98,7 +100,7 @@ def test_our_own_addresses_and_other_schemes_stay(stage, item):
 
     words = "https://press.example/media/x/y.png mailto:a@b.example"
     payload = replace(payload_of(item, {}), body=words, link="ftp://old.example")
-    changed = short_links.in_post(payload, stage)
+    changed = short_links.shorten_post(payload, stage)
     assert (changed.body, changed.link) == (words, "ftp://old.example")
 
 
@@ -107,7 +109,7 @@ def test_parts_of_a_thread_and_the_whole_say_the_same(stage, item):
 
     parts = ["One https://news.example/1", "Two https://news.example/2"]
     payload = replace(payload_of(item, {}), body="\n\n".join(parts), content={"parts": parts})
-    changed = short_links.in_post(payload, stage)
+    changed = short_links.shorten_post(payload, stage)
     assert changed.body == "\n\n".join(changed.content["parts"])
     assert "news.example" not in changed.body
 
@@ -115,7 +117,7 @@ def test_parts_of_a_thread_and_the_whole_say_the_same(stage, item):
 def test_mails_count_by_links_in_both_of_their_forms(workspace, stage, item, settings):
     row = promise(item, stage)
     row.outlet = stage
-    html, text = short_links.in_mail(
+    html, text = short_links.shorten_mail(
         row,
         '<p><a class="b" href="https://news.example/tram?a=1&amp;b=2">Read</a> <a href="mailto:x@y.example">x</a></p>',
         "Read: https://news.example/tram?a=1&b=2",
@@ -126,7 +128,7 @@ def test_mails_count_by_links_in_both_of_their_forms(workspace, stage, item, set
     assert html == f'<p><a class="b" href="{address}">Read</a> <a href="mailto:x@y.example">x</a></p>'
     assert text == f"Read: {address}"
     row.outlet.clicks_since = None
-    assert short_links.in_mail(row, html, text) == (html, text)
+    assert short_links.shorten_mail(row, html, text) == (html, text)
 
 
 def test_switching_it_on_keeps_its_beginning(workspace, clock):
@@ -175,7 +177,7 @@ def test_the_source_stands_once_however_its_address_is_spelled(stage, item, sour
 
     # As engines write it into the words.
     payload = replace(payload_of(item, {}), body=f"The tram comes.\n\n{ascii_url(source)}", link=source)
-    changed = short_links.in_post(payload, stage)
+    changed = short_links.shorten_post(payload, stage)
     assert changed.link in changed.body
     post = fit_text(changed, BucketRule(500, graphemes, "graphemes"), {"link": "end"})
     assert post.payload.body.count("/l/") == 1

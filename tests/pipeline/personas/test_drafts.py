@@ -179,7 +179,7 @@ def test_a_stop_and_a_cap_hold_it_without_a_call(workspace, model):
     assert (row.status, row.error["code"]) == ("failed", "model_calls_stopped")
     assert "Too dear today" in row.error["message"]
     type(workspace).everywhere.filter(pk=workspace.pk).update(model_cap_micro_usd=0)
-    kill_switch.resume(kill_switch.standing()[0], actor="op@example.test")
+    kill_switch.resume(kill_switch.read_switches()[0], actor="op@example.test")
     row = drafted(workspace, posts=POSTS)
     assert (row.status, row.error["code"]) == ("failed", "model_cap_of_workspace")
     assert (model.requests, ModelCall.everywhere.count()) == ([], 0)

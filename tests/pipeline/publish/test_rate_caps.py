@@ -286,7 +286,7 @@ def test_a_post_that_ends_while_others_are_counted_is_counted(workspace, monkeyp
         wait = rate_caps.wait_of(claimed(second), outlet, NOON)
     assert asked
     assert wait is not None
-    assert len(rate_caps._post_times(outlet, rate_caps.rules_of(outlet), NOON)) == 1
+    assert len(rate_caps._read_post_times(outlet, rate_caps.rules_of(outlet), NOON)) == 1
 
 
 @pytest.mark.django_db(transaction=True)
