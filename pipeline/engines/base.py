@@ -301,7 +301,7 @@ class Engine(ABC):
         """Return None if it can be made from the source, else one sentence that says what is missing."""
 
     def unshown(self, source: SourceText) -> str | None:
-        """Return why the fonts can't draw any of the words, and the remedy; None if it can be drawn."""
+        """Return why the fonts can't draw any of the words, and the remedy, or `None` if it can be drawn."""
         if not bucket_traits.TRAITS[self.bucket].is_drawn:
             return None
         unshown = unshown_text(source.text)
@@ -321,7 +321,7 @@ class Engine(ABC):
         """Return every rule of this engine with its outcome, passed ones too."""
 
     def draft_schema(self) -> Mapping[str, Any] | None:
-        """Return the schema of one variant for a model, made with `variant_schema`; None if no model is
+        """Return the schema of one variant for a model, made with `variant_schema`, or `None` if no model is
         asked.
 
         It must be the same each time: the vendor compiles it once and keeps it for a day.
@@ -373,7 +373,7 @@ class Engine(ABC):
         return draft.body
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
-        """Return what is to be drawn at `media.size`, one of `sizes`; None if nothing is.
+        """Return what is to be drawn at `media.size`, one of `sizes`, or `None` if nothing is.
 
         Raises `Refused` with a sentence for words that can't be drawn.
         """
@@ -381,7 +381,7 @@ class Engine(ABC):
         return None
 
     def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
-        """Return what is spoken in the film of a draft; None for a silent one.
+        """Return what is spoken in the film of a draft, or `None` for a silent one.
 
         It is spoken before `film` is called, which finds the words with their times in `media.narration`.
         Without a voice that is None, and the film follows `narration.silent`, with captions.
@@ -390,7 +390,7 @@ class Engine(ABC):
         return None
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
-        """Return what is to be filmed, for an engine whose bucket is `video`; None if nothing is.
+        """Return what is to be filmed, for an engine whose bucket is `video`, or `None` if nothing is.
 
         Its words are heard if the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused`
         with a sentence for words that can't be filmed.

@@ -153,7 +153,7 @@ class _CardMeasure:
         )
 
     def share_of_line(self, words: Sequence[Word]) -> float | None:
-        """Return the share of the width that the words take on one line at full size; None where they don't fit."""
+        """Return the share of the width that the words take on one line at full size, or `None` if they don't fit."""
         return _share_of_line(tuple(word.t for word in words), self._caption_style, self._language)
 
     def is_possible(self, words: Sequence[Word]) -> bool:
@@ -225,7 +225,7 @@ def _merge_short_cards(groups: list[list[Word]], measure: _CardMeasure) -> list[
 
 
 def _timed_cards(groups: Sequence[Sequence[Word]], film_seconds: float) -> Iterator[Caption]:
-    """Yield the groups as cards with their times in seconds. Raises `Refused` where words come too fast."""
+    """Yield the groups as cards with their times in seconds. Raises `Refused` if words come too fast."""
     starts: list[float] = []
     for group in groups:
         start = max(group[0].start, starts[-1] + MIN_CARD_SECONDS) if starts else group[0].start

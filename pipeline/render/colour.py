@@ -17,7 +17,7 @@ Rgb = tuple[int, int, int]
 
 
 def parse(value: object) -> str | None:
-    """Return the colour as `#rrggbb`; None where the value isn't a colour."""
+    """Return the colour as `#rrggbb`, or `None` if the value isn't a colour."""
     match = _HEX.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return None

@@ -85,7 +85,7 @@ class Figure(NamedTuple):
 
     @property
     def says_what(self) -> bool:
-        """True where a reader sees what the figure counts: "412" alone may be anything."""
+        """Whether a reader sees what the figure counts: "412" alone may be anything."""
         return bool(self.of) or _UNIT_CHARACTER.search(self.value) is not None
 
 
@@ -152,7 +152,7 @@ def _end_of_value(figure: Figure) -> int:
 
 
 def _to_figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -> Figure | None:
-    """Return the quantity as a figure; None where it isn't an amount, or may mean something else."""
+    """Return the quantity as a figure, or `None` if it isn't an amount, or may mean something else."""
     quantity_text = text[quantity.start : quantity.end]
     parts = _FIGURE_PARTS.fullmatch(quantity_text) if _FIGURE_START.match(quantity_text) else None
     if parts is None or quantity.label or not quantity.readings:

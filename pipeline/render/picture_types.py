@@ -27,7 +27,7 @@ class AvailableMedia:
     shown_on: date | None = None
     has_photo: bool = False
     narration: Narration | None = None
-    """The narration of `Engine.script`; None before it is spoken, and in a silent film."""
+    """The narration of `Engine.script`, or `None` before it is spoken, and in a silent film."""
     material: FilmMaterial | None = None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.engines.base import SourceText
 from pipeline.engines.composite_short import PLUGIN
-from pipeline.engines.composite_short.footage import choose_clips, count_things
+from pipeline.engines.composite_short.footage import choose_clips, count_visuals
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
@@ -277,7 +277,7 @@ def test_nothing_is_chosen_twice_however_it_lies(seconds, count, second, turn):
     material = dataclasses.replace(MATERIAL, clips=(Clip(LONG, words, seconds=seconds), MATERIAL.clips[1]))
     shown = choose_clips(material, [second] * count, turn)
     assert overlapping(shown) == []
-    assert len(shown) == min(count, count_things(material))
+    assert len(shown) == min(count, count_visuals(material))
     assert all(0 <= one["start"] < one["end"] <= seconds for one in shown if one["upload"] == LONG)
 
 

@@ -247,7 +247,7 @@ def _is_usable(words: str, brief: Brief, persona: PersonaCard) -> bool:
 def _offline_draft(
     chosen: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard, *, is_first: bool
 ) -> Draft | None:
-    """Return the draft; None for too few sentences, or if none keeps the persona's rules as its body."""
+    """Return the draft, or `None` for too few sentences, or if none keeps the persona's rules as its body."""
     if len(chosen) < MIN_POINTS:
         return None
     sentences = [sentence for sentence, _ in chosen]

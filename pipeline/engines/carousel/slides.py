@@ -286,7 +286,7 @@ class _SlideLayout(PictureLayout):
         return items
 
     def _points(self, lines: Sequence[str], room: float, size: int) -> list[Block] | None:
-        """Return all points at one size; None if they don't fit."""
+        """Return all points at one size, or `None` if they don't fit."""
         try:
             blocks = [self._line(line, room, size, size) for line in lines]
         except Refused as refused:

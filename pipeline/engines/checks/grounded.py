@@ -194,7 +194,7 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
 
 
 def check_sums(draft: Draft, source: SourceText) -> Check | None:
-    """Recompute the declared sums; None if none is declared."""
+    """Recompute the declared sums, or `None` if none is declared."""
     outcomes = [
         outcome
         for claim in draft.claims

@@ -43,7 +43,7 @@ _FIRST_PERSON: Final[Mapping[str, re.Pattern[str]]] = {
 
 @dataclass(frozen=True)
 class StructureKind:
-    """A kind of demand. `takes` is the key of its value beside `kind`, None if it has none."""
+    """A kind of demand. `takes` is the key of its value beside `kind`, or `None` if it has none."""
 
     label: str
     takes: Literal["most", "text"] | None = None
@@ -132,7 +132,7 @@ def _is_checked(structure: Mapping[str, object]) -> bool:
 
 
 def _structure_fault(structure: Mapping[str, object], words: str, core: str) -> str | None:
-    """Return what the text lacks of one structure that the persona demands; None if nothing."""
+    """Return what the text lacks of one structure that the persona demands, or `None` if nothing."""
     kind, text = str(structure.get("kind")), str(structure.get("text") or "")
     folded_core, folded_text = _fold_words(core), _fold_words(text)
     if kind == "ends_with_question":

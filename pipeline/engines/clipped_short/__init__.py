@@ -308,7 +308,7 @@ def _draft(
 
 
 def _clip_of(brief: Brief) -> Clip | None:
-    """Return the brief's video with its transcript, None without one."""
+    """Return the brief's video with its transcript, or `None` without one."""
     return brief.material.spoken if brief.material is not None else None
 
 

@@ -194,7 +194,7 @@ class PersonaShort(Engine):
         )
 
     def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
-        """Return the script; None for a body that is no story: `film` says what is wrong with it."""
+        """Return the script, or `None` for a body that is no story: `film` says what is wrong with it."""
         try:
             story = telling_of(draft)
         except Refused:

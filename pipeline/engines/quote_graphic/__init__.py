@@ -236,7 +236,7 @@ def _folded_lines(source: SourceText) -> str:
 
 
 def _find_quote(words: str, source: SourceText) -> int | None:
-    """Return where the folded source has the words, as whole words; None if it hasn't."""
+    """Return where the folded source has the words, as whole words, or `None` if it hasn't."""
     wanted = fold(words).rstrip(" ,")
     source_text = _folded_lines(source).replace("\n", " ")
     start = source_text.find(wanted) if wanted else -1

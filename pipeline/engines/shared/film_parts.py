@@ -47,7 +47,7 @@ def alt_text_of(draft: Draft) -> str:
 def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, most: int) -> str | None:
     """Return the source's title, else the first sentence that is short enough.
 
-    If none is, return the first words of the title or the first sentence; None if there is neither.
+    If none is, return the first words of the title or the first sentence, or `None` if there is neither.
     """
     source_title = collapse(brief.title.replace("\n", " "))
     # A title with links or contacts isn't used, not even without its asides.

@@ -98,7 +98,7 @@ def fixed_words(language: str) -> FixedWords:
 
 
 def known_words(language: str) -> FixedWords | None:
-    """Return the words of the language, None if it isn't known."""
+    """Return the words of the language, or `None` if it isn't known."""
     return value_for_language(_BY_LANGUAGE, language)
 
 

@@ -344,7 +344,7 @@ SIGNATURE_HEIGHT: Final = _SIGNATURE_PORTRAIT + _UNDER_LINE
 
 
 def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> str | None:
-    """Return what is wrong with the picture's caption, None if nothing is."""
+    """Return what is wrong with the picture's caption, or `None` if nothing is."""
     caption = draft.content.get("caption")
     if not isinstance(caption, str):
         return "The caption isn't a text."

@@ -167,7 +167,7 @@ def spread_over_parts(sentences: Sequence[FactSentence], brief: Brief) -> tuple[
 
 
 def part_of(fact: Fact, brief: Brief) -> Fact | None:
-    """Return the heading of the source that the fact stands below, None without one."""
+    """Return the heading of the source that the fact stands below, or `None` without one."""
     headings_before = [heading for heading in brief.headings if heading.end <= fact.start]
     return headings_before[-1] if headings_before else None
 
@@ -208,7 +208,7 @@ def is_postable(sentence: str) -> bool:
 def shorten_sentence(
     sentence: str, room: int, *, may_cut: bool, count: Callable[[str], int] = weighted_length
 ) -> str | None:
-    """Return the sentence with the fewest edits that bring it to `room` or under; None if none does."""
+    """Return the sentence with the fewest edits that bring it to `room` or under, or `None` if none does."""
     without_asides = drop_asides(sentence)
     for wording in (sentence, without_asides):
         if count(wording) <= room:

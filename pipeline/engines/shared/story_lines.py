@@ -70,7 +70,7 @@ def _is_call(line: str) -> bool:
 
 
 def call_fault(line: str) -> str | None:
-    """Return why a line is too long for a call to action; None if it is short enough."""
+    """Return why a line is too long for a call to action, or `None` if it is short enough."""
     words = len(line.split())
     if words > CALL_WORDS:
         return f"The call to action has {words} words; the maximum is {CALL_WORDS}."

@@ -88,7 +88,7 @@ def _link_to_add(sentence: str, url: str) -> str | None:
 
 
 def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
-    """Return the body with the fewest edits that bring it under the limit; None if none does."""
+    """Return the body with the fewest edits that bring it under the limit, or `None` if none does."""
     tail = _link_to_add(sentence, url)
     if tail is None:
         return None
@@ -127,7 +127,7 @@ def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
 
 
 def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
-    """Return all of a short text in its own lines; None if it doesn't fit, or can't be posted."""
+    """Return all of a short text in its own lines, or `None` if it doesn't fit, or can't be posted."""
     fact = brief.whole
     if fact is None:
         return None
@@ -142,7 +142,7 @@ def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
 
 
 def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
-    """Return the title as a post; None if it can't be one."""
+    """Return the title as a post, or `None` if it can't be one."""
     title = collapse(brief.title)
     if not is_postable(title) or not is_allowed(title, brief, persona):
         return None

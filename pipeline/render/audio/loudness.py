@@ -54,7 +54,7 @@ _SILENT_PEAK_DBTP: Final = -120.0
 class Loudness:
     """A measured loudness.
 
-    `integrated` is in LUFS, None where the sound is silent or shorter than a block; `peak` is in dBTP, -120 for silence.
+    `integrated` is in LUFS, or `None` if the sound is silent or shorter than a block; `peak` is in dBTP, -120 for silence.
     """
 
     integrated: float | None

@@ -131,7 +131,7 @@ def _only_while_spoken(sound: Sound, voice: Sound) -> Sound:
 
 
 def film_sound(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
-    """Return the film's sound at its full length and loudness; None without takes, or where all takes are silent."""
+    """Return the film's sound at its full length and loudness, or `None` without takes, or where all takes are silent."""
     if not board.audio.takes:
         return None
     takes = join_takes(board, watch)

@@ -111,7 +111,7 @@ def is_emoji(cluster: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def font_of(cluster: str) -> str | None:
-    """Return the first font that draws the whole cluster; None where none does.
+    """Return the first font that draws the whole cluster, or `None` if none does.
 
     For emoji it is the emoji font alone, and only if that draws the sequence as one emoji.
     """

@@ -54,7 +54,7 @@ class MeasuredPiece:
 
 
 def _count_lines(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
-    """Return the lines that a greedy fill takes, which are the fewest; None where a piece is wider than a line."""
+    """Return the lines that a greedy fill takes, which are the fewest, or `None` if a piece is wider than a line."""
     lines = 1
     filled = 0.0
     for piece in pieces:
@@ -69,7 +69,7 @@ def _count_lines(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
 
 
 def line_count(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
-    """Return the fewest lines for the pieces; None where a piece is wider than a line."""
+    """Return the fewest lines for the pieces, or `None` if a piece is wider than a line."""
     return _count_lines(pieces, width)
 
 
@@ -208,7 +208,7 @@ class TextFitter:
         return RunStyle(font, size, self.style.weight, self.style.optical, self.language, _direction(level))
 
     def largest_fit(self, largest: int, smallest: int, *, may_break: bool) -> Block | None:
-        """Return the block at the largest size that fits, or somewhat smaller and more even; None if none fits."""
+        """Return the block at the largest size that fits, or somewhat smaller and more even, or `None` if none fits."""
         low, high = smallest, largest
         best: int | None = None
         while low <= high:
@@ -254,7 +254,7 @@ class TextFitter:
     def _pieces_at(
         self, size: int, *, may_break: bool
     ) -> list[tuple[Paragraph, list[UnbrokenRun], list[MeasuredPiece]]] | None:
-        """Return each paragraph's pieces at a size; None where one is wider than the box."""
+        """Return each paragraph's pieces at a size, or `None` if one is wider than the box."""
         room = self.width / size
         paragraph_pieces = []
         for paragraph, measured in zip(self.paragraphs, self.measured_pieces, strict=True):
@@ -299,7 +299,7 @@ class TextFitter:
         return sum(counts) if sum(counts) * size * self.leading <= self.height + 0.5 else None
 
     def _set_block(self, size: int, *, may_break: bool) -> Block | None:
-        """Set the block at a size; None where a line turns out too wide or ink leaves its line."""
+        """Set the block at a size, or `None` if a line turns out too wide or ink leaves its line."""
         paragraph_pieces = self._pieces_at(size, may_break=may_break)
         if paragraph_pieces is None:
             return None

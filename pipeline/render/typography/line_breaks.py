@@ -86,7 +86,7 @@ def _is_ideographic(cluster: str) -> bool:
 
 
 def _cost_between(before: str, after: str, earlier: str) -> float | None:
-    """Return the cost of a break between two clusters without a space between; None where no break is allowed."""
+    """Return the cost of a break between two clusters without a space between, or `None` if no break is allowed."""
     if before[0] in _GLUE or after[0] in _GLUE or after[0] in _NOT_AT_START or before[0] in _NOT_AT_END:
         return None
     if before[0] == ZERO_WIDTH_SPACE:

@@ -46,7 +46,7 @@ def missing_scripts() -> tuple[Script, ...]:
 
 
 def unshown_scripts() -> Unavailability | None:
-    """Return which scripts can't be shown here, with the remedy; None where all listed ones can."""
+    """Return which scripts can't be shown here, with the remedy, or `None` if all listed ones can."""
     missing = missing_scripts()
     if not missing:
         return None
@@ -56,7 +56,7 @@ def unshown_scripts() -> Unavailability | None:
 
 @lru_cache(maxsize=64)
 def unshown_text(text: str) -> Unavailability | None:
-    """Return why no sentence of the text can be shown here; None where one can."""
+    """Return why no sentence of the text can be shown here, or `None` if one can."""
     checked_text = text[:_MAX_CHARACTERS_CHECKED]
     unknown_letters = _letters_without_font(checked_text)
     if not unknown_letters:

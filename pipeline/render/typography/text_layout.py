@@ -85,7 +85,7 @@ def layout(
 
 
 def _fit(shape: TextFitter, largest: int, smallest: int) -> Block | None:
-    """Fit the shape with whole words, or with broken ones where that makes the text much larger; None if too large."""
+    """Fit the shape with whole words, or with broken ones where that makes the text much larger, or `None` if too large."""
     unbroken = shape.largest_fit(largest, smallest, may_break=False)
     broken = None
     if unbroken is None or unbroken.size < _MIN_UNBROKEN_SHARE * largest:

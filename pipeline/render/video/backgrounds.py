@@ -40,7 +40,7 @@ class Background(ABC):
     """A scene's visual, ready to be drawn at any frame of the scene."""
 
     is_still = True
-    """True where every frame looks the same."""
+    """Whether every frame looks the same."""
 
     @abstractmethod
     def draw(self, target: Planes, progress: float) -> None:

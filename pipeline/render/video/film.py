@@ -94,7 +94,7 @@ def make_film(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]
 
 
 def mixed_sound(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
-    """Return the storyboard's voice and music, mixed to its length and mastered; None where it names neither.
+    """Return the storyboard's voice and music, mixed to its length and mastered, or `None` if it names neither.
 
     Raises `UnusableAsset`.
     """
@@ -107,7 +107,7 @@ def mixed_sound(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.floa
 
 
 def _decode_asset(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
-    """Return the sound of an asset; None for an empty name. Raises `UnusableAsset`."""
+    """Return the sound of an asset, or `None` for an empty name. Raises `UnusableAsset`."""
     if not name:
         return None
     if name not in files:
@@ -119,7 +119,7 @@ def _decode_asset(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] |
 
 
 def _check_film(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:
-    """Raise `BadFilm` where the written film differs from the storyboard."""
+    """Raise `BadFilm` if the written film differs from the storyboard."""
     facts = verify.probe_film(path)
     faults = verify.film_faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
     if faults:

@@ -51,7 +51,7 @@ REQUIRED_LIBRARIES: Final = ("av", "cv2", "numpy")
 
 @dataclass(frozen=True)
 class FilmLimits:
-    """The limits of one film. `seconds` is its time by the clock; None for ten times its length and a minute."""
+    """The limits of one film. `seconds` is its time by the clock, or `None` for ten times its length and a minute."""
 
     memory: int = MEMORY_BYTES
     seconds: float | None = None
@@ -89,7 +89,7 @@ class Made:
     """A finished film. `files` are in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, and a
     `frame-01.jpg` for each scene.
 
-    `loudness` is the film's own in LUFS and dBTP, None for a silent one; `note` says what it fell short of.
+    `loudness` is the film's own in LUFS and dBTP, or `None` for a silent one; `note` says what it fell short of.
     """
 
     files: Mapping[str, MadeFile]
@@ -122,7 +122,7 @@ class NoRoom(TryLater):
 
 
 def unavailable_reason() -> str | None:
-    """Return why films can't be made here, for people; None where they can."""
+    """Return why films can't be made here, for people, or `None` if they can."""
     absent = [name for name in REQUIRED_LIBRARIES if find_spec(name) is None]
     if not absent:
         return None
@@ -142,7 +142,7 @@ def disk_full_as_no_room() -> Iterator[None]:
 
 @contextmanager
 def claim_slot(folder: Path, slots: int) -> Iterator[None]:
-    """Hold one of `slots` slots, shared by all processes of this machine. Raises `RenderBusy` where all are taken."""
+    """Hold one of `slots` slots, shared by all processes of this machine. Raises `RenderBusy` if all are taken."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(slots):
         with (folder / _LOCK_NAME.format(number)).open("w") as file:
@@ -211,7 +211,7 @@ def render(
 
 
 def refuse_without_room(board: Storyboard, folder: Path, *, shrink: int) -> None:
-    """Raise `NoRoom` where the film may not fit on the folder's disk."""
+    """Raise `NoRoom` if the film may not fit on the folder's disk."""
     needed_bytes = 3 * MAX_BYTES_PER_SECOND * board.duration / shrink**2
     if shutil.disk_usage(folder).free < needed_bytes:
         raise NoRoom

@@ -92,7 +92,7 @@ class Composer:
             copy(self._last_frame, target)
 
     def _scene_at(self, number: int) -> tuple[int, float, float | None]:
-        """Return the scene's index, the camera's progress, and how far it has taken over; None where it has wholly."""
+        """Return the scene's index, the camera's progress, and how far it has taken over, or `None` if it has wholly."""
         board = self.board
         index = next(
             (
@@ -204,7 +204,7 @@ class Composer:
         return self._overlays[index]
 
     def _card_at(self, number: int) -> tuple[int, int | None] | None:
-        """Return the caption card that is shown, and the word that is spoken; None without a card or a word."""
+        """Return the caption card that is shown, and the word that is spoken, or `None` without a card or a word."""
         board = self.board
         for index, card in enumerate(board.captions):
             if board.frame_at(card.start) <= number < board.frame_at(card.end):

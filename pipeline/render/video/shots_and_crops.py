@@ -150,7 +150,7 @@ def _mean_by_third(energy: Plane) -> np.ndarray[tuple[int], np.dtype[np.float64]
 
 
 def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> Iterator[Crop | None]:
-    """Yield the crop of each shot; None for a shot that is shown whole, padded."""
+    """Yield the crop of each shot, or `None` for a shot that is shown whole, padded."""
     share = SIZE[0] / SIZE[1] * height / width
     if share >= CENTRE_CROP_SHARE:
         yield from (Crop() for _ in activities)
@@ -164,7 +164,7 @@ def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> I
 
 
 def _choose_third(activity: _ShotActivity, previous_third: int | None, *, is_first: bool) -> int | None:
-    """Return the third that is shown, 0 for the left; None for all."""
+    """Return the third that is shown, 0 for the left, or `None` for all."""
     shares = _share_by_third(activity)
     best = int(np.argmax(shares))
     if is_first:

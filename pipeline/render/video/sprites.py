@@ -73,7 +73,7 @@ def _shift(item: Item, left: int, top: int) -> Item:
 def sprite_of_caption(
     card: Caption, caption_style: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
 ) -> Sprite:
-    """Draw a caption card with one of its words highlighted; `active` is the word's index, None for none.
+    """Draw a caption card with one of its words highlighted; `active` is the word's index, or `None` for none.
 
     Raises `MissingGlyphs` or `TextDoesNotFit`.
     """

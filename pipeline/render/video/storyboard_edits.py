@@ -85,7 +85,7 @@ def editable_texts(board: Storyboard) -> tuple[SceneText, ...]:
 
 
 def _block_of(overlay: Overlay) -> Block | None:
-    """Return the laid-out text of an overlay that shows nothing else; None for any other overlay."""
+    """Return the laid-out text of an overlay that shows nothing else, or `None` for any other overlay."""
     (item,) = overlay.items if len(overlay.items) == 1 else (None,)
     return item.block if isinstance(item, DrawnText) and item.block.lines else None
 

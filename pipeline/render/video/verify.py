@@ -37,7 +37,7 @@ class FilmFacts:
     sound_seconds: Fraction
     is_fast_start: bool
     first_is_seen: bool
-    """True where the first frame could be decoded."""
+    """Whether the first frame could be decoded."""
 
 
 _BT709: Final = (

@@ -53,7 +53,7 @@ _TIME_TOLERANCE: Final = 1e-6
 
 @dataclass(frozen=True)
 class ClipColours:
-    """The persona's colours, None for those it doesn't have."""
+    """The persona's colours, or `None` for those it doesn't have."""
 
     primary: str | None = None
     accent: str | None = None

@@ -71,7 +71,7 @@ class VisualSource:
 
 @dataclass(frozen=True)
 class TimedVisual:
-    """When a source is shown, in seconds of the film; `place` is its index, None for a card."""
+    """When a source is shown, in seconds of the film; `place` is its index, or `None` for a card."""
 
     start: float
     end: float
@@ -104,7 +104,7 @@ def plan(
 
 
 def outline(story: Telling, cast: Cast, language: str) -> Outline:
-    """Return the times of a story that nobody has spoken yet. Raises `Refused` where a passage can't be spoken."""
+    """Return the times of a story that nobody has spoken yet. Raises `Refused` if a passage can't be spoken."""
     film = _Film(story, cast, language, None, ())
     return film.outline()
 

@@ -184,7 +184,7 @@ class Parts:
         )
 
     def fit_single_line(self, words: str, style: Style, size: int) -> Block:
-        """Set a text on a single line at one size. Raises `TextDoesNotFit` where it takes more."""
+        """Set a text on a single line at one size. Raises `TextDoesNotFit` if it takes more."""
         block = self.fit_line(words, style, (size, size))
         if len(block.lines) > 1:
             raise TextDoesNotFit(ROOM, block.height, size)

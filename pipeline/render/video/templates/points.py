@@ -258,7 +258,7 @@ class _Film(Parts):
 
 
 def too_long(texts: PointsTexts) -> str | None:
-    """Return the message for the first slot with too many characters; None where all fit."""
+    """Return the message for the first slot with too many characters, or `None` if all fit."""
     for slot, name, text in texts.slots():
         fault = width_fault(name, text, SLOTS[slot].characters)
         if fault is not None:

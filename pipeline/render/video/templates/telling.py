@@ -101,7 +101,7 @@ class Telling:
 
     @property
     def says_hook(self) -> bool:
-        """True where the voice speaks the hook; a longer one is only shown, while the first passage is spoken."""
+        """Whether the voice speaks the hook; a longer one is only shown, while the first passage is spoken."""
         silent = narration.silent(NarrationScript((self.hook,), ""))
         return silent.words[-1].end <= HOOK_SECONDS if silent.words else False
 
@@ -117,7 +117,7 @@ class Telling:
 def plan(
     telling: Telling, cast: Cast, *, language: str, heard: Narration | None = None, alt_text: str = ""
 ) -> Storyboard:
-    """Plan the film of a story; `heard` is its narration as it was spoken, None for a silent film.
+    """Plan the film of a story; `heard` is its narration as it was spoken, or `None` for a silent film.
 
     Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a film that is too short or too long, or with a passage
     that can't be spoken.
@@ -389,7 +389,7 @@ class Film(Parts):
 
 
 def too_long(telling: Telling) -> str | None:
-    """Return the message for the first part with too many characters; None where all fit."""
+    """Return the message for the first part with too many characters, or `None` if all fit."""
     parts = [("The hook", "hook", telling.hook)]
     parts += [(f"Passage {number}", "passage", text) for number, text in enumerate(telling.passages, start=1)]
     parts += [("The call to action", "call", telling.call), ("The end card", "end", telling.end)]
