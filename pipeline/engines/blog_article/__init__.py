@@ -129,14 +129,16 @@ class BlogArticle(Engine):
             check_share(draft, article, source, brief),
             check_sources(draft, article, source.url or brief.url),
             check_addresses(words_and_markup, brief, persona, url=source.url),
-            check_hashtags(words, unlisted_tags(words, brief, persona), most=MAX_HASHTAGS, what="article"),
+            check_hashtags(
+                words, unlisted_tags(words, brief, persona), max_tags=MAX_HASHTAGS, noun="article"
+            ),
             check_tags(draft, brief, persona),
             check_accounts(words, persona),
             check_contacts(words, brief, persona, url=source.url),
             check_characters(words_and_markup, "article"),
             check_numbers((words,), draft, source, persona),
             check_quotations((words,), source),
-            check_claims(draft, source, what="article"),
+            check_claims(draft, source, noun="article"),
             _check_hero(draft, persona),
             check_suspicion(brief),
         )

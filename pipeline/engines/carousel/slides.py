@@ -137,7 +137,7 @@ class _SlideLayout(PictureLayout):
         language: str,
     ) -> None:
         self.slide = slides[index]
-        self.place = index
+        self.index = index
         self.count = len(slides)
         self.point = sum(slide.kind == POINT for slide in slides[: index + 1])
         is_full = self.slide.kind in {HOOK, CALL}
@@ -147,53 +147,63 @@ class _SlideLayout(PictureLayout):
 
     def picture(self) -> PicturePlan:
         tones = self.tones
-        draw = {HOOK: self._hook, POINT: self._point, RECAP: self._recap, CALL: self._call}[self.slide.kind]
-        items: list[Item] = [Wash(tones.top, tones.bottom), *self._head(), *draw(), *self._progress()]
+        draw = {
+            HOOK: self._lay_out_hook,
+            POINT: self._lay_out_point,
+            RECAP: self._lay_out_recap,
+            CALL: self._lay_out_call,
+        }[self.slide.kind]
+        items: list[Item] = [
+            Wash(tones.top, tones.bottom),
+            *self._lay_out_head(),
+            *draw(),
+            *self._lay_out_progress(),
+        ]
         return PicturePlan(
-            name=f"carousel-{self.place + 1:02d}.jpg",
+            name=f"carousel-{self.index + 1:02d}.jpg",
             role="image",
             width=self.width,
             height=self.height,
             background=tones.top,
             items=tuple(items),
-            alt_text=f"{self.place + 1}/{self.count}: {self.slide.words}",
+            alt_text=f"{self.index + 1}/{self.count}: {self.slide.words}",
         )
 
     # --- The frame ---------------------------------------------------------------------------------------------------
 
-    def _head(self) -> list[Item]:
+    def _lay_out_head(self) -> list[Item]:
         """Lay out the persona's name at one edge, and the slide's number at the other."""
         tones = self.tones
-        count = self.text(
-            f"{self.place + 1}/{self.count}", (200, 44), self._end(_MARK), (32, 32), language="en"
+        count = self.lay_out(
+            f"{self.index + 1}/{self.count}", (200, 44), self._at_end(_MARK), (32, 32), language="en"
         )
-        items: list[Item] = [self.words(count, self.trailing(count.width), MARGIN, tones.faint)]
+        items: list[Item] = [self.place(count, self.trailing_x(count.width), MARGIN, tones.faint)]
         name_text = typeset(" ".join(self.persona.name.split()), self.persona.language) or handle_of(
             self.persona
         )
         if name_text:
-            name = self.text(
-                name_text, (self.room - 240, 44), _MARK, (32, 14), language=self.persona.language
+            name = self.lay_out(
+                name_text, (self.text_width - 240, 44), _MARK, (32, 14), language=self.persona.language
             )
             # On one line, whatever script the name is written in.
             y = MARGIN + count.lines[0].baseline - name.lines[0].baseline
-            items.append(self.words(name, self.leading(name.width), y, tones.ink))
+            items.append(self.place(name, self.leading_x(name.width), y, tones.ink))
         return items
 
     @staticmethod
-    def _end(style: Style) -> Style:
+    def _at_end(style: Style) -> Style:
         return dataclasses.replace(style, align="end")
 
-    def _progress(self) -> list[Item]:
+    def _lay_out_progress(self) -> list[Item]:
         """Lay out a bar for each slide, in the accent up to this one."""
         gap, height = 10, 6
-        width = (self.room - gap * (self.count - 1)) / self.count
+        width = (self.text_width - gap * (self.count - 1)) / self.count
         y = self.height - MARGIN - height
         bars: list[Item] = []
         faint = mix(self.tones.bottom, self.tones.ink, 0.2)
         for index in range(self.count):
-            x = round(self.leading(width, index * (width + gap)))
-            colour = self.tones.accent if index <= self.place else faint
+            x = round(self.leading_x(width, index * (width + gap)))
+            colour = self.tones.accent if index <= self.index else faint
             bars.append(Panel(x, y, round(width), height, height // 2, colour))
         return bars
 
@@ -205,7 +215,7 @@ class _SlideLayout(PictureLayout):
     def _floor(self) -> float:
         return float(self.height - MARGIN - _GAP)
 
-    def _middle(self, height: float, floor: float) -> float:
+    def _centred_top(self, height: float, floor: float) -> float:
         return self._top + max(0.0, floor - self._top - height) * _OPTICAL_CENTRE
 
     # --- What it says ------------------------------------------------------------------------------------------------
@@ -213,29 +223,29 @@ class _SlideLayout(PictureLayout):
     def _typeset(self, words: str) -> str:
         return typeset(words, self.language)
 
-    def _hook(self) -> list[Item]:
-        swipe, pill = self._swipe()
+    def _lay_out_hook(self) -> list[Item]:
+        swipe, pill = self._lay_out_swipe()
         floor = self._floor - _SWIPE[2] - _GAP
         room = floor - self._top - _BAR[1] - _GAP
-        title, text = self._title_and_text(room, _HOOK, (120, 52), _UNDER_HOOK, (46, MIN_SIZE))
+        title, text = self._lay_out_pair(room, _HOOK, (120, 52), _UNDER_HOOK, (46, MIN_SIZE))
         height = _BAR[1] + _GAP + self._height(title, text)
-        y = self._middle(height, floor)
+        y = self._centred_top(height, floor)
         items: list[Item] = [
-            Panel(round(self.leading(_BAR[0])), round(y), _BAR[0], _BAR[1], _BAR[1] // 2, self.tones.accent)
+            Panel(round(self.leading_x(_BAR[0])), round(y), _BAR[0], _BAR[1], _BAR[1] // 2, self.tones.accent)
         ]
         items += self._place_pair(title, text, y + _BAR[1] + _GAP)
         return [*items, pill, swipe]
 
-    def _swipe(self) -> tuple[DrawnText, Panel]:
+    def _lay_out_swipe(self) -> tuple[DrawnText, Panel]:
         """Return the swipe cue, in a pill of the accent colour at the lower edge, on the side of the next
         slide.
         """
         size, side, height = _SWIPE
         arrow = "\u2190" if self.is_rtl else "\u2192"
-        block = self.text(f"{self.fixed.swipe} {arrow}", (420, height), _MARK, (size, size))
+        block = self.lay_out(f"{self.fixed.swipe} {arrow}", (420, height), _MARK, (size, size))
         text_width = max(line.width for line in block.lines)
         width = round(text_width + 2 * side)
-        x = round(self.trailing(width))
+        x = round(self.trailing_x(width))
         y = round(self._floor - height)
         tones = self.tones
         pill = Panel(x, y, width, height, height // 2, tones.accent)
@@ -246,74 +256,80 @@ class _SlideLayout(PictureLayout):
         )
         return words, pill
 
-    def _point(self) -> list[Item]:
-        number, number_height = self.ornament(str(self.point), _BIG_NUMBER, 0, weight=800)
+    def _lay_out_point(self) -> list[Item]:
+        number, number_height = self.lay_out_ornament(str(self.point), _BIG_NUMBER, 0, weight=800)
         room = self._floor - self._top - number_height - _GAP - 16
         if self.slide.title and self.slide.text:
-            title, text = self._title_and_text(room, _TITLE, (104, 48), _TEXT, (60, MIN_SIZE))
+            title, text = self._lay_out_pair(room, _TITLE, (104, 48), _TEXT, (60, MIN_SIZE))
         else:
-            alone = self.text(self._typeset(self.slide.words), (self.room, room), _ALONE, (92, MIN_SIZE))
+            alone = self.lay_out(
+                self._typeset(self.slide.words), (self.text_width, room), _ALONE, (92, MIN_SIZE)
+            )
             title, text = alone, None
         height = number_height + _GAP + 16 + self._height(title, text)
-        y = self._middle(height, self._floor)
+        y = self._centred_top(height, self._floor)
         number = dataclasses.replace(number, y=round(number.y + y, 2))
         return [number, *self._place_pair(title, text, y + number_height + _GAP + 16)]
 
-    def _recap(self) -> list[Item]:
+    def _lay_out_recap(self) -> list[Item]:
         """Lay out a title with the points below it, in the largest size at which all fit."""
-        title = self.text(
-            self._typeset(self.slide.title or self.fixed.recap), (self.room, 220), _TITLE, (96, 52)
+        title = self.lay_out(
+            self._typeset(self.slide.title or self.fixed.recap), (self.text_width, 220), _TITLE, (96, 52)
         )
         lines = [line.strip() for line in self.slide.text.splitlines() if line.strip()]
         room = self._floor - self._top - title.height - _GAP
         size = 58
         while True:
-            blocks = self._points(lines, room, size)
+            blocks = self._lay_out_points(lines, room, size)
             if blocks is not None:
                 break
             size -= 2
             if size < MIN_SIZE:
                 # Lay out once more at the smallest size, so that the usual message says that it doesn't fit.
-                blocks = [self._line(line, room / len(lines) - _GAP, MIN_SIZE, MIN_SIZE) for line in lines]
+                blocks = [
+                    self._lay_out_line(line, room / len(lines) - _GAP, MIN_SIZE, MIN_SIZE) for line in lines
+                ]
                 break
         height = title.height + _GAP + sum(block.height + _GAP for block in blocks) - _GAP * bool(blocks)
-        y = self._middle(height, self._floor)
-        items: list[Item] = [self.words(title, MARGIN, y, self.tones.ink)]
+        y = self._centred_top(height, self._floor)
+        items: list[Item] = [self.place(title, MARGIN, y, self.tones.ink)]
         y += title.height + _GAP
         for block in blocks:
-            items += self._bullet(block, y)
+            items += self._place_bullet(block, y)
             y += block.height + _GAP
         return items
 
-    def _points(self, lines: Sequence[str], room: float, size: int) -> list[Block] | None:
+    def _lay_out_points(self, lines: Sequence[str], room: float, size: int) -> list[Block] | None:
         """Return all points at one size, or `None` if they don't fit."""
         try:
-            blocks = [self._line(line, room, size, size) for line in lines]
+            blocks = [self._lay_out_line(line, room, size, size) for line in lines]
         except Refused as refused:
             if refused.code != "does_not_fit":
                 raise
             return None
         return blocks if sum(block.height + _GAP for block in blocks) - _GAP <= room else None
 
-    def _line(self, line: str, room: float, largest: int, smallest: int) -> Block:
-        return self.text(self._typeset(line), (self.room - 3 * _DOT, room), _TEXT, (largest, smallest))
+    def _lay_out_line(self, line: str, room: float, largest: int, smallest: int) -> Block:
+        return self.lay_out(
+            self._typeset(line), (self.text_width - 3 * _DOT, room), _TEXT, (largest, smallest)
+        )
 
-    def _bullet(self, block: Block, y: float) -> list[Item]:
+    def _place_bullet(self, block: Block, y: float) -> list[Item]:
         middle = y + block.lines[0].baseline - block.size * 0.36
-        dot = Disc(round(self.leading(_DOT)), round(middle - _DOT / 2), _DOT, self.tones.accent)
-        return [dot, self.words(block, self.leading(block.width, 3 * _DOT), y, self.tones.ink)]
+        dot = Disc(round(self.leading_x(_DOT)), round(middle - _DOT / 2), _DOT, self.tones.accent)
+        return [dot, self.place(block, self.leading_x(block.width, 3 * _DOT), y, self.tones.ink)]
 
-    def _call(self) -> list[Item]:
+    def _lay_out_call(self) -> list[Item]:
         """Lay out the last slide: the persona's face, and below it what readers should do."""
         tones = self.tones
         floor = self._floor - SIGNATURE_HEIGHT
         room = floor - self._top - _FACE - 56
-        title, text = self._title_and_text(room, _HOOK, (100, 52), _UNDER_HOOK, (52, MIN_SIZE))
+        title, text = self._lay_out_pair(room, _HOOK, (100, 52), _UNDER_HOOK, (52, MIN_SIZE))
         height = _FACE + 56 + self._height(title, text)
-        y = self._middle(height, self._floor)
+        y = self._centred_top(height, self._floor)
         items: list[Item] = lay_out_face(
             self.persona,
-            (self.leading(_FACE), y),
+            (self.leading_x(_FACE), y),
             _FACE,
             has_portrait=self.media.has_portrait,
             disc=tones.disc,
@@ -321,25 +337,27 @@ class _SlideLayout(PictureLayout):
         )
         return [*items, *self._place_pair(title, text, y + _FACE + 56)]
 
-    def _title_and_text(
+    def _lay_out_pair(
         self, room: float, style: Style, sizes: tuple[int, int], under: Style, under_sizes: tuple[int, int]
     ) -> tuple[Block, Block | None]:
         """Lay out title and text in a height that they share; one of them alone has all of it."""
         slide = self.slide
         if not (slide.title and slide.text):
-            return self.text(self._typeset(slide.words), (self.room, room), style, sizes), None
-        title = self.text(self._typeset(slide.title), (self.room, room * 0.5), style, sizes)
+            return self.lay_out(self._typeset(slide.words), (self.text_width, room), style, sizes), None
+        title = self.lay_out(self._typeset(slide.title), (self.text_width, room * 0.5), style, sizes)
         remaining = room - title.height - _GAP
-        return title, self.text(self._typeset(slide.text), (self.room, remaining), under, under_sizes)
+        return title, self.lay_out(
+            self._typeset(slide.text), (self.text_width, remaining), under, under_sizes
+        )
 
     @staticmethod
     def _height(title: Block, text: Block | None) -> float:
         return title.height + (_GAP + text.height if text else 0.0)
 
     def _place_pair(self, title: Block, text: Block | None, y: float) -> list[Item]:
-        items: list[Item] = [self.words(title, MARGIN, y, self.tones.ink)]
+        items: list[Item] = [self.place(title, MARGIN, y, self.tones.ink)]
         if text is not None:
             is_full = self.slide.kind in {HOOK, CALL}
             ink = self.tones.ink if not is_full else self.tones.faint
-            items.append(self.words(text, MARGIN, y + title.height + _GAP, ink))
+            items.append(self.place(text, MARGIN, y + title.height + _GAP, ink))
         return items

@@ -191,14 +191,14 @@ class ClippedShort(Engine):
     ) -> tuple[Check, ...]:
         words = f"{draft.title}\n|\n{draft.body}"
         as_text = replace(draft, content={})
-        word_checks = check_words(as_text, brief, source, persona, parts=(words,), most_tags=2, what="film")
+        word_checks = check_words(as_text, brief, source, persona, parts=(words,), max_tags=2, noun="film")
         return (
             check_content(
                 draft,
                 brief,
                 source,
                 persona,
-                what=self.name,
+                noun=self.name,
                 holds="a caption, tags, a script and the clip",
             ),
             _check_title(draft, persona),

@@ -141,7 +141,7 @@ class CompositeShort(Engine):
                 brief,
                 source,
                 persona,
-                what=self.name,
+                noun=self.name,
                 holds="a caption, tags, a script and the clips",
             ),
             "length": _check_length(draft, persona),

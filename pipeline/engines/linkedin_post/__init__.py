@@ -129,7 +129,7 @@ class LinkedInPost(Engine):
             _check_opening(body, draft.language),
             _check_paragraphs(body),
             check_link_count(len(find_links(body))),
-            *check_words(draft, brief, source, persona, parts=(body,), most_tags=MAX_TAGS),
+            *check_words(draft, brief, source, persona, parts=(body,), max_tags=MAX_TAGS),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:

@@ -182,7 +182,7 @@ class PersonaShort(Engine):
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
         post_checks = self._post.check(as_post, brief, source, persona)
         return (
-            check_content(draft, brief, source, persona, what=self.name),
+            check_content(draft, brief, source, persona, noun=self.name),
             *(check for check in post_checks if check.code in SHORT_POST_CHECKS),
             _check_script(draft),
             _check_call(draft),

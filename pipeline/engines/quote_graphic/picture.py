@@ -60,21 +60,21 @@ class QuoteLayout(PictureLayout):
         tones, size = self.tones, self.media.size
         bottom = float(self.height - MARGIN)
         floor = bottom - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
-        mark, above = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
+        mark, above = self.lay_out_ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
         above = above + _AFTER_ORNAMENT if self.quote.is_spoken else 0.0
-        by_block = self._by()
-        other_height = above + (_BEFORE_BY + by_block.height if by_block else 0)
-        words = self._words(min(self.height * _MAX_HEIGHT_SHARE, floor - MARGIN - other_height))
+        speaker_block = self._lay_out_speaker()
+        other_height = above + (_BEFORE_BY + speaker_block.height if speaker_block else 0)
+        words = self._lay_out_quote(min(self.height * _MAX_HEIGHT_SHARE, floor - MARGIN - other_height))
         content_height = other_height + words.height
         top = MARGIN + max(0.0, floor - MARGIN - content_height) * _OPTICAL_CENTRE
         y = top + above
         items: list[Item] = [self.ground]
         if self.quote.is_spoken:
             items.append(dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2)))
-        items.append(self.words(words, MARGIN, y, tones.ink))
-        if by_block and by_block.lines:
-            items += self._by_line(by_block, y + words.height + _BEFORE_BY)
-        items += self.signature(bottom)
+        items.append(self.place(words, MARGIN, y, tones.ink))
+        if speaker_block and speaker_block.lines:
+            items += self._place_speaker(speaker_block, y + words.height + _BEFORE_BY)
+        items += self.lay_out_signature(bottom)
         by_text = f"\u2013 {self.quote.by}" if self.quote.by else ""
         return PicturePlan(
             name=f"quote-graphic-{self.width}x{self.height}.jpg",
@@ -86,25 +86,28 @@ class QuoteLayout(PictureLayout):
             alt_text=f"{in_marks(self.quote, self.language)} {by_text}".strip(),
         )
 
-    def _words(self, height: float) -> Block:
+    def _lay_out_quote(self, height: float) -> Block:
         text = typeset(self.quote.words, self.language)
-        return self.text(text, (self.room, height), _WORDS, (_LARGEST_SIZE, MIN_SIZE))
+        return self.lay_out(text, (self.text_width, height), _WORDS, (_LARGEST_SIZE, MIN_SIZE))
 
-    def _by(self) -> Block | None:
+    def _lay_out_speaker(self) -> Block | None:
         if not self.quote.by:
             return None
-        width = self.room - _DASH[0] - _DASH[2]
+        width = self.text_width - _DASH[0] - _DASH[2]
         by = typeset(self.quote.by, self.language)
         try:
-            return self.text(by, (width, 54), _BY, (40, 32))
+            return self.lay_out(by, (width, 54), _BY, (40, 32))
         except TextDoesNotFit:
-            return self.text(by, (width, 130), _BY, (34, 24))
+            return self.lay_out(by, (width, 130), _BY, (34, 24))
 
-    def _by_line(self, by_block: Block, y: float) -> list[Item]:
+    def _place_speaker(self, speaker_block: Block, y: float) -> list[Item]:
         width, height, gap = _DASH
-        first = by_block.lines[0]
+        first = speaker_block.lines[0]
         # The line stands at half the height of lower-case letters of the first line.
-        middle = y + first.baseline - by_block.size * 0.27
-        x = round(self.leading(width))
+        middle = y + first.baseline - speaker_block.size * 0.27
+        x = round(self.leading_x(width))
         line = Panel(x, round(middle - height / 2), width, height, 0, self.tones.accent)
-        return [line, self.words(by_block, self.leading(by_block.width, width + gap), y, self.tones.ink)]
+        return [
+            line,
+            self.place(speaker_block, self.leading_x(speaker_block.width, width + gap), y, self.tones.ink),
+        ]

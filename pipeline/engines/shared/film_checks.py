@@ -53,14 +53,14 @@ def check_content(
     source: SourceText,
     persona: PersonaCard,
     *,
-    what: str,
+    noun: str,
     holds: str = "a caption, tags and a script",
 ) -> Check:
-    """Check title, caption and tags of a film; `what` and `holds` name the film and its content in a message."""
+    """Check title, caption and tags of a film; `noun` and `holds` name the film and its content in a message."""
     fault = None
     caption, tags = draft.content.get("caption"), draft.content.get("tags")
     if not isinstance(caption, str) or not isinstance(tags, list):
-        fault = f"The content of a {what} is {holds}."
+        fault = f"The content of a {noun} is {holds}."
     elif len(draft.title) > MAX_TITLE_CHARACTERS:
         fault = f"The title has {len(draft.title)} characters; the maximum is {MAX_TITLE_CHARACTERS}."
     elif len(tags) > MAX_TAGS:

@@ -246,21 +246,21 @@ class PictureLayout:
         self.language = language
         is_rtl_by_letters = first_strong_is_rtl(words)
         self.is_rtl = is_rtl_language(language) if is_rtl_by_letters is None else is_rtl_by_letters
-        self.room = float(self.width - 2 * MARGIN)
+        self.text_width = float(self.width - 2 * MARGIN)
 
     @property
     def direction(self) -> Direction:
         return "rtl" if self.is_rtl else "ltr"
 
-    def leading(self, width: float, inset: float = 0.0) -> float:
+    def leading_x(self, width: float, inset: float = 0.0) -> float:
         """Return the left edge of something that wide, `inset` from where lines begin."""
         return self.width - MARGIN - inset - width if self.is_rtl else MARGIN + inset
 
-    def trailing(self, width: float, inset: float = 0.0) -> float:
+    def trailing_x(self, width: float, inset: float = 0.0) -> float:
         """Return the left edge of something that wide, `inset` from where lines end."""
         return MARGIN + inset if self.is_rtl else self.width - MARGIN - inset - width
 
-    def text(
+    def lay_out(
         self,
         words: str,
         box: tuple[float, float],
@@ -279,24 +279,28 @@ class PictureLayout:
             words, box, style, sizes, language=text_language, is_rtl=self.is_rtl, accents=accents or ()
         )
 
-    def words(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
+    def place(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
         """Place the block, moved aside if a letter's curve would reach into the margin."""
         left, _, right, _ = ink_box(block)
         x += max(0.0, MARGIN - x - left) - max(0.0, x + right - (self.width - MARGIN))
         return DrawnText(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
 
-    def ornament(self, sign: str, size: int, y: float, *, weight: int = 800) -> tuple[DrawnText, float]:
+    def lay_out_ornament(
+        self, sign: str, size: int, y: float, *, weight: int = 800
+    ) -> tuple[DrawnText, float]:
         """Return a large sign whose ink, not its line, begins at the leading margin and at `y`.
 
         And the ink's height.
         """
-        block = layout(sign, (self.room, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size)
+        block = layout(
+            sign, (self.text_width, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size
+        )
         left, top, right, bottom = visible_box(block)
-        x = self.leading(right - left) - left
+        x = self.leading_x(right - left) - left
         accent = self.tones.accent
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
 
-    def signature(self, bottom: float) -> list[Item]:
+    def lay_out_signature(self, bottom: float) -> list[Item]:
         """Lay out a thin line, and below it portrait and name at the leading edge, the handle at the other.
 
         It ends at `bottom`.
@@ -306,21 +310,21 @@ class PictureLayout:
         handle = handle_of(persona)
         line_y = round(bottom - _SIGNATURE_PORTRAIT - _UNDER_LINE)
         items: list[Item] = [
-            Panel(MARGIN, line_y, round(self.room), 2, 0, colour.mix(tones.bottom, tones.ink, 0.22))
+            Panel(MARGIN, line_y, round(self.text_width), 2, 0, colour.mix(tones.bottom, tones.ink, 0.22))
         ]
         handle_width = 0.0
         if handle:
             style = dataclasses.replace(_TAGGED, align="end")
-            block = self.text(handle, (self.room * 0.5, 48), style, (32, 20), language="en")
+            block = self.lay_out(handle, (self.text_width * 0.5, 48), style, (32, 20), language="en")
             items.append(
-                self.words(block, self.trailing(block.width), middle - block.height / 2, tones.faint)
+                self.place(block, self.trailing_x(block.width), middle - block.height / 2, tones.faint)
             )
             handle_width = max(line_y.width for line_y in block.lines) + _BETWEEN
         name = typeset(" ".join(persona.name.split()), persona.language)
         if name or self.media.has_portrait:
             items += lay_out_face(
                 persona,
-                (self.leading(_SIGNATURE_PORTRAIT), middle - _SIGNATURE_PORTRAIT / 2),
+                (self.leading_x(_SIGNATURE_PORTRAIT), middle - _SIGNATURE_PORTRAIT / 2),
                 _SIGNATURE_PORTRAIT,
                 has_portrait=self.media.has_portrait,
                 disc=tones.disc,
@@ -328,16 +332,16 @@ class PictureLayout:
             )
         if name:
             name_inset = _SIGNATURE_PORTRAIT + _AFTER_PORTRAIT
-            block = self._name(name, self.room - name_inset - handle_width)
-            x = self.leading(block.width, name_inset)
-            items.append(self.words(block, x, middle - block.height / 2, tones.ink))
+            block = self._lay_out_name(name, self.text_width - name_inset - handle_width)
+            x = self.leading_x(block.width, name_inset)
+            items.append(self.place(block, x, middle - block.height / 2, tones.ink))
         return items
 
-    def _name(self, name: str, width: float) -> Block:
+    def _lay_out_name(self, name: str, width: float) -> Block:
         try:
-            return self.text(name, (width, 48), _SIGNED, (34, 26), language=self.persona.language)
+            return self.lay_out(name, (width, 48), _SIGNED, (34, 26), language=self.persona.language)
         except TextDoesNotFit:
-            return self.text(name, (width, 2.9 * 28), _SIGNED, (28, 14), language=self.persona.language)
+            return self.lay_out(name, (width, 2.9 * 28), _SIGNED, (28, 14), language=self.persona.language)
 
 
 SIGNATURE_HEIGHT: Final = _SIGNATURE_PORTRAIT + _UNDER_LINE

@@ -232,7 +232,7 @@ class ShortPost(Engine):
             _check_length(body),
             check_link_count(len(links)),
             check_addresses(title_and_body, brief, persona, url=source.url),
-            check_hashtags(body, unlisted_tags(body, brief, persona), most=MAX_HASHTAGS),
+            check_hashtags(body, unlisted_tags(body, brief, persona), max_tags=MAX_HASHTAGS),
             check_accounts(title_and_body, persona),
             check_contacts(title_and_body, brief, persona, url=source.url),
             _check_thread_mark(body),

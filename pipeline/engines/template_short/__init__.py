@@ -166,7 +166,7 @@ class TemplateShort(Engine):
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
         post_checks = self._post.check(as_post, brief, source, persona)
         return (
-            check_content(draft, brief, source, persona, what=self.name),
+            check_content(draft, brief, source, persona, noun=self.name),
             *(check for check in post_checks if check.code in SHORT_POST_CHECKS),
             _check_slots(draft),
             check_film_links(draft.body),

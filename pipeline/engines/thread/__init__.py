@@ -111,7 +111,7 @@ class Thread(Engine):
             _check_dangling(parts, draft),
             _check_repetition(parts),
             _check_link_place(parts, source.url or brief.url),
-            *check_words(draft, brief, source, persona, parts=parts, most_tags=MAX_HASHTAGS, what="thread"),
+            *check_words(draft, brief, source, persona, parts=parts, max_tags=MAX_HASHTAGS, noun="thread"),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
