@@ -1,4 +1,4 @@
-"""Parses the slides of a carousel, and lays out everything on each."""
+"""Parses the slides of a carousel, and lays out the picture of each."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ KINDS: Final = (HOOK, POINT, RECAP, CALL)
 MIN_SLIDES: Final = 4
 MAX_SLIDES: Final = 10
 MAX_SLIDE_WORDS: Final = 45
-"""Of one slide, title and text together."""
+"""The words of one slide, title and text together."""
 MIN_SIZE: Final = 38
-"""Of a slide's text, in pixels."""
+"""The smallest font size of a slide's text, in pixels."""
 
 _HOOK: Final = Style(weight=700, optical=32, line_height=1.14)
 _UNDER_HOOK: Final = Style(weight=450, optical=28, line_height=1.34)
@@ -47,21 +47,25 @@ _TITLE: Final = Style(weight=700, optical=32, line_height=1.16)
 _TEXT: Final = Style(weight=450, optical=28, line_height=1.36)
 _ALONE: Final = Style(weight=550, optical=32, line_height=1.26)
 _MARK: Final = Style(weight=600, optical=20, line_height=1.2)
+# Sizes and distances in pixels: a point's number, the bar's width and height, the space between parts, the height
+# of the head, the face's and a bullet's diameter, and what is added to the space below a number and a face.
 _BIG_NUMBER: Final = 168
 _BAR: Final = (96, 10)
-_SWIPE: Final = (34, 30, 66)
-"""The pill that says to go on: its type size, the room at its sides, its height."""
 _GAP: Final = 40
 _HEAD: Final = 92
-"""From the upper margin down to where a slide's own words may begin."""
-_OPTICAL_CENTRE: Final = 0.44
 _FACE: Final = 168
 _DOT: Final = 18
+_NUMBER_GAP: Final = 16
+_FACE_GAP: Final = 56
+_SWIPE: Final = (34, 30, 66)
+"""The pill that asks to swipe on: its font size, the space at its sides and its height, in pixels."""
+_OPTICAL_CENTRE: Final = 0.44
+"""The share of a slide's free height that is above its words."""
 
 
 @dataclass(frozen=True)
 class Slide:
-    """One slide. `text` has a line for each point of a recap."""
+    """One slide. `kind` is one of `KINDS`; `text` has a line for each point of a recap."""
 
     kind: str
     title: str
@@ -76,7 +80,10 @@ class Slide:
 
 
 def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
-    """Return the slides of an item's content. Raises `Refused` that names an invalid one."""
+    """Return the slides of an item's content.
+
+    Raises `Refused`, with the field, if their number or one of them is wrong.
+    """
     stored = content.get("slides")
     if not isinstance(stored, list) or not MIN_SLIDES <= len(stored) <= MAX_SLIDES:
         count = len(stored) if isinstance(stored, list) else 0
@@ -86,7 +93,10 @@ def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
 
 
 def _parse_slide(data: Any, index: int) -> Slide:
-    """Parse one slide of an item's content; raises `Refused`, naming the field, if it can't be one."""
+    """Return one slide of an item's content.
+
+    Raises `Refused`, with the field, if its form is wrong, or if it has no words or too many.
+    """
     field = f"content.slides[{index}]"
     names = {"kind", "title", "text"}
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in names):
@@ -108,14 +118,14 @@ def _parse_slide(data: Any, index: int) -> Slide:
 def draw_slides(
     slides: Sequence[Slide], persona: PersonaCard, media: AvailableMedia, *, language: str
 ) -> tuple[PicturePlan, ...]:
-    """Return one picture per slide. Raises `Refused` that names the slide whose words can't be drawn."""
+    """Return one picture per slide. Raises `Refused`, with the slide's number, if its words can't be drawn."""
     pictures = []
     # All slides run in the direction of most of their words, or the frame would jump from slide to slide.
     all_words = "\n".join(slide.words for slide in slides)
     for index in range(len(slides)):
         try:
             pictures.append(
-                _SlideLayout(slides, index, persona, media, spoken=all_words, language=language).picture()
+                _SlideLayout(slides, index, persona, media, all_words=all_words, language=language).picture()
             )
         except Refused as refused:
             message = f"Slide {index + 1}: {refused.message}"
@@ -124,7 +134,7 @@ def draw_slides(
 
 
 class _SlideLayout(PictureLayout):
-    """One slide: a head with the persona and the count, its words, and what leads on."""
+    """Lays out one slide: a head with the persona and the count, the slide's words, and the progress."""
 
     def __init__(
         self,
@@ -133,16 +143,17 @@ class _SlideLayout(PictureLayout):
         persona: PersonaCard,
         media: AvailableMedia,
         *,
-        spoken: str,
+        all_words: str,
         language: str,
     ) -> None:
+        """Set the slide at the index; `all_words` are those of all slides, which decide the direction."""
         self.slide = slides[index]
         self.index = index
         self.count = len(slides)
-        self.point = sum(slide.kind == POINT for slide in slides[: index + 1])
+        self.point_number = sum(slide.kind == POINT for slide in slides[: index + 1])
         is_full = self.slide.kind in {HOOK, CALL}
         tones = full_tones(persona) if is_full else paper_tones(persona)
-        super().__init__(persona, media, tones, words=spoken, language=language)
+        super().__init__(persona, media, tones, words=all_words, language=language)
         self.fixed = fixed_words(language)
 
     def picture(self) -> PicturePlan:
@@ -185,7 +196,7 @@ class _SlideLayout(PictureLayout):
             name = self.lay_out(
                 name_text, (self.text_width - 240, 44), _MARK, (32, 14), language=self.persona.language
             )
-            # On one line, whatever script the name is written in.
+            # Name and count have one baseline, whatever script the name is written in.
             y = MARGIN + count.lines[0].baseline - name.lines[0].baseline
             items.append(self.place(name, self.leading_x(name.width), y, tones.ink))
         return items
@@ -237,9 +248,7 @@ class _SlideLayout(PictureLayout):
         return [*items, pill, swipe]
 
     def _lay_out_swipe(self) -> tuple[DrawnText, Panel]:
-        """Return the swipe cue, in a pill of the accent colour at the lower edge, on the side of the next
-        slide.
-        """
+        """Return the swipe cue and its pill in the accent colour, at the lower edge on the next slide's side."""
         size, side, height = _SWIPE
         arrow = "\u2190" if self.is_rtl else "\u2192"
         block = self.lay_out(f"{self.fixed.swipe} {arrow}", (420, height), _MARK, (size, size))
@@ -257,8 +266,8 @@ class _SlideLayout(PictureLayout):
         return words, pill
 
     def _lay_out_point(self) -> list[Item]:
-        number, number_height = self.lay_out_ornament(str(self.point), _BIG_NUMBER, 0, weight=800)
-        room = self._floor - self._top - number_height - _GAP - 16
+        number, number_height = self.lay_out_ornament(str(self.point_number), _BIG_NUMBER, 0, weight=800)
+        room = self._floor - self._top - number_height - _GAP - _NUMBER_GAP
         if self.slide.title and self.slide.text:
             title, text = self._lay_out_pair(room, _TITLE, (104, 48), _TEXT, (60, MIN_SIZE))
         else:
@@ -266,10 +275,10 @@ class _SlideLayout(PictureLayout):
                 self._typeset(self.slide.words), (self.text_width, room), _ALONE, (92, MIN_SIZE)
             )
             title, text = alone, None
-        height = number_height + _GAP + 16 + self._height(title, text)
+        height = number_height + _GAP + _NUMBER_GAP + self._height(title, text)
         y = self._centred_top(height, self._floor)
         number = dataclasses.replace(number, y=round(number.y + y, 2))
-        return [number, *self._place_pair(title, text, y + number_height + _GAP + 16)]
+        return [number, *self._place_pair(title, text, y + number_height + _GAP + _NUMBER_GAP)]
 
     def _lay_out_recap(self) -> list[Item]:
         """Lay out a title with the points below it, in the largest size at which all fit."""
@@ -285,7 +294,7 @@ class _SlideLayout(PictureLayout):
                 break
             size -= 2
             if size < MIN_SIZE:
-                # Lay out once more at the smallest size, so that the usual message says that it doesn't fit.
+                # One more layout at the smallest size raises the usual error, which says that it doesn't fit.
                 blocks = [
                     self._lay_out_line(line, room / len(lines) - _GAP, MIN_SIZE, MIN_SIZE) for line in lines
                 ]
@@ -300,7 +309,7 @@ class _SlideLayout(PictureLayout):
         return items
 
     def _lay_out_points(self, lines: Sequence[str], room: float, size: int) -> list[Block] | None:
-        """Return all points at one size, or `None` if they don't fit."""
+        """Return all points at one size, or `None` if they don't fit at it."""
         try:
             blocks = [self._lay_out_line(line, room, size, size) for line in lines]
         except Refused as refused:
@@ -320,12 +329,12 @@ class _SlideLayout(PictureLayout):
         return [dot, self.place(block, self.leading_x(block.width, 3 * _DOT), y, self.tones.ink)]
 
     def _lay_out_call(self) -> list[Item]:
-        """Lay out the last slide: the persona's face, and below it what readers should do."""
+        """Lay out the last slide: the persona's face, and below it the call."""
         tones = self.tones
         floor = self._floor - SIGNATURE_HEIGHT
-        room = floor - self._top - _FACE - 56
+        room = floor - self._top - _FACE - _FACE_GAP
         title, text = self._lay_out_pair(room, _HOOK, (100, 52), _UNDER_HOOK, (52, MIN_SIZE))
-        height = _FACE + 56 + self._height(title, text)
+        height = _FACE + _FACE_GAP + self._height(title, text)
         y = self._centred_top(height, self._floor)
         items: list[Item] = lay_out_face(
             self.persona,
@@ -335,12 +344,12 @@ class _SlideLayout(PictureLayout):
             disc=tones.disc,
             on_disc=tones.on_disc,
         )
-        return [*items, *self._place_pair(title, text, y + _FACE + 56)]
+        return [*items, *self._place_pair(title, text, y + _FACE + _FACE_GAP)]
 
     def _lay_out_pair(
         self, room: float, style: Style, sizes: tuple[int, int], under: Style, under_sizes: tuple[int, int]
     ) -> tuple[Block, Block | None]:
-        """Lay out title and text in a height that they share; one of them alone has all of it."""
+        """Lay out title and text in a height that they share; if only one exists, it is returned as the title."""
         slide = self.slide
         if not (slide.title and slide.text):
             return self.lay_out(self._typeset(slide.words), (self.text_width, room), style, sizes), None

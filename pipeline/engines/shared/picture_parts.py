@@ -1,4 +1,4 @@
-"""Parts that a persona's pictures share: colours, signature, placement of text, checks of glyphs."""
+"""Builds the parts that a persona's pictures share: colours, signature, placed text, checks of the words."""
 
 from __future__ import annotations
 
@@ -36,23 +36,29 @@ _PALETTES: Final = (
 """Palettes for personas without colours of their own, chosen by name."""
 _DARK: Final = "#0b0d12"
 _VEIL: Final = 0.66
-"""How much of a photo a veil covers."""
-_BLACKISH: Final = 0.012
+"""The opacity of the veil over a photo."""
+_MAX_BLACK_LUMINANCE: Final = 0.012
+"""A colour of at most this luminance can't be made darker visibly, and is made lighter instead."""
 _MIN_ORNAMENT_CONTRAST: Final = 3.0
 """The least contrast of large text or an ornament, by WCAG 2.2, 1.4.11."""
 _INITIALS: Final = Style(weight=600, optical=28, line_height=1.2, align="center")
 _SIGNED: Final = Style(weight=600, optical=22, line_height=1.2)
 _TAGGED: Final = Style(weight=500, optical=20, line_height=1.2)
+# The signature's sizes and distances in pixels: the portrait's diameter, the spaces after the portrait, between
+# name and handle, and under the line.
 _SIGNATURE_PORTRAIT: Final = 72
-"""The portrait's diameter beside a name at a picture's edge, in pixels."""
 _AFTER_PORTRAIT: Final = 20
 _BETWEEN: Final = 32
 _UNDER_LINE: Final = 32
 _INITIALS_SHARE: Final = 0.41
+"""The largest font size of initials, as a share of their disc's diameter."""
 
 
 def brand_colours(persona: PersonaCard) -> tuple[str, str]:
-    """Return (background, accent) of the brand kit; without one, a palette that always belongs to the name."""
+    """Return (background, accent) of the brand kit, or of a palette that is always the same for the name.
+
+    An accent that the kit lacks is its primary colour.
+    """
     palette = _PALETTES[zlib.crc32(persona.name.encode()) % len(_PALETTES)]
     primary = colour.parse(persona.brand.get("primary"))
     accent = colour.parse(persona.brand.get("accent"))
@@ -69,7 +75,7 @@ class Tones:
     faint: str
     accent: str
     disc: str
-    """The circle under initials, which are drawn in `on_disc`."""
+    """The colour of the circle under initials, which are drawn in `on_disc`."""
     on_disc: str
 
 
@@ -97,9 +103,7 @@ def full_tones(persona: PersonaCard) -> Tones:
 
 
 def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
-    """Return the colours of a picture on a photo: under a dark veil even a white one is dark enough for white
-    text.
-    """
+    """Return the colours of a picture on a photo, and the photo's veil, under which white text is readable."""
     ground, accent = brand_colours(persona)
     veil = colour.mix(ground, _DARK, 0.7)
     lightest = colour.mix(colour.WHITE, veil, _VEIL)
@@ -113,14 +117,13 @@ def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
 
 
 def paper_tones(persona: PersonaCard) -> Tones:
-    """Return the colours of a picture on tinted paper, or on a dark shade if the accent is only readable
-    there.
-    """
+    """Return the colours of a picture on tinted paper, or on a dark shade if the accent is readable only there."""
     ground, accent = brand_colours(persona)
     paper = colour.mix(colour.WHITE, ground, 0.06)
     ink = colour.readable(colour.mix(ground, _DARK, 0.86), paper, 12.0)
     shade = colour.mix(
-        ground, *((colour.BLACK, 0.3) if colour.luminance(ground) > _BLACKISH else (colour.WHITE, 0.07))
+        ground,
+        *((colour.BLACK, 0.3) if colour.luminance(ground) > _MAX_BLACK_LUMINANCE else (colour.WHITE, 0.07)),
     )
     # A light accent darkened for paper becomes another colour, such as olive for yellow.
     if (
@@ -146,13 +149,16 @@ def _build_tones(ground: str, top: str, bottom: str, ink: str, accent: str) -> T
 
 
 def handle_of(persona: PersonaCard) -> str:
-    """Return the handle with its sign; empty if the persona has none."""
+    """Return the handle with its sign, or "" if the persona has none."""
     name = persona.handle.strip().lstrip("@\uff20")
     return f"@{name}" if name else ""
 
 
 def initials_of(name: str) -> str:
-    """Return the first letters of the first and the last word; one letter in a script without capitals."""
+    """Return the first letters of the first and the last word, each once, or "" if no word begins with a letter.
+
+    In a script without capitals it is the first letter alone.
+    """
     letters = [
         word[0]
         for words in name.split()
@@ -178,7 +184,10 @@ def lay_out_face(
     disc: str,
     on_disc: str,
 ) -> list[Item]:
-    """Return the portrait in a circle, or the initials on a disc."""
+    """Return the portrait in a circle, or the initials on a disc; the disc is empty if there are no initials.
+
+    `corner` is the top left corner and `size` the diameter, in pixels.
+    """
     x, y = round(corner[0]), round(corner[1])
     if has_portrait:
         return [Portrait(x, y, size)]
@@ -211,10 +220,10 @@ def at_leading_edge(
     is_rtl: bool,
     accents: Sequence[tuple[int, int]] = (),
 ) -> Block:
-    """Lay out words at the leading edge of a picture that runs as `is_rtl` says, whichever way they run
-    themselves.
+    """Lay out words at the leading edge of a picture that runs as `is_rtl` says, whichever way the words run.
 
-    `sizes` are the largest and the smallest. Raises `TextDoesNotFit` and `MissingGlyphs`.
+    `sizes` are the largest and the smallest font size, in pixels. Raises `TextDoesNotFit` if the words don't
+    fit the box at the smallest size, and `MissingGlyphs` if the fonts lack a character.
     """
     is_rtl_by_letters = first_strong_is_rtl(words)
     runs_rtl = is_rtl if is_rtl_by_letters is None else is_rtl_by_letters
@@ -234,7 +243,7 @@ def at_leading_edge(
 
 
 class PictureLayout:
-    """The layout of one picture: its margins, its direction, its colours."""
+    """Lays out one picture within its margins, mirrored if its words run from right to left."""
 
     def __init__(
         self, persona: PersonaCard, media: AvailableMedia, tones: Tones, *, words: str, language: str
@@ -253,11 +262,11 @@ class PictureLayout:
         return "rtl" if self.is_rtl else "ltr"
 
     def leading_x(self, width: float, inset: float = 0.0) -> float:
-        """Return the left edge of something that wide, `inset` from where lines begin."""
+        """Return the left edge of an item of that width, `inset` pixels from where lines begin."""
         return self.width - MARGIN - inset - width if self.is_rtl else MARGIN + inset
 
     def trailing_x(self, width: float, inset: float = 0.0) -> float:
-        """Return the left edge of something that wide, `inset` from where lines end."""
+        """Return the left edge of an item of that width, `inset` pixels from where lines end."""
         return MARGIN + inset if self.is_rtl else self.width - MARGIN - inset - width
 
     def lay_out(
@@ -270,17 +279,14 @@ class PictureLayout:
         language: str | None = None,
         accents: list[tuple[int, int]] | None = None,
     ) -> Block:
-        """Lay out words at the picture's leading edge, whichever way they run.
-
-        `sizes` are the largest and the smallest.
-        """
+        """Lay out words at the picture's leading edge as `at_leading_edge` does."""
         text_language = self.language if language is None else language
         return at_leading_edge(
             words, box, style, sizes, language=text_language, is_rtl=self.is_rtl, accents=accents or ()
         )
 
     def place(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
-        """Place the block, moved aside if a letter's curve would reach into the margin."""
+        """Return the block at a position, moved sideways if a letter's curve would reach into the margin."""
         left, _, right, _ = ink_box(block)
         x += max(0.0, MARGIN - x - left) - max(0.0, x + right - (self.width - MARGIN))
         return DrawnText(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
@@ -288,10 +294,7 @@ class PictureLayout:
     def lay_out_ornament(
         self, sign: str, size: int, y: float, *, weight: int = 800
     ) -> tuple[DrawnText, float]:
-        """Return a large sign whose ink, not its line, begins at the leading margin and at `y`.
-
-        And the ink's height.
-        """
+        """Return a large sign whose ink, not its line, begins at the leading margin and at `y`, and the ink's height."""
         block = layout(
             sign, (self.text_width, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size
         )
@@ -301,9 +304,9 @@ class PictureLayout:
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
 
     def lay_out_signature(self, bottom: float) -> list[Item]:
-        """Lay out a thin line, and below it portrait and name at the leading edge, the handle at the other.
+        """Return a thin line, and below it portrait and name at the leading edge and the handle at the other.
 
-        It ends at `bottom`.
+        The signature ends at `bottom`. A persona without a name has no initials, but may have a portrait.
         """
         persona, tones = self.persona, self.tones
         middle = bottom - _SIGNATURE_PORTRAIT / 2
@@ -319,7 +322,7 @@ class PictureLayout:
             items.append(
                 self.place(block, self.trailing_x(block.width), middle - block.height / 2, tones.faint)
             )
-            handle_width = max(line_y.width for line_y in block.lines) + _BETWEEN
+            handle_width = max(line.width for line in block.lines) + _BETWEEN
         name = typeset(" ".join(persona.name.split()), persona.language)
         if name or self.media.has_portrait:
             items += lay_out_face(
@@ -348,7 +351,7 @@ SIGNATURE_HEIGHT: Final = _SIGNATURE_PORTRAIT + _UNDER_LINE
 
 
 def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> str | None:
-    """Return what is wrong with the picture's caption, or `None` if nothing is."""
+    """Return the fault of the picture's caption, no text or a link that isn't allowed, or `None` if it has none."""
     caption = draft.content.get("caption")
     if not isinstance(caption, str):
         return "The caption isn't a text."
@@ -358,7 +361,7 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 
 
 def check_picture_links(words: str) -> Check:
-    """Check that the words in the picture hold no link."""
+    """Check that the words in the picture hold no link with a scheme; bare names of sites are allowed."""
     urls = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Links in a picture can't be followed: {', '.join(urls[:3])}." if urls else None
     return make_check("links_in_picture", "The words hold no link.", fault)
