@@ -48,7 +48,7 @@ _TEXT: Final = Style(weight=450, optical=28, line_height=1.36)
 _ALONE: Final = Style(weight=550, optical=32, line_height=1.26)
 _MARK: Final = Style(weight=600, optical=20, line_height=1.2)
 # Sizes and distances in pixels: a point's number, the bar's width and height, the space between parts, the height
-# of the head, the face's and a bullet's diameter, and what is added to the space below a number and a face.
+# of the head, the face's and a bullet's diameter, what is added to the space below a number, and that below a face.
 _BIG_NUMBER: Final = 168
 _BAR: Final = (96, 10)
 _GAP: Final = 40

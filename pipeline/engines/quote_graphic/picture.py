@@ -5,16 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.quote_graphic.quotation import (
-    in_marks,
-    quotation_in,
-)
-from pipeline.engines.shared.picture_parts import (
-    SIGNATURE_HEIGHT,
-    PictureLayout,
-    full_tones,
-    photo_tones,
-)
+from pipeline.engines.quote_graphic.quotation import in_marks, quotation_in
+from pipeline.engines.shared.picture_parts import SIGNATURE_HEIGHT, PictureLayout, full_tones, photo_tones
 from pipeline.render.picture_types import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
@@ -27,25 +19,30 @@ if TYPE_CHECKING:
 
 SIZES: Final = (UPRIGHT, SQUARE)
 MIN_SIZE: Final = 44
-"""Of the quote, in pixels."""
 _LARGEST_SIZE: Final = 128
+"""The smallest and the largest font size of the quotation, in pixels."""
 _MAX_HEIGHT_SHARE: Final = 0.56
-"""Of the picture's height, for the quote."""
+"""The share of the picture's height that the quotation may take."""
 _WORDS: Final = Style(weight=600, optical=32, line_height=1.2)
 _BY: Final = Style(weight=600, optical=24, line_height=1.25)
+# Sizes and distances in pixels: the mark's font size by the picture's size, the spaces between the parts, and
+# the box height and font sizes of the speaker's name, on one line and on more.
 _ORNAMENT: Final = {UPRIGHT: 330, SQUARE: 270}
 _AFTER_ORNAMENT: Final = 48
 _BEFORE_BY: Final = 56
-_DASH: Final = (56, 6, 28)
-"""The line before the speaker's name: its width, its height, the room after it."""
 _ABOVE_SIGNATURE: Final = 48
+_BY_HEIGHT, _BY_SIZES = 54, (40, 32)
+_LONG_BY_HEIGHT, _LONG_BY_SIZES = 130, (34, 24)
+_DASH: Final = (56, 6, 28)
+"""The line before the speaker's name: its width, its height and the space after it, in pixels."""
 _OPTICAL_CENTRE: Final = 0.44
+"""The share of the free height that is above the contents."""
 
 
 class QuoteLayout(PictureLayout):
-    """Draws a mark, the quotation and its speaker, with the persona at the foot.
+    """Lays out a mark, the quotation and its speaker, with the persona at the foot.
 
-    The picture is mirrored if the text runs from right to left.
+    A sentence that nobody spoke has no mark. The picture is mirrored if the text runs from right to left.
     """
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
@@ -57,6 +54,7 @@ class QuoteLayout(PictureLayout):
         super().__init__(persona, media, self.tones, words=self.quote.words, language=draft.language)
 
     def picture(self) -> PicturePlan:
+        """Return the plan of the picture."""
         tones, size = self.tones, self.media.size
         bottom = float(self.height - MARGIN)
         floor = bottom - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
@@ -96,9 +94,9 @@ class QuoteLayout(PictureLayout):
         width = self.text_width - _DASH[0] - _DASH[2]
         by = typeset(self.quote.by, self.language)
         try:
-            return self.lay_out(by, (width, 54), _BY, (40, 32))
+            return self.lay_out(by, (width, _BY_HEIGHT), _BY, _BY_SIZES)
         except TextDoesNotFit:
-            return self.lay_out(by, (width, 130), _BY, (34, 24))
+            return self.lay_out(by, (width, _LONG_BY_HEIGHT), _BY, _LONG_BY_SIZES)
 
     def _place_speaker(self, speaker_block: Block, y: float) -> list[Item]:
         width, height, gap = _DASH
