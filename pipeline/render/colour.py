@@ -55,7 +55,7 @@ def contrast(first: str, second: str) -> float:
 
 
 def readable(colour: str, on: str, min_contrast: float = MIN_TEXT_CONTRAST) -> str:
-    """Return the nearest shade of the colour that is readable on `on`: darkened or lightened as far as need be."""
+    """Return the nearest darker or lighter shade of the colour that is readable on `on`, at worst black or white."""
     if contrast(colour, on) >= min_contrast:
         return colour
     extreme = max((BLACK, WHITE), key=lambda end: contrast(end, on))

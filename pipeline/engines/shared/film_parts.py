@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.shared.fixed_words import source_word
+from pipeline.engines.shared.picture_parts import handle_of
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.templates.parts import Cast
@@ -76,16 +77,14 @@ def end_of(brief: Brief, persona: PersonaCard, language: str) -> str:
     host = (urlsplit(ascii_url(brief.url)).hostname or "").removeprefix("www.")
     if host:
         return f"{source_word(language)}: {host}"
-    handle = persona.handle.strip().lstrip("@\uff20")
-    return f"@{handle}" if handle else collapse(persona.name) or collapse(brief.title)
+    return handle_of(persona) or collapse(persona.name) or collapse(brief.title)
 
 
 def credit_of(credit: str, persona: PersonaCard, language: str) -> str:
     """Return “Source: …” with the owner in `credit`, or the persona's handle or name if `credit` is empty."""
     if credit.strip():
         return f"{source_word(language)}: {credit.strip()}"
-    handle = persona.handle.strip().lstrip("@\uff20")
-    return f"@{handle}" if handle else persona.name.strip()
+    return handle_of(persona) or persona.name.strip()
 
 
 def compose_caption(title: str, story: str, persona: PersonaCard) -> str:
