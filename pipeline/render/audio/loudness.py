@@ -134,8 +134,8 @@ def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Maste
     """Return the sound at the target: gained, limited, encoded, measured, and again by what was measured.
 
     `bits_per_second` is the encoder's bit rate. A limiter takes loudness away and an encoder adds peaks, which only
-    measuring finds. The best of at most `_MAX_ROUNDS` rounds is returned; they end early at a sound on target, or if a
-    louder aim would change nothing. A sound without a loudness is only limited.
+    measuring finds. The best of at most `_MAX_ROUNDS` rounds is returned; they end early at a sound on target, or if
+    the next aim would be about the same. A sound without a loudness is only limited.
     """
     before = measure(sound)
     if not len(sound):
