@@ -28,7 +28,7 @@ _STDERR_BYTES_KEPT: Final = 16 * 1024
 class ChildEnded(Exception):
     """The child gave no answer: it was `slow`, printed too much (`flooded`), couldn't be started (`missing`) or `died`.
 
-    `words` is the end of its standard error, which isn't kept for each of them.
+    `words` is the end of its standard error, or "" if that isn't known.
     """
 
     def __init__(self, how: Literal["slow", "flooded", "missing", "died"], words: str = "") -> None:
