@@ -303,11 +303,15 @@ def test_pieces_follow_one_another_without_a_gap(rooms, until):
     assert (pieces[0].start, pieces[-1].end) == (0.0, until)
     assert all(one.end == other.start for one, other in pairwise(pieces))
     assert all(0 < one.end - one.start <= PIECE_SECONDS[1] + 1e-6 for one in pieces)
-    assert all(one.end - one.start <= rooms[one.place] + 1e-6 for one in pieces if one.place is not None)
-    places = [one.place for one in pieces if one.place is not None]
+    assert all(
+        one.end - one.start <= rooms[one.source_index] + 1e-6
+        for one in pieces
+        if one.source_index is not None
+    )
+    places = [one.source_index for one in pieces if one.source_index is not None]
     assert places == sorted(set(places))
 
 
 def test_still_and_part_of_a_video_have_their_room():
-    assert VisualSource(WIDE).room == PIECE_SECONDS[1]
-    assert VisualSource(LONG, 2.0, 5.5).room == 3.5
+    assert VisualSource(WIDE).max_seconds == PIECE_SECONDS[1]
+    assert VisualSource(LONG, 2.0, 5.5).max_seconds == 3.5

@@ -257,7 +257,7 @@ def _build_draft(story: Telling, brief: Brief, *, caption: str, tags: list[str],
 def _check_script(draft: Draft) -> Check:
     fault = None
     try:
-        fault = telling.too_long(telling_of(draft))
+        fault = telling.length_fault(telling_of(draft))
     except Refused as refused:
         fault = refused.message
     return make_check("script", "Hook, passages and call to action have the length that they take.", fault)

@@ -284,7 +284,7 @@ def _check_slots(draft: Draft) -> Check:
     except Refused as refused:
         fault = refused.message
     else:
-        fault = points.too_long(values)
+        fault = points.length_fault(values)
         seconds = points.seconds_of(values)
         if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
             fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."
