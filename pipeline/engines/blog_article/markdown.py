@@ -119,10 +119,7 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Läs allt på {place}",
     ),
     "cs": Phrases(
-        "Stručně",
-        "Zdroje",
-        "Úryvek: tyto věty jsou doslova převzaty z {source}.",
-        "Celý text na {place}",
+        "Stručně", "Zdroje", "Úryvek: tyto věty jsou doslova převzaty z {source}.", "Celý text na {place}"
     ),
     "fi": Phrases(
         "Lyhyesti",
@@ -131,10 +128,7 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Lue kaikki: {place}",
     ),
     "uk": Phrases(
-        "Коротко",
-        "Джерела",
-        "Уривок: ці речення дослівно взято з {source}.",
-        "Читати повністю на {place}",
+        "Коротко", "Джерела", "Уривок: ці речення дослівно взято з {source}.", "Читати повністю на {place}"
     ),
     "tr": Phrases(
         "Kısaca",
@@ -143,35 +137,16 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Tamamını oku: {place}",
     ),
     "ar": Phrases(
-        "باختصار",
-        "المصادر",
-        "مقتطف: هذه الجمل منقولة حرفيًا من {source}.",
-        "اقرأ النص كاملًا على {place}",
+        "باختصار", "المصادر", "مقتطف: هذه الجمل منقولة حرفيًا من {source}.", "اقرأ النص كاملًا على {place}"
     ),
     "he": Phrases(
-        "בקצרה",
-        "מקורות",
-        "קטע: המשפטים האלה לקוחים מילה במילה מתוך {source}.",
-        "לקריאה המלאה ב-{place}",
+        "בקצרה", "מקורות", "קטע: המשפטים האלה לקוחים מילה במילה מתוך {source}.", "לקריאה המלאה ב-{place}"
     ),
     "ja": Phrases(
-        "要点",
-        "出典",
-        "抜粋：以下の文は{source}からそのまま引用しています。",
-        "全文を読む：{place}",
+        "要点", "出典", "抜粋：以下の文は{source}からそのまま引用しています。", "全文を読む：{place}"
     ),
-    "zh": Phrases(
-        "要点",
-        "来源",
-        "节选：以下句子逐字摘自{source}。",
-        "阅读全文：{place}",
-    ),
-    "zh-hant": Phrases(
-        "重點",
-        "來源",
-        "節錄：以下句子逐字摘自{source}。",
-        "閱讀全文：{place}",
-    ),
+    "zh": Phrases("要点", "来源", "节选：以下句子逐字摘自{source}。", "阅读全文：{place}"),
+    "zh-hant": Phrases("重點", "來源", "節錄：以下句子逐字摘自{source}。", "閱讀全文：{place}"),
     "el": Phrases(
         "Με λίγα λόγια",
         "Πηγές",
@@ -191,23 +166,10 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Citiți tot textul pe {place}",
     ),
     "ko": Phrases(
-        "요약",
-        "출처",
-        "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.",
-        "전문 읽기: {place}",
+        "요약", "출처", "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.", "전문 읽기: {place}"
     ),
-    "hi": Phrases(
-        "संक्षेप में",
-        "स्रोत",
-        "अंश: ये वाक्य शब्दशः {source} से लिए गए हैं।",
-        "पूरा लेख पढ़ें: {place}",
-    ),
-    "th": Phrases(
-        "สรุปสั้น ๆ",
-        "แหล่งที่มา",
-        "บางส่วน: ประโยคเหล่านี้คัดมาคำต่อคำจาก {source}",
-        "อ่านทั้งหมดที่ {place}",
-    ),
+    "hi": Phrases("संक्षेप में", "स्रोत", "अंश: ये वाक्य शब्दशः {source} से लिए गए हैं।", "पूरा लेख पढ़ें: {place}"),
+    "th": Phrases("สรุปสั้น ๆ", "แหล่งที่มา", "บางส่วน: ประโยคเหล่านี้คัดมาคำต่อคำจาก {source}", "อ่านทั้งหมดที่ {place}"),
 }
 
 

@@ -197,12 +197,7 @@ class ClippedShort(Engine):
         word_checks = check_words(as_text, brief, source, persona, parts=(words,), max_tags=2, noun="film")
         return (
             check_content(
-                draft,
-                brief,
-                source,
-                persona,
-                noun=self.name,
-                holds="a caption, tags, a script and the clip",
+                draft, brief, source, persona, noun=self.name, holds="a caption, tags, a script and the clip"
             ),
             _check_title(draft),
             _check_span(draft, source),

@@ -137,12 +137,7 @@ class CompositeShort(Engine):
         """Run a Persona Short's checks of the words, four of them replaced, and check the clips and their credits."""
         own_checks = {
             "content": check_content(
-                draft,
-                brief,
-                source,
-                persona,
-                noun=self.name,
-                holds="a caption, tags, a script and the clips",
+                draft, brief, source, persona, noun=self.name, holds="a caption, tags, a script and the clips"
             ),
             "length": _check_length(draft, persona),
             "glyphs": _check_glyphs(draft, source, persona),

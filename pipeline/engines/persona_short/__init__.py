@@ -166,11 +166,7 @@ class PersonaShort(Engine):
             end=end_of(brief, persona, language),
         )
         draft = _build_draft(
-            telling_parts,
-            brief,
-            caption=caption_of(answer),
-            tags=tags_of(answer),
-            language=language,
+            telling_parts, brief, caption=caption_of(answer), tags=tags_of(answer), language=language
         )
         refusals = {"call": fault} if fault is not None else {}
         return dataclasses.replace(draft, claims=claims_of(answer, brief), angle=angle, refusals=refusals)

@@ -94,10 +94,7 @@ def full_tones(persona: PersonaCard) -> Tones:
     top, bottom = (
         (ground, colour.mix(ground, direction, 0.26))
         if direction == colour.BLACK
-        else (
-            colour.mix(ground, direction, 0.26),
-            ground,
-        )
+        else (colour.mix(ground, direction, 0.26), ground)
     )
     return _build_tones(ground, top, bottom, ink, accent)
 

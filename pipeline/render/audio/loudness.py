@@ -197,8 +197,7 @@ def _limit_peaks(sound: Sound, ceiling: float) -> Sound:
         return sound
     limit = f"limit={from_decibels(ceiling):.5f}:attack=5:release=60:level=false:latency=true"
     limited = run_filters(
-        [sound],
-        [("aresample", f"{4 * SAMPLE_RATE}"), ("alimiter", limit), ("aresample", f"{SAMPLE_RATE}")],
+        [sound], [("aresample", f"{4 * SAMPLE_RATE}"), ("alimiter", limit), ("aresample", f"{SAMPLE_RATE}")]
     )
     return pad_or_cut(limited, len(sound))
 

@@ -146,9 +146,7 @@ def face(font: str, size: int, weight: int, optical: int) -> ImageFont.FreeTypeF
     """
     axes = _AXES.get(font)
     opened = ImageFont.truetype(
-        _font_path(font, weight),
-        EMOJI_PIXELS if font == EMOJI else size,
-        layout_engine=ImageFont.Layout.RAQM,
+        _font_path(font, weight), EMOJI_PIXELS if font == EMOJI else size, layout_engine=ImageFont.Layout.RAQM
     )
     if axes is not None:
         position: list[float] = [min(max(weight, axes.lightest), axes.heaviest)]

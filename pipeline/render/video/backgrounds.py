@@ -254,10 +254,7 @@ def _prepare_still(
     canvas = np.asarray(cv2.resize(blurred, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
     canvas = np.asarray(cv2.convertScaleAbs(canvas, alpha=0.6), np.uint8)
     scale = min(width / (box[2] - box[0]), height / (box[3] - box[1]))
-    inner_size = (
-        max(1, round((box[2] - box[0]) * scale)),
-        max(1, round((box[3] - box[1]) * scale)),
-    )
+    inner_size = (max(1, round((box[2] - box[0]) * scale)), max(1, round((box[3] - box[1]) * scale)))
     left, top = (width - inner_size[0]) // 2, (height - inner_size[1]) // 2
     canvas[top : top + inner_size[1], left : left + inner_size[0]] = np.asarray(
         picture.resize(inner_size, Image.Resampling.LANCZOS, box=box)

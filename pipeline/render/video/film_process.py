@@ -262,10 +262,7 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _read_messages(
-    child: subprocess.Popen[bytes],
-    frames: int,
-    deadline: float,
-    on_progress: Callable[[float], bool] | None,
+    child: subprocess.Popen[bytes], frames: int, deadline: float, on_progress: Callable[[float], bool] | None
 ) -> dict[str, Any]:
     """Return the child's last message, or `{}` if there was none.
 

@@ -57,11 +57,7 @@ def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
                 [*child_program.python_command(_PROGRAM, "av", "cv2", "numpy", "PIL"), json.dumps(request)],
                 file=file,
                 caps=child_program.Caps(seconds=seconds, answer=_MAX_ANSWER_BYTES),
-                environment={
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "OMP_NUM_THREADS": "1",
-                    **child_program.FEW_ARENAS,
-                },
+                environment={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **child_program.FEW_ARENAS},
             )
     except FileNotFoundError:
         raise UnusableAsset(span.name, "it isn't there.") from None

@@ -131,9 +131,7 @@ def _bounds(items: Iterable[Item]) -> tuple[float, float, float, float]:
             continue
         width, height = (item.width, item.height) if isinstance(item, Panel) else (item.size, item.size)
         margin = _SHADOW_REACH if isinstance(item, Panel) and item.has_shadow else 0
-        boxes.append(
-            (item.x - margin, item.y - margin, item.x + width + margin, item.y + height + margin),
-        )
+        boxes.append((item.x - margin, item.y - margin, item.x + width + margin, item.y + height + margin))
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 

@@ -40,12 +40,7 @@ class FilmFacts:
     """Whether the first frame could be decoded."""
 
 
-_BT709: Final = (
-    int(ColorPrimaries.BT709),
-    int(ColorTrc.BT709),
-    int(Colorspace.ITU709),
-    int(ColorRange.MPEG),
-)
+_BT709: Final = (int(ColorPrimaries.BT709), int(ColorTrc.BT709), int(Colorspace.ITU709), int(ColorRange.MPEG))
 EXPECTED_SOUND: Final = "aac LC 48000 Hz 2"
 
 
