@@ -22,10 +22,7 @@ _OBJECTS_PER_PAGE: Final = 4
 
 
 def bind_pdf(pictures: Sequence[RenderedAsset], *, name: str, title: str, language: str) -> RenderedAsset:
-    """Return a PDF of the JPEGs in order, whose alternative text has that of each picture on a line.
-
-    Its size is that of the first picture, in pixels.
-    """
+    """Return a PDF of the JPEGs in order, in the size of the first; its alternative text has a line for each picture."""
     objects: list[bytes] = [*_pdf_head(len(pictures), title, language)]
     for index, picture in enumerate(pictures):
         objects += _pdf_page(index, picture)

@@ -70,8 +70,7 @@ def build_article_draft(
 ) -> Draft:
     """Return the draft with its slug, reading time and structured data.
 
-    `body` is Markdown, `form` is `article` or `excerpt`, and `description` is the meta description. An empty
-    `canonical_url` lets the article stand for itself.
+    `body` is Markdown, `form` is `article` or `excerpt`, and `description` is the meta description.
     """
     content = {
         "slug": slug_of(title, language),

@@ -44,10 +44,7 @@ _HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
 
 
 def plan_hero_picture(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
-    """Return the picture.
-
-    Raises `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit` if the title or the name is too long.
-    """
+    """Return the picture. Raises `MissingGlyphs` if a font lacks a character, `TextDoesNotFit` if a text is too long."""
     return _Hero(title, language, persona, media).picture()
 
 
@@ -104,10 +101,7 @@ class _Hero:
         )
 
     def _lay_out_signature(self, y: float) -> list[Item]:
-        """Return the persona's portrait with name and handle next to it, from `y` downwards.
-
-        Nothing is returned for a persona without a name, and a long name takes the handle's space.
-        """
+        """Return portrait, name and handle from `y` down; nothing without a name, and no handle after a long name."""
         name = typeset(" ".join(self.persona.name.split()), self.persona.language)
         if not name:
             return []

@@ -106,10 +106,7 @@ class Carousel(Engine):
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return drafts with one sentence on each point's slide, in the source's order, whatever the seed.
-
-        The best sentences make the first draft, the next ones the second.
-        """
+        """Return drafts of one sentence a slide, in the source's order, the best in the first draft, whatever the seed."""
         del seed
         usable = [
             candidate for candidate in _candidate_sentences(brief) if _is_usable(candidate[0], brief, persona)
@@ -256,10 +253,7 @@ def _is_usable(words: str, brief: Brief, persona: PersonaCard) -> bool:
 def _offline_draft(
     chosen: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard, *, is_first: bool
 ) -> Draft | None:
-    """Return the draft, or `None` if there are too few sentences or slides.
-
-    It is `None` too if no sentence keeps the persona's rules as the body.
-    """
+    """Return the draft, or `None` if there are too few sentences or slides, or none may be the persona's body."""
     if len(chosen) < MIN_POINTS:
         return None
     sentences = [sentence for sentence, _ in chosen]
@@ -295,10 +289,7 @@ def _offline_draft(
 
 
 def _choose_hook(best_sentence: str, brief: Brief, persona: PersonaCard, *, prefers_title: bool) -> Slide:
-    """Return the hook of the best sentence, shortened or only its beginning.
-
-    It is of the source's title instead if that is usable and preferred, or if the sentence can't be shortened.
-    """
+    """Return the title as hook, if usable and preferred or if the sentence can't be shortened, else the sentence."""
     title = collapse(brief.title)
     short = _shorten_for_headline(best_sentence, _MAX_HOOK_WORDS)
     if title and _is_usable(title, brief, persona) and (prefers_title or not short):

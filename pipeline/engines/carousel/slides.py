@@ -80,10 +80,7 @@ class Slide:
 
 
 def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
-    """Return the slides of an item's content.
-
-    Raises `Refused`, with the field, if their number or one of them is wrong.
-    """
+    """Return the slides of an item's content. Raises `Refused`, with the field, if their number or a slide is wrong."""
     stored = content.get("slides")
     if not isinstance(stored, list) or not MIN_SLIDES <= len(stored) <= MAX_SLIDES:
         count = len(stored) if isinstance(stored, list) else 0
@@ -93,10 +90,7 @@ def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
 
 
 def _parse_slide(data: Any, index: int) -> Slide:
-    """Return one slide of an item's content.
-
-    Raises `Refused`, with the field, if its form is wrong, or if it has no words or too many.
-    """
+    """Return a slide of an item's content. Raises `Refused`, with the field, if its form or number of words is wrong."""
     field = f"content.slides[{index}]"
     names = {"kind", "title", "text"}
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in names):

@@ -255,10 +255,7 @@ class ClippedShort(Engine):
 
 
 def _caption_words(clip: Clip, span: VideoSpan, body: str) -> tuple[Word, ...]:
-    """Return the body's words with the times of the words that the clip says.
-
-    Raises `Refused` if their numbers differ.
-    """
+    """Return the body's words with the times of the spoken ones. Raises `Refused` if there are more or fewer."""
     heard = clipped.words_within(clip.words, span)
     written = body.split()
     if len(written) != len(heard):

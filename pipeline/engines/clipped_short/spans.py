@@ -131,10 +131,7 @@ def _fact_score(sentence: Fact, facts_by_rank: dict[int, Fact]) -> float:
 
 
 def find_stretches(sentences: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
-    """Return every stretch that may be a film, best first.
-
-    A stretch has no sentence that isn't allowed, holds a link or hidden characters, or gives a machine orders.
-    """
+    """Return every stretch of usable sentences that may be a film, best first."""
     usable = [_is_usable(sentence.text, brief, persona) for sentence in sentences]
     stretches: list[FactRange] = []
     for first in range(len(sentences)):

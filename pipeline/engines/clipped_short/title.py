@@ -22,10 +22,7 @@ _SHORTER_CHARACTERS: Final = (60, 40, 24)
 
 
 def verbatim_title(brief: Brief, persona: PersonaCard, sentences: Sequence[Fact]) -> str:
-    """Return the best sentence or clause of the stretch that can be a title, else the stretch's first words.
-
-    A title fits on the film and is allowed; the shortest first words are returned even if they aren't.
-    """
+    """Return the best sentence, clause or opening that is allowed and fits on the film, else the shortest opening."""
     ranked = sorted(sentences, key=lambda sentence: (-sentence.score, sentence.start))
     whole_sentences = [
         title

@@ -101,10 +101,7 @@ class CompositeShort(Engine):
         )
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return the drafts of a Persona Short that last long enough, with the clips to show.
-
-        Raises `Refused` if none does, or if there is no material.
-        """
+        """Return a Persona Short's drafts that are long enough, with clips. Raises `Refused` without them or without material."""
         drafts = self._story.offline(brief, persona, variants=variants, seed=seed)
         long_enough = [
             _add_clips(draft, brief, persona, index)
@@ -239,8 +236,7 @@ def _shots_within(clip_data: Mapping[str, Any], shots: Sequence[Shot]) -> tuple[
 def _check_length(draft: Draft, persona: PersonaCard) -> Check:
     """Check the estimated length: the film's seconds fail, and too many words are a warning.
 
-    A body that can't be told passes, since other checks report it. The spoken length is measured when the
-    draft is filmed.
+    A body that can't be told passes, as other checks report it; the spoken length is measured on filming.
     """
     try:
         seconds = _estimate_seconds(draft, persona)

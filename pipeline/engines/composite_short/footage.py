@@ -193,10 +193,7 @@ def _length_of(clip: Clip) -> float:
 
 
 def _split_into_parts(clip: Clip) -> list[VideoSpan]:
-    """Return parts from all over the video, in order, each long enough for any piece of a film.
-
-    A video that is shorter than that is one part, and one that is shorter than the shortest piece has none.
-    """
+    """Return parts from all over the video, in order, each long enough for any piece; a short video has one or none."""
     seconds = _length_of(clip) - _TAIL_SECONDS
     if seconds < PIECE_SECONDS[0]:
         return []
@@ -249,10 +246,7 @@ def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, rotation: in
 def _span_around(
     second: float | None, material: FilmMaterial, used_spans: Iterable[VideoSpan]
 ) -> VideoSpan | None:
-    """Return the part of the spoken video from shortly before a second on, long enough for any piece.
-
-    It is `None` without a second, or if the video is too short or a used span shows the same.
-    """
+    """Return the part of the spoken video around a second, or `None` if none is known, long enough and unused."""
     clip = material.spoken
     if second is None or clip is None:
         return None

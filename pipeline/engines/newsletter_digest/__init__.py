@@ -75,8 +75,7 @@ class NewsletterDigest(Engine):
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
         """Return excerpts: each story's best two sentences make the first, the next two the second.
 
-        An excerpt is left out if it lacks a structure that the persona requires. The first one with too few
-        stories, or without a preheader, is the end.
+        An excerpt that lacks a required structure is left out; too few stories, or no preheader, end the list.
         """
         del seed
         sentences_by_story = [
@@ -136,8 +135,7 @@ class NewsletterDigest(Engine):
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Build the draft. The stories' addresses are added here, as a model neither sees nor writes them.
 
-        Raises `Refused` if an entry names no story or one that has an entry already, or a claim cites an
-        unknown fact.
+        Raises `Refused` if an entry names an unknown story or one a second time, or a claim cites an unknown fact.
         """
         stories_by_name = {story_name(index): story for index, story in enumerate(brief.stories)}
         answered_names = [entry["story"] for entry in answer["stories"]]

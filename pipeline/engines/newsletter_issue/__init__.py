@@ -213,11 +213,7 @@ def _repeats_headline(sentence: str, headline: str) -> bool:
 
 
 def _split_into_paragraphs(ordered: Sequence[tuple[str, Fact]]) -> list[list[str]]:
-    """Return the sentences in paragraphs of at most three.
-
-    Only sentences that follow one another in the source share a paragraph, so that none seems to refer to
-    another one.
-    """
+    """Return paragraphs of at most three sentences that follow one another in the source, so that references hold."""
     paragraphs: list[list[str]] = []
     end = None
     for sentence, fact in ordered:

@@ -269,8 +269,7 @@ def _check_call(draft: Draft) -> Check:
 def _check_length(draft: Draft) -> Check:
     """Check the estimated seconds, which may fail, and whether words and seconds are good, else with a warning.
 
-    A body that can't be told passes, since other checks report it. The spoken length is measured when the
-    draft is filmed.
+    A body that can't be told passes, as other checks report it; the spoken length is measured on filming.
     """
     try:
         script = telling_of(draft).script(draft.language)

@@ -34,10 +34,7 @@ _SAYS_WORD: Final = re.compile(rf"\b(?:{SAYS})\b")
 
 @dataclass(frozen=True)
 class NamedSpeaker:
-    """A speaker whom a text names for some words.
-
-    `is_plain` is True if the clause of the speech names the speaker by a capitalised name.
-    """
+    """A speaker whom a text names for some words, with `is_plain` by a capitalised name in the speech's clause."""
 
     speaker: str
     is_plain: bool

@@ -182,10 +182,7 @@ class QuotedSpeech:
 
 
 def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
-    """Yield the quoted passages whose speaker the same sentence names, in its order.
-
-    A sentence with a signature ("… – Ida Berg") is one passage.
-    """
+    """Yield the quoted passages whose speaker the same sentence names, or the words before a signature."""
     signature = find_signature(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))

@@ -55,10 +55,7 @@ _INITIALS_SHARE: Final = 0.41
 
 
 def brand_colours(persona: PersonaCard) -> tuple[str, str]:
-    """Return (background, accent) of the brand kit, or of a palette that is always the same for the name.
-
-    An accent that the kit lacks is its primary colour.
-    """
+    """Return (background, accent) of the brand kit, the primary colour for a missing accent, or the name's palette."""
     palette = _PALETTES[zlib.crc32(persona.name.encode()) % len(_PALETTES)]
     primary = colour.parse(persona.brand.get("primary"))
     accent = colour.parse(persona.brand.get("accent"))
@@ -152,10 +149,7 @@ def handle_of(persona: PersonaCard) -> str:
 
 
 def initials_of(name: str) -> str:
-    """Return the first letters of the first and the last word, each once, or "" if no word begins with a letter.
-
-    In a script without capitals it is the first letter alone.
-    """
+    """Return the initials of the first and the last word, one in scripts without capitals, or "" for no letters."""
     letters = [
         word[0]
         for words in name.split()
@@ -181,10 +175,7 @@ def lay_out_face(
     disc: str,
     on_disc: str,
 ) -> list[Item]:
-    """Return the portrait in a circle, or the initials on a disc; the disc is empty if there are no initials.
-
-    `corner` is the top left corner and `size` the diameter, in pixels.
-    """
+    """Return the portrait in a circle of `size` pixels at `corner`, or a disc with the initials, if there are any."""
     x, y = round(corner[0]), round(corner[1])
     if has_portrait:
         return [Portrait(x, y, size)]
@@ -301,10 +292,7 @@ class PictureLayout:
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
 
     def lay_out_signature(self, bottom: float) -> list[Item]:
-        """Return a thin line, and below it portrait and name at the leading edge and the handle at the other.
-
-        The signature ends at `bottom`. A persona without a name has no initials, but may have a portrait.
-        """
+        """Return a line, below it portrait and name, and the handle at the other edge, as far as they exist, to `bottom`."""
         persona, tones = self.persona, self.tones
         middle = bottom - _SIGNATURE_PORTRAIT / 2
         handle = handle_of(persona)

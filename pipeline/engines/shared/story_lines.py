@@ -145,10 +145,7 @@ def choose_sentences(usable: Sequence[FactSentence], *, min_words: int) -> list[
 
 
 def split_into_passages(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
-    """Return the sentences in at most three passages, of which the longest is as short as possible.
-
-    A first passage of under `_MIN_FIRST_PASSAGE_WORDS` is avoided if it can be.
-    """
+    """Return the sentences in at most three passages, the first one not too short, the longest as short as possible."""
     word_counts = [count_words(sentence.words) for sentence in chosen]
 
     def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:

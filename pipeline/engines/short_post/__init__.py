@@ -191,10 +191,7 @@ class ShortPost(Engine):
         return "This item has no title and no words, so there is nothing to say."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return the best posts first, whatever the seed; the whole text comes first if it is a post.
-
-        To get a further variant, ask for one more and take the last.
-        """
+        """Return the whole text, then the best posts, whatever the seed: for a further variant ask for one more, take the last."""
         del seed
         whole_wording = _whole_wording(brief, persona)
         chosen: list[_Wording] = [] if whole_wording is None else [whole_wording]

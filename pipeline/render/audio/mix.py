@@ -131,10 +131,7 @@ def _only_while_spoken(sound: Sound, voice: Sound) -> Sound:
 
 
 def film_sound(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
-    """Return the film's mastered sound of its takes, or `None` if there are none or all are silent.
-
-    `watch` opens an asset. Raises `UnusableAsset` if an asset can't be read.
-    """
+    """Return the takes' mastered sound, or `None` if there is none or only silence. Raises `UnusableAsset` as `watch` does."""
     if not board.audio.takes:
         return None
     takes = join_takes(board, watch)

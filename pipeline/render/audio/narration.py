@@ -68,10 +68,7 @@ class Narration:
 
 
 def spoken(script: NarrationScript, speech: Speech, *, voice: str) -> Narration:
-    """Return the narration for a speech of `script.text`, whose words are those of the script.
-
-    Raises `ValueError` if the speech has another number of words.
-    """
+    """Return the narration for a speech of `script.text`. Raises `ValueError` if it has another number of words."""
     starts, offset = [], 0
     for passage in script.passages:
         starts.append(offset)

@@ -58,10 +58,7 @@ class _Cue:
 
 
 def read_transcript(text: str) -> TimedTranscript:
-    """Return the words in order.
-
-    Raises `Refused` if the text has no words with times, a word of its JSON is invalid, or a limit is exceeded.
-    """
+    """Return the words in order. Raises `Refused` if there are none or too many, or one of the JSON is invalid."""
     if len(text) > MAX_CHARACTERS:
         message = f"The transcript has {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}."
         raise Refused(message, code="transcript_too_long")

@@ -64,10 +64,9 @@ class Token(NamedTuple):
 
 
 def written_words(text: str) -> list[Token]:
-    """Return the words as they are shown.
+    """Return the words as they are shown; marks alone make no word.
 
-    Marks that stand alone, such as a dash, belong to the word before them, or to the first word. A text without a spoken
-    word has no words.
+    Marks that stand alone, such as a dash, belong to the word before them, or to the first word.
     """
     tokens: list[Token] = []
     leading_marks: Token | None = None

@@ -129,10 +129,7 @@ def _is_one_emoji(cluster: str) -> bool:
 
 
 def fonts_of(clusters: list[str]) -> list[str]:
-    """Return a font for each cluster; a space has that of the word before, unless it is the emoji font.
-
-    Raises `MissingGlyphs` if no font draws a cluster.
-    """
+    """Return a font for each cluster; a space keeps that of a word before it. Raises `MissingGlyphs` if there is none."""
     chosen_fonts: list[str] = []
     undrawable: list[str] = []
     for cluster in clusters:

@@ -238,10 +238,7 @@ class TextFitter:
         return (self._set_block(best, may_break=may_break) or block) if best != block.size else block
 
     def _raggedness(self, size: int, *, may_break: bool) -> float:
-        """Return the mean square of the space at the lines' ends, as shares of the longest line, without the last line.
-
-        It is 0 for very few lines.
-        """
+        """Return the mean square of the lines' free shares, the last one's left out, or 0 for very few lines."""
         widths: list[float] = []
         for _, _, measured in self._pieces_at(size, may_break=may_break) or ():
             for first, end in balance_lines(measured, self.width / size):

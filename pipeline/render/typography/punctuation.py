@@ -38,10 +38,7 @@ _UNCHANGED_LANGUAGES: Final = frozenset({"ar", "fa", "he", "ur", "yi", "ps"})
 
 
 def quotation_marks(language: str) -> tuple[str, str]:
-    """Return a language's opening and closing quotation mark, the French ones with narrow no-break spaces.
-
-    A language without an entry has the English ones.
-    """
+    """Return the quotation marks of a language, or of English; French ones have narrow no-break spaces."""
     return _QUOTATION_MARKS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH_MARKS)
 
 

@@ -148,10 +148,7 @@ def _paragraph(
 
 
 def ink_box(block: Block) -> tuple[float, float, float, float]:
-    """Return left, top, right and bottom of the ink, from the block's top left corner; emoji don't count.
-
-    It is the whole block if there is no ink.
-    """
+    """Return left, top, right and bottom of the ink, without emoji, from the block's corner, or of a block without ink."""
     boxes = []
     for line in block.lines:
         for run in line.runs:

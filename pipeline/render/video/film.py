@@ -45,10 +45,7 @@ class BadFilm(Refused):
 
 
 def make_film(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> dict[str, Any]:
-    """Write the files of a job, and return them with the film's length, frames, loudness and a note.
-
-    Raises `BadStoryboard`, or another `Refused` if something can't be drawn, and `BadFilm` if the film is wrong.
-    """
+    """Write a job's files and return their facts. Raises `Refused` if something can't be drawn, `BadFilm` for a wrong film."""
     board = storyboard_json.from_json(job["storyboard"])
     files = {name: Path(path) for name, path in job["files"].items()}
 

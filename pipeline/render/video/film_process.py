@@ -171,10 +171,7 @@ def working_folder(root: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(root: Path, *, older: timedelta, now: float) -> int:
-    """Remove the folders that killed processes left, which are at least as old as `older`, and return their number.
-
-    `now` is a time in seconds, as those of files are.
-    """
+    """Remove the folders, at least as old as `older`, that killed processes left, and return their number."""
     if not root.is_dir():
         return 0
     removed = 0
@@ -264,11 +261,7 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
 def _read_messages(
     child: subprocess.Popen[bytes], frames: int, deadline: float, on_progress: Callable[[float], bool] | None
 ) -> dict[str, Any]:
-    """Return the child's last message, or `{}` if there was none.
-
-    It is `{"slow": True}` after the deadline, and `{"stopped": True}` if `on_progress` returned False; the child still
-    runs then.
-    """
+    """Return the child's last message, or `{}`; `{"slow": True}` or `{"stopped": True}` if it runs and has to be killed."""
     assert child.stdout is not None  # noqa: S101  it is a pipe
     unread, last_message = b"", dict[str, Any]()
     os.set_blocking(child.stdout.fileno(), False)

@@ -155,10 +155,7 @@ class Reel:
         return self._current
 
     def _seek(self, second: float) -> None:
-        """Make a frame at or before a second, or the first frame, the current one; decoding goes on from there.
-
-        Raises `UnusableAsset` if no frame can be read from there on.
-        """
+        """Make a frame at or before a second, or the first, the current one. Raises `UnusableAsset` if none can be read."""
         target = round((second + self._clock_start) / self._stream.time_base)
         self._damaged_packets = 0
         self._file.seek(max(target, 0), stream=self._stream, backward=True)

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shot:
-    """A stretch of a video without a cut, in the video's seconds.
-
-    `crop` is the part of the picture to show; with `None` all of it is shown, padded.
-    """
+    """A stretch of a video without a cut, in the video's seconds; `crop` is the shown part, or `None` for all, padded."""
 
     start: float
     end: float

@@ -165,10 +165,7 @@ def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> I
 
 
 def _choose_third(activity: _ShotActivity, previous_third: int | None, *, is_first: bool) -> int | None:
-    """Return the third that is shown, 0 for the left, or `None` if the shot is shown whole.
-
-    The third of the shot before, or its whole frame, is kept unless another choice is clearly better.
-    """
+    """Return the third to show, 0 for the left, or `None` for all: as before, unless another choice is clearly better."""
     shares = _share_by_third(activity)
     best = int(np.argmax(shares))
     if is_first:

@@ -114,10 +114,7 @@ def scene_at(board: Storyboard, second: float) -> int:
 
 
 def lay_out_changed_texts(board: Storyboard) -> Storyboard:
-    """Return the board, with every text laid out again whose drawn runs differ from its lines.
-
-    Raises `Unfit` if a text doesn't fit, or if it isn't one of `editable_texts`.
-    """
+    """Return the board with the texts laid out again whose runs differ from their lines. Raises `Unfit` if one can't be."""
     for text in reversed(editable_texts(board)):
         if not all(_draws_its_text(board.overlays[index]) for index in text.overlays):
             board = replace_text(board, text, text.words)

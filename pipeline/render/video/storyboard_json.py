@@ -31,10 +31,7 @@ def as_json(board: Storyboard) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Storyboard:
-    """Return the storyboard from the JSON of `as_json`.
-
-    Raises `BadStoryboard` if a member is wrong, or if the storyboard can't be filmed.
-    """
+    """Return the storyboard from the JSON of `as_json`. Raises `BadStoryboard` if it is wrong or can't be filmed."""
     board = parse(data)
     faults = storyboard_faults(board)
     if faults:

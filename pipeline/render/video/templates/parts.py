@@ -139,10 +139,7 @@ class Parts:
     # Parts
 
     def fit(self, label: str, box: TextBox, words: str, style: Style) -> Block:
-        """Lay a text out in its box, never cut; `label` names the text to people.
-
-        Raises `TextDoesNotFit`, with advice, if it is too long.
-        """
+        """Lay a text out in its box, never cut. Raises `TextDoesNotFit`, with its `label` and advice, if it is too long."""
         try:
             return layout(
                 # A number stays on one line with what it counts.
@@ -162,10 +159,7 @@ class Parts:
             raise TextDoesNotFit(box.width, box.height, box.smallest, why=message) from refused
 
     def fit_address(self, box: TextBox, text: str) -> Block:
-        """Lay an address out on one line if it fits, since a broken one is hard to read.
-
-        Raises `TextDoesNotFit` if it doesn't fit on several lines either.
-        """
+        """Lay an address out, on one line if it fits, to be easy to read. Raises `TextDoesNotFit` if it is too long."""
         typeset_text = typeset(text, self.language)
         for size in range(box.largest, box.smallest - 1, -4):
             try:

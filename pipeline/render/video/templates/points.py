@@ -81,10 +81,7 @@ class PointsTexts:
 
 
 def plan(texts: PointsTexts, cast: Cast, *, language: str, alt_text: str = "") -> Storyboard:
-    """Plan the film of these texts.
-
-    Raises `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit`, with the slot, if a text is too long.
-    """
+    """Plan the film of these texts. Raises `MissingGlyphs`, or `TextDoesNotFit` with the slot, if one can't be laid out."""
     return _Film(texts, cast, language).build_board(alt_text)
 
 
