@@ -283,7 +283,7 @@ class Engine(ABC):
     credits: ClassVar[int]
     """The price of one variant."""
     made_from: ClassVar[tuple[str, ...]]
-    """The material that it needs, in the API's names: `text`, `image`, `video`, `topic`, `series` (several raw items)."""
+    """The material that it needs, in the API's names: `text`, `image`, `video`, `topic`, or `series` of raw items."""
     is_starting: ClassVar[bool] = False
     """Whether a new workspace uses it: one engine of each bucket does, and needs no model."""
     draft_tokens: ClassVar[int] = 2_000
@@ -302,7 +302,7 @@ class Engine(ABC):
         """Return one sentence that says what the source lacks, or `None` if the engine can use it."""
 
     def unshown(self, source: SourceText) -> str | None:
-        """Return why the fonts can't draw a single sentence, with the remedy, or `None` if nothing hinders drawing."""
+        """Return why the fonts can't draw a single sentence, with the remedy, or `None` if they can draw one."""
         if not bucket_traits.TRAITS[self.bucket].is_drawn:
             return None
         unshown = unshown_text(source.text)

@@ -143,7 +143,10 @@ class _CardMeasure:
         )
 
     def block(self, words: Sequence[Word], *, smallest: int) -> Block:
-        """Lay the words out on two lines at most. Raises `TextDoesNotFit` if they are too long, `MissingGlyphs` if undrawable."""
+        """Lay the words out on at most two lines.
+
+        Raises `TextDoesNotFit` if they don't fit, and `MissingGlyphs` if the fonts lack a character.
+        """
         text = join_words(typeset(word.t, self._language) for word in words)
         height = self._caption_style.size * self._style.line_height * 2 + 1
         return layout(

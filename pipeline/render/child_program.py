@@ -26,7 +26,7 @@ _STDERR_BYTES_KEPT: Final = 16 * 1024
 
 
 class ChildEnded(Exception):
-    """The child gave no answer: it was `slow`, printed too much (`flooded`), couldn't be started (`missing`) or `died`.
+    """The child gave no answer: it was `slow`, printed too much (`flooded`), `died`, or can't be started (`missing`).
 
     `words` is the end of its standard error, or "" if that isn't known.
     """
@@ -109,7 +109,7 @@ def _exchange(
 ) -> tuple[bytes, bytes]:
     """Write and read in turn, so that a child that stops reading can't hold the parent beyond the deadline.
 
-    Returns standard output and the end of standard error. Raises `ChildEnded` if the child is too slow or prints too much.
+    Returns standard output and the end of standard error. Raises `ChildEnded` if the child is too slow or prints more.
     """
     answer, stderr = bytearray(), bytearray()
     unsent = memoryview(input_data)

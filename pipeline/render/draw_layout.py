@@ -149,7 +149,7 @@ def _disc_mask(size: int) -> Image.Image:
 
 
 def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
-    """Draw a panel as two crossing rectangles with a quarter of a disc in each corner, on its shadow if it has one."""
+    """Draw a panel as two crossing rectangles with a quarter of a disc in each corner, on its shadow, if any."""
     if panel.has_shadow:
         _draw_shadow(image, panel, background)
     pen = ImageDraw.Draw(image)

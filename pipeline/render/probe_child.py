@@ -83,7 +83,10 @@ def refuse_to_open(url: str, flags: int, options: Any) -> NoReturn:
 
 
 def describe_picture(file: Any, limits: dict[str, Any]) -> dict[str, Any]:
-    """Return a picture's description. Raises `_ProbeRefused` if it is too large, any error of Pillow's if it is damaged."""
+    """Return a picture's description.
+
+    Raises `_ProbeRefused` for too many pixels, and any error of Pillow's for a damaged picture.
+    """
     from PIL import Image, ImageFile  # noqa: PLC0415  only a picture needs it
 
     # The size is checked below, before anything is decoded.

@@ -44,7 +44,7 @@ _HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
 
 
 def plan_hero_picture(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
-    """Return the picture. Raises `MissingGlyphs` if a font lacks a character, `TextDoesNotFit` if a text is too long."""
+    """Return the picture. Raises `MissingGlyphs` for an undrawable character, `TextDoesNotFit` for a long text."""
     return _Hero(title, language, persona, media).picture()
 
 
@@ -52,6 +52,7 @@ class _Hero:
     """Lays out a bar, the title, and the persona at the foot; mirrored if the title runs from right to left."""
 
     def __init__(self, title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> None:
+        """Set the title's direction, and colours of the persona that are readable on the background."""
         self.title = " ".join(title.split())
         self.language = language
         self.persona = persona

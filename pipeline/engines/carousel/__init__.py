@@ -106,7 +106,7 @@ class Carousel(Engine):
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return drafts of one sentence a slide, in the source's order, the best in the first draft, whatever the seed."""
+        """Return drafts of one sentence a slide, in the source's order, the best in the first, whatever the seed."""
         del seed
         usable = [
             candidate for candidate in _candidate_sentences(brief) if _is_usable(candidate[0], brief, persona)

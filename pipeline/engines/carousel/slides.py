@@ -80,7 +80,7 @@ class Slide:
 
 
 def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
-    """Return the slides of an item's content. Raises `Refused`, with the field, if their number or a slide is wrong."""
+    """Return the slides of an item's content. Raises `Refused`, with the field, if their number or one is wrong."""
     stored = content.get("slides")
     if not isinstance(stored, list) or not MIN_SLIDES <= len(stored) <= MAX_SLIDES:
         count = len(stored) if isinstance(stored, list) else 0
@@ -90,7 +90,7 @@ def slides_in(content: Mapping[str, Any]) -> tuple[Slide, ...]:
 
 
 def _parse_slide(data: Any, index: int) -> Slide:
-    """Return a slide of an item's content. Raises `Refused`, with the field, if its form or number of words is wrong."""
+    """Return a slide of an item's content. Raises `Refused`, with the field, for a wrong form or too many words."""
     field = f"content.slides[{index}]"
     names = {"kind", "title", "text"}
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in names):
@@ -151,6 +151,7 @@ class _SlideLayout(PictureLayout):
         self.fixed = fixed_words(language)
 
     def picture(self) -> PicturePlan:
+        """Return the plan of the slide's picture."""
         tones = self.tones
         draw = {
             HOOK: self._lay_out_hook,
@@ -229,6 +230,7 @@ class _SlideLayout(PictureLayout):
         return typeset(words, self.language)
 
     def _lay_out_hook(self) -> list[Item]:
+        """Lay out a bar, the hook below it, and the cue to swipe at the lower edge."""
         swipe, pill = self._lay_out_swipe()
         floor = self._floor - _SWIPE[2] - _GAP
         room = floor - self._top - _BAR[1] - _GAP
@@ -260,6 +262,7 @@ class _SlideLayout(PictureLayout):
         return words, pill
 
     def _lay_out_point(self) -> list[Item]:
+        """Lay out the point's large number, and title and text below it."""
         number, number_height = self.lay_out_ornament(str(self.point_number), _BIG_NUMBER, 0, weight=800)
         room = self._floor - self._top - number_height - _GAP - _NUMBER_GAP
         if self.slide.title and self.slide.text:

@@ -217,7 +217,7 @@ def check_preheader(draft: Draft) -> Check:
 
 
 def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
-    """Return the check `banned_in_subject`, if the persona bans words; title and body are checked with every draft."""
+    """Return `banned_in_subject`, if the persona bans words; every draft's title and body are checked elsewhere."""
     if not persona.banned_words:
         return ()
     banned = banned_in("\n|\n".join(_inbox_lines(draft.content)), persona)

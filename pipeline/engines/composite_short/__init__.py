@@ -76,6 +76,7 @@ class CompositeShort(Engine):
         self._story = PersonaShort()
 
     def why_not(self, source: SourceText) -> str | None:
+        """Return what the source lacks: enough videos and pictures, or enough words that can be told."""
         material = source.material
         visual_count = count_visuals(material) if material is not None else 0
         if visual_count < MIN_VISUALS:
@@ -101,7 +102,10 @@ class CompositeShort(Engine):
         )
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return a Persona Short's drafts that are long enough, with clips. Raises `Refused` without them or without material."""
+        """Return the drafts of a Persona Short that are long enough, with clips.
+
+        Raises `Refused` if there are no such drafts, or no material.
+        """
         drafts = self._story.offline(brief, persona, variants=variants, seed=seed)
         long_enough = [
             _add_clips(draft, brief, persona, index)

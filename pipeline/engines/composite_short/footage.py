@@ -193,7 +193,10 @@ def _length_of(clip: Clip) -> float:
 
 
 def _split_into_parts(clip: Clip) -> list[VideoSpan]:
-    """Return parts from all over the video, in order, each long enough for any piece; a short video has one or none."""
+    """Return parts from all over the video, in order, each long enough for any piece.
+
+    A short video is one part, or none if it is shorter than the shortest piece.
+    """
     seconds = _length_of(clip) - _TAIL_SECONDS
     if seconds < PIECE_SECONDS[0]:
         return []

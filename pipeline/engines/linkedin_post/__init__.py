@@ -237,6 +237,7 @@ def _join(paragraph: Sequence[FactSentence]) -> str:
 def _draft(
     paragraphs: Sequence[Sequence[FactSentence]], url: str, brief: Brief, persona: PersonaCard
 ) -> Draft:
+    """Return the draft of these paragraphs, with the address, if there is one, on a line of its own."""
     opening = paragraphs[0][0].words
     body = _BREAK.join([*map(_join, paragraphs), *([url] if url else [])])
     return Draft(

@@ -174,6 +174,7 @@ def _build_draft(
     language: str,
     angle: str = "",
 ) -> Draft:
+    """Return the draft of a digest, whose body is made from title and sections."""
     return Draft(
         title=title,
         body=body_of(title, sections, language=language),

@@ -241,6 +241,7 @@ class _Colours:
     """The card's colours, made of the persona's two; each text has a contrast of at least 4.5."""
 
     def __init__(self, persona: PersonaCard) -> None:
+        """Make each text colour readable on the card, and the disc visible on it and under its initials."""
         self.ground, self.accent = brand_colours(persona)
         self.card = colour.WHITE
         self.words = colour.readable(colour.mix(self.ground, "#0b0d12", 0.88), self.card, 12.0)

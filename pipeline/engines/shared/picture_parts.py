@@ -55,7 +55,7 @@ _INITIALS_SHARE: Final = 0.41
 
 
 def brand_colours(persona: PersonaCard) -> tuple[str, str]:
-    """Return (background, accent) of the brand kit, the primary colour for a missing accent, or the name's palette."""
+    """Return (background, accent) of the brand kit, or of the name's palette; a missing accent is the background."""
     palette = _PALETTES[zlib.crc32(persona.name.encode()) % len(_PALETTES)]
     primary = colour.parse(persona.brand.get("primary"))
     accent = colour.parse(persona.brand.get("accent"))
@@ -282,7 +282,7 @@ class PictureLayout:
     def lay_out_ornament(
         self, sign: str, size: int, y: float, *, weight: int = 800
     ) -> tuple[DrawnText, float]:
-        """Return a large sign whose ink, not its line, begins at the leading margin and at `y`, and the ink's height."""
+        """Return a large sign and its ink's height; the ink, not the line, begins at the leading margin and `y`."""
         block = layout(
             sign, (self.text_width, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size
         )
@@ -292,7 +292,10 @@ class PictureLayout:
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
 
     def lay_out_signature(self, bottom: float) -> list[Item]:
-        """Return a line, below it portrait and name, and the handle at the other edge, as far as they exist, to `bottom`."""
+        """Return a line, portrait and name below it, and the handle at the other edge, which end at `bottom`.
+
+        A persona without a name has no initials, but may have a portrait.
+        """
         persona, tones = self.persona, self.tones
         middle = bottom - _SIGNATURE_PORTRAIT / 2
         handle = handle_of(persona)

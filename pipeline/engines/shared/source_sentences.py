@@ -173,7 +173,7 @@ def part_of(fact: Fact, brief: Brief) -> Fact | None:
 
 
 def _leans(words: str, fact: Fact, ends: AbstractSet[int]) -> bool:
-    """Return whether the sentence needs an earlier one, is slight, or continues a fact, of which `ends` are the ends."""
+    """Return whether the sentence needs an earlier one, is slight, or continues a fact that ends at one of `ends`."""
     count = len(_WORD.findall(words))
     is_slight = words.isascii() and count < _MIN_WORDS_WITHOUT_FIGURE and _FIGURE.search(words) is None
     first = fact.quote.split(None, 1)[0]

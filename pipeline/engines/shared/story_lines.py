@@ -145,7 +145,7 @@ def choose_sentences(usable: Sequence[FactSentence], *, min_words: int) -> list[
 
 
 def split_into_passages(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
-    """Return the sentences in at most three passages, the first one not too short, the longest as short as possible."""
+    """Return the sentences in at most three passages: no short first one, and the longest as short as possible."""
     word_counts = [count_words(sentence.words) for sentence in chosen]
 
     def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:

@@ -155,6 +155,7 @@ def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
 
 
 def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
+    """Return the draft of a wording, whose claim is the first line, or the whole of a short text."""
     words = wording.body.partition("\n")[0]
     fact = wording.fact
     claimed_words = wording.sentence if fact is not None and fact is brief.whole else words
@@ -191,7 +192,10 @@ class ShortPost(Engine):
         return "This item has no title and no words, so there is nothing to say."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return the whole text, then the best posts, whatever the seed: for a further variant ask for one more, take the last."""
+        """Return the whole text, if it is a post, then the best sentences, whatever the seed.
+
+        For a further variant ask for one more and take the last.
+        """
         del seed
         whole_wording = _whole_wording(brief, persona)
         chosen: list[_Wording] = [] if whole_wording is None else [whole_wording]

@@ -172,7 +172,7 @@ def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Maste
 
 
 def _gain_to_target(sound: Sound, gain: float, *, aim: float, ceiling: float) -> tuple[Sound, float]:
-    """Return the limited sound and its gain in decibels, which makes up for the limiter's loss up to `MAX_GAIN_DB`."""
+    """Return the limited sound and its gain in decibels, which makes up for the limiter up to `MAX_GAIN_DB`."""
     best: tuple[float, Sound, float] | None = None
     for _ in range(_MAX_ROUNDS):
         gain = min(gain, MAX_GAIN_DB)

@@ -56,7 +56,7 @@ def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audi
 
 
 def even_out(voice: Sound) -> Sound:
-    """Return the voice high-passed at 80 Hz and compressed 3:1, at its length; one without a loudness is unchanged."""
+    """Return the voice high-passed at 80 Hz and compressed 3:1, at its length, or unchanged without a loudness."""
     level = measure(voice).integrated
     if level is None:
         return voice
@@ -131,7 +131,10 @@ def _only_while_spoken(sound: Sound, voice: Sound) -> Sound:
 
 
 def film_sound(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
-    """Return the takes' mastered sound, or `None` if there is none or only silence. Raises `UnusableAsset` as `watch` does."""
+    """Return the mastered sound of the film's takes, or `None` if there are none or all are silent.
+
+    `watch` opens an asset. Raises `UnusableAsset` if an asset can't be read.
+    """
     if not board.audio.takes:
         return None
     takes = join_takes(board, watch)

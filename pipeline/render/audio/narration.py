@@ -37,7 +37,7 @@ _SYLLABIC_SCRIPTS: Final = (
 
 @dataclass(frozen=True)
 class NarrationScript:
-    """The text for a voice: passages in order, in one language. `rate` is in words a minute, `pitch` from 0 to 100."""
+    """The text for a voice: passages in one language. `rate` is in words a minute, `pitch` from 0 to 100."""
 
     passages: tuple[str, ...]
     language: str

@@ -74,7 +74,7 @@ def _extends_cluster(character: str) -> bool:
 
 
 def split_clusters(text: str) -> list[str]:
-    """Return the grapheme clusters of UAX #29, with Thai vowels joined to their consonant; together they are the text.
+    """Return the grapheme clusters of UAX #29, with Thai vowels joined to their consonant; joined they are the text.
 
     Left separate are consonants of Indic scripts (GB9c), Hangul that isn't composed (GB6 to GB8) and characters that
     are prepended to a letter (GB9b).
@@ -129,7 +129,7 @@ def _is_one_emoji(cluster: str) -> bool:
 
 
 def fonts_of(clusters: list[str]) -> list[str]:
-    """Return a font for each cluster; a space keeps that of a word before it. Raises `MissingGlyphs` if there is none."""
+    """Return a font for each cluster; a space keeps that of the word before. Raises `MissingGlyphs` without one."""
     chosen_fonts: list[str] = []
     undrawable: list[str] = []
     for cluster in clusters:

@@ -90,7 +90,7 @@ def balance_lines(pieces: Sequence[MeasuredPiece], width: float) -> list[tuple[i
 
 
 def _cheapest_lines(pieces: Sequence[MeasuredPiece], column: float, max_line: float) -> list[tuple[int, int]]:
-    """Return the cheapest lines: each costs its squared distance from the column, its break, and a line's own cost."""
+    """Return the cheapest lines, each of which costs its squared distance from the column, its break and more."""
     count = len(pieces)
     best = [0.0] + [float("inf")] * count
     cut_at = [0] * (count + 1)
@@ -356,7 +356,7 @@ class TextFitter:
         return TextLine(text, round(start_x, 2), round(baseline, 2), round(width, 2), tuple(placed))
 
     def _line_start(self, runs: Sequence[TextRun], spare: float, size: int, *, is_rtl: bool) -> float:
-        """Return a line's left edge in pixels, below 0 if its opening quotation mark hangs out; `spare` is left over."""
+        """Return a line's left edge in pixels, below 0 if its opening mark hangs out; `spare` pixels are left."""
         if self.style.align == "center":
             return spare / 2
         if (self.style.align == "start") is is_rtl:

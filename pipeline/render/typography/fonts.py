@@ -95,7 +95,7 @@ _UNICODE_ENCODINGS: Final = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}
 
 
 def _table_offset(data: bytes, tag: bytes) -> int:
-    """Return the offset of a table, in a collection of its first font. Raises `ValueError` if there is no such table."""
+    """Return the offset of a table, in a collection that of its first font. Raises `ValueError` without it."""
     first = int.from_bytes(data[12:16], "big") if data[:4] == b"ttcf" else 0
     (count,) = struct.unpack_from(">H", data, first + 4)
     for index in range(count):

@@ -59,7 +59,7 @@ def layout(
 ) -> Block:
     """Lay the text out at the largest whole size from `largest` to `smallest` pixels at which it fits the box.
 
-    `box` is width and height in pixels. `accents` are ranges of the text, in code points after NFC, that are drawn in the
+    `box` is width and height in pixels. `accents` are ranges of the text, in code points after NFC, that have the
     second colour. With the direction `auto` each paragraph follows its first letter, or the language if it has none.
     Lines are as even as can be. Raises `MissingGlyphs` before anything is measured, and `TextDoesNotFit` if the text
     doesn't fit at the smallest size.
@@ -86,7 +86,7 @@ def layout(
 
 
 def _fit(shape: TextFitter, largest: int, smallest: int) -> Block | None:
-    """Return the block with whole words, or with broken ones if the text is much larger then, or `None` if none fits."""
+    """Return the block with whole words, or with broken ones if the text is much larger then, or `None`."""
     unbroken = shape.largest_fit(largest, smallest, may_break=False)
     broken = None
     if unbroken is None or unbroken.size < _MIN_UNBROKEN_SHARE * largest:
@@ -121,7 +121,7 @@ def _accents_within(accents: Sequence[tuple[int, int]], start: int, length: int)
 def _paragraph(
     text: str, *, direction: Direction | Literal["auto"], language: str, accents: list[tuple[int, int]]
 ) -> Paragraph:
-    """Return a paragraph's clusters with their fonts, levels and accents. Raises `MissingGlyphs` if a font lacks one."""
+    """Return a paragraph's clusters with fonts, levels and accents. Raises `MissingGlyphs` for undrawable ones."""
     clusters = split_clusters(text)
     cluster_fonts = fonts_of(clusters)
     if direction == "auto":
@@ -148,7 +148,7 @@ def _paragraph(
 
 
 def ink_box(block: Block) -> tuple[float, float, float, float]:
-    """Return left, top, right and bottom of the ink, without emoji, from the block's corner, or of a block without ink."""
+    """Return left, top, right and bottom of the ink without emoji, or of the block without ink, from its corner."""
     boxes = []
     for line in block.lines:
         for run in line.runs:

@@ -58,7 +58,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def _split_long(part: str) -> list[str]:
-    """Split a part that is longer than a word may be into even lengths, at the ends of phrases if there are enough."""
+    """Split a part that is longer than a word may be into even lengths, at ends of phrases if there are enough."""
     # Rounded up; digits and Latin letters are half as wide.
     count = -(-(len(part) + sum(not character.isascii() for character in part)) // (2 * MAX_WORD_CHARACTERS))
     if count == 1:

@@ -274,7 +274,10 @@ def _cover_box(box: tuple[float, float, float, float], ratio: float) -> tuple[fl
 
 
 def open_picture(name: str, data: bytes) -> Image.Image:
-    """Return the picture as RGB, upright, on black. Raises `UnusableAsset` if it is broken, too large or of another type."""
+    """Return the picture as RGB, upright, on black if it is transparent.
+
+    Raises `UnusableAsset` if the bytes are no whole JPEG, PNG or WebP picture, or have too many pixels.
+    """
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as opened:
             if opened.width * opened.height > _MAX_PIXELS:

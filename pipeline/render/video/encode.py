@@ -58,8 +58,8 @@ def encode(
 ) -> None:
     """Write an MP4 with `frames` frames, each drawn by `draw(planes, number)`, and with sound of the same length.
 
-    `sound` is 48 kHz, of the shape (samples, 2), from -1 to 1; silence follows a shorter one and replaces a missing one.
-    `on_frame` is called with each frame's number after it was drawn. An error of `draw` or of the encoder is raised, and
+    `sound` is 48 kHz, of the shape (samples, 2), from -1 to 1; silence follows a short one and replaces a missing one.
+    `on_frame` is called with each frame's number after it was drawn. Errors of `draw` and of the encoder are raised;
     the file is incomplete then.
     """
     # `faststart` moves the index to the front, so that a player starts before it has everything.
@@ -145,6 +145,7 @@ class _DrawAndEncode:
         size: tuple[int, int],
         on_frame: Callable[[int], None] | None,
     ) -> None:
+        """Make the frames that the threads share, two more than wait between them."""
         self._draw, self._writer, self._on_frame = draw, writer, on_frame
         self._drawn: Queue[tuple[Any, int] | None] = Queue(_QUEUED_FRAMES)
         self._free: Queue[Any] = Queue()

@@ -45,7 +45,10 @@ class BadFilm(Refused):
 
 
 def make_film(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> dict[str, Any]:
-    """Write a job's files and return their facts. Raises `Refused` if something can't be drawn, `BadFilm` for a wrong film."""
+    """Write the files of a job, and return them with the film's length, loudness and a note.
+
+    Raises `Refused` if the storyboard is wrong or something can't be drawn, and `BadFilm` if the film is wrong.
+    """
     board = storyboard_json.from_json(job["storyboard"])
     files = {name: Path(path) for name, path in job["files"].items()}
 

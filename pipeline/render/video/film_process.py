@@ -90,7 +90,7 @@ class Made:
     """A finished film. `files` are in the working folder, by name.
 
     They are `film.mp4`, and with thumbnails `thumb.jpg`, `thumb-wide.jpg` and for each scene `frame-01.jpg` and so on.
-    `duration` is in seconds. `loudness` is the film's in LUFS and dBTP, or `None` for a silent one; `note` has the faults
+    `duration` is in seconds. `loudness` is the film's in LUFS and dBTP, or `None` for a silent one; `note` has faults
     of the sound.
     """
 
@@ -261,7 +261,10 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
 def _read_messages(
     child: subprocess.Popen[bytes], frames: int, deadline: float, on_progress: Callable[[float], bool] | None
 ) -> dict[str, Any]:
-    """Return the child's last message, or `{}`; `{"slow": True}` or `{"stopped": True}` if it runs and has to be killed."""
+    """Return the child's last message, or `{}` if there was none.
+
+    While the child still runs, it is `{"slow": True}` after the deadline, or `{"stopped": True}` by `on_progress`.
+    """
     assert child.stdout is not None  # noqa: S101  it is a pipe
     unread, last_message = b"", dict[str, Any]()
     os.set_blocking(child.stdout.fileno(), False)

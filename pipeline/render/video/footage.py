@@ -88,7 +88,7 @@ def _clock_start(opened: Any) -> float:
 class Reel:
     """An open video, which decodes each frame once if it is asked in order, and seeks otherwise.
 
-    `width` and `height` are those that a player shows, in pixels. Call `close` at the end. Raises `UnusableAsset` if the
+    `width` and `height` are those that a player shows, in pixels. Call `close` at the end. Raises `UnusableAsset` if a
     video can't be read.
     """
 
@@ -155,7 +155,7 @@ class Reel:
         return self._current
 
     def _seek(self, second: float) -> None:
-        """Make a frame at or before a second, or the first, the current one. Raises `UnusableAsset` if none can be read."""
+        """Make a frame up to a second, or the first, the current one. Raises `UnusableAsset` if there is none."""
         target = round((second + self._clock_start) / self._stream.time_base)
         self._damaged_packets = 0
         self._file.seek(max(target, 0), stream=self._stream, backward=True)

@@ -48,6 +48,7 @@ class Composer:
         portrait: bytes | None = None,
         watch: Callable[[str], BinaryIO] | None = None,
     ) -> None:
+        """Set the film; `portrait` is the persona's picture, if the film shows it."""
         if shrink not in ALLOWED_SHRINKS or board.width % (2 * shrink) or board.height % (2 * shrink):
             message = f"A film of {board.width} × {board.height} can't be made {shrink} times smaller."
             raise ValueError(message)
@@ -206,7 +207,7 @@ class Composer:
         return self._overlays[index]
 
     def _card_at(self, number: int) -> tuple[int, int | None] | None:
-        """Return the indexes of the shown caption card and of its spoken word, or `None` for either if there is none."""
+        """Return the indexes of the shown caption card and of its spoken word; each may be `None`."""
         board = self.board
         for index, card in enumerate(board.captions):
             if board.frame_at(card.start) <= number < board.frame_at(card.end):

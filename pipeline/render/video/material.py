@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shot:
-    """A stretch of a video without a cut, in the video's seconds; `crop` is the shown part, or `None` for all, padded."""
+    """A stretch of a video without a cut, in the video's seconds; `crop` is shown, or with `None` all, padded."""
 
     start: float
     end: float

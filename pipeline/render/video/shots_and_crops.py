@@ -60,7 +60,7 @@ class _ShotActivity:
 
 
 def find_shots(reel: Reel, start: float, end: float) -> tuple[Shot, ...]:
-    """Return the shots of a span of seconds, in order and without gaps. Raises `UnusableAsset` if it can't be read."""
+    """Return the shots of a span of seconds, in order, without gaps. Raises `UnusableAsset` if it can't be read."""
     activities = list(_analyse_shots(reel, start, end))
     starts = [activity.start for activity in activities]
     ends = [*starts[1:], end]
@@ -165,7 +165,7 @@ def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> I
 
 
 def _choose_third(activity: _ShotActivity, previous_third: int | None, *, is_first: bool) -> int | None:
-    """Return the third to show, 0 for the left, or `None` for all: as before, unless another choice is clearly better."""
+    """Return the third to show, 0 for the left, or `None` for all: that of before, unless another is much better."""
     shares = _share_by_third(activity)
     best = int(np.argmax(shares))
     if is_first:

@@ -184,7 +184,7 @@ class Take:
 
 @dataclass(frozen=True)
 class Audio:
-    """The film's sound: the names of assets, or "" for none. `music_below` is the music's distance under the voice, in dB.
+    """The film's sound: names of assets, or "" for none. `music_below` is the music's level under the voice, in dB.
 
     `takes` are the sounds of clips, which are treated as a voice. `fade_out` is in seconds.
     """
@@ -256,6 +256,7 @@ def storyboard_faults(board: Storyboard) -> tuple[str, ...]:
 
 
 def _faults(board: Storyboard) -> Iterator[str]:
+    """Yield the faults of the whole, then of each part; faulty numbers of parts end the search."""
     if not 1 <= board.fps <= 60:
         yield f"fps: from 1 to 60, not {board.fps}."
         return
@@ -276,6 +277,7 @@ def _faults(board: Storyboard) -> Iterator[str]:
 
 
 def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
+    """Yield the faults of scenes, which have to follow one another without gaps, and of their visuals."""
     previous_end = 0.0
     for index, scene in enumerate(board.scenes):
         where = f"scenes[{index}]"
@@ -295,6 +297,7 @@ def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
 
 
 def _faults_of_takes(board: Storyboard) -> Iterator[str]:
+    """Yield the faults of takes, which have to follow one another within the film."""
     if len(board.audio.takes) > MAX_SCENES:
         yield f"audio.takes: at most {MAX_SCENES}."
         return
@@ -312,6 +315,7 @@ def _faults_of_takes(board: Storyboard) -> Iterator[str]:
 
 
 def _faults_of_visual(visual: Visual) -> Iterator[str]:
+    """Yield the faults of a visual's asset, colours, crop, zoom, shade and start."""
     if visual.kind != "colour" and not _ASSET_NAME.fullmatch(visual.asset):
         yield f"the asset of a {visual.kind} is the name of a file, not {visual.asset!r}."
     for name, value in (("colour", visual.colour), ("colour_to", visual.colour_to or visual.colour)):
@@ -332,6 +336,7 @@ def _faults_of_visual(visual: Visual) -> Iterator[str]:
 
 
 def _faults_of_captions(board: Storyboard, field_name: str, cards: tuple[Caption, ...]) -> Iterator[str]:
+    """Yield the faults of cards, which have to follow one another within the film, and of their words' times."""
     previous_end = 0.0
     for index, card in enumerate(cards):
         where = f"{field_name}[{index}]"
@@ -353,6 +358,7 @@ def _faults_of_captions(board: Storyboard, field_name: str, cards: tuple[Caption
 
 
 def _faults_of_overlay(board: Storyboard, index: int, overlay: Overlay) -> Iterator[str]:
+    """Yield the faults of an overlay's times and motions, or that it has no items."""
     where = f"overlays[{index}]"
     if not 0 <= overlay.start < overlay.end or board.frame_at(overlay.end) > board.frames:
         yield f"{where}: from {overlay.start:g} to {overlay.end:g} s, which is not within the film."

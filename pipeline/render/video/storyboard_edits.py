@@ -114,7 +114,10 @@ def scene_at(board: Storyboard, second: float) -> int:
 
 
 def lay_out_changed_texts(board: Storyboard) -> Storyboard:
-    """Return the board with the texts laid out again whose runs differ from their lines. Raises `Unfit` if one can't be."""
+    """Return the board, with every text laid out again whose runs differ from its lines.
+
+    Raises `Unfit` if a text doesn't fit, or if it isn't one of `editable_texts`.
+    """
     for text in reversed(editable_texts(board)):
         if not all(_draws_its_text(board.overlays[index]) for index in text.overlays):
             board = replace_text(board, text, text.words)
@@ -153,6 +156,7 @@ def overlay_faults(board: Storyboard) -> Iterator[tuple[int, str]]:
 
 
 def _item_faults(item: Item, max_pixels: int) -> Iterator[str]:
+    """Yield the faults of an item's position, colours, size and fonts."""
     if max(abs(item.x), abs(item.y)) > max_pixels:
         yield "It lies far outside of the picture."
     colours = [getattr(item, name) for name in ("colour", "accent") if hasattr(item, name)]
@@ -186,7 +190,7 @@ def _item_faults(item: Item, max_pixels: int) -> Iterator[str]:
 def replace_text(board: Storyboard, text: SceneText, words: str) -> Storyboard:
     """Return the board with other words in the box of a text.
 
-    Raises `Unfit` if there are no words, if they don't fit or can't be drawn, or if the text can't be changed. The keys of
+    Raises `Unfit` if there are no words, if they don't fit or can't be drawn, or if the text is fixed. The keys of
     `editable_texts` change when overlays are added or removed, so the last text has to be replaced first.
     """
     first = board.overlays[text.overlays[0]]
@@ -208,7 +212,7 @@ def replace_text(board: Storyboard, text: SceneText, words: str) -> Storyboard:
 
 
 def _lay_out(board: Storyboard, text: SceneText, item: DrawnText, old_block: Block, words: str) -> Block:
-    """Lay the words out in the style and the box of the old block. Raises `Unfit` if they don't fit or can't be drawn."""
+    """Lay the words out in the old block's style and box. Raises `Unfit` if they don't fit or can't be drawn."""
     style = Style(
         weight=old_block.weight,
         optical=old_block.optical,
@@ -263,7 +267,7 @@ def _align_of(board: Storyboard, text: SceneText) -> Literal["start", "center", 
 
 
 def _lowest_edge(board: Storyboard, text: SceneText, item: DrawnText, old_block: Block) -> float:
-    """Return the lowest edge for the text: that of the safe area, or above an item that is below it at the same time."""
+    """Return the lowest edge for the text: the safe area's, or above an item that is below it at the same time."""
     bottom = SAFE_AREA[3] * board.height / SIZE[1]
     below = item.y + old_block.height
     for index, overlay in enumerate(board.overlays):

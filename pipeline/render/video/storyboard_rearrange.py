@@ -42,7 +42,7 @@ def fixed_scenes_reason(board: Storyboard) -> str:
 def rearrange(board: Storyboard, order: Sequence[int], seconds: Mapping[int, float]) -> Storyboard:
     """Return the board with the scenes of `order`, which are indexes into its scenes, each as long as `seconds` says.
 
-    A scene that isn't in `seconds` keeps its length. Scenes that aren't in `order` are left out with all that they show.
+    A scene that isn't in `seconds` keeps its length. Scenes that aren't in `order` are left out with all their items.
     Raises `Unfit` if no scene is left, if the scenes are fixed (`fixed_scenes_reason`), or if one would be too short.
     """
     lengths = {

@@ -109,7 +109,7 @@ def _boxes(path: Path) -> Iterator[bytes]:
 def film_faults(
     facts: FilmFacts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True
 ) -> list[str]:
-    """Return how a film differs from what was asked for. A shrunken one, which isn't final, may have a lower profile."""
+    """Return how a film differs from its storyboard; a shrunken one, which isn't final, may have a lower profile."""
     seconds = Fraction(frames, fps)
     checks: list[tuple[bool, str]] = [
         (facts.frames == frames, f"it has {facts.frames} frames instead of {frames}"),

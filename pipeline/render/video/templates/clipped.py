@@ -1,4 +1,4 @@
-"""Plans films of the template `clipped`: one span of a video with its shots and sound, a title, captions, a credit."""
+"""Plans films of the template `clipped`: a span of a video with its shots and sound, a title, captions, a credit."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _ZOOM: Final = 1.07
 _COVERED_AFTER_SECONDS: Final = WIPE_SECONDS / 2
 """The time after which a rising card covers the picture before it."""
 _MIN_SECONDS_TO_CUT: Final = 0.8
-"""A cut in the video that comes sooner than this, in seconds, looks like a fault: the piece begins with it instead."""
+"""A cut in the video that comes sooner than this looks like a fault: the piece begins with the cut instead."""
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？؟۔।]['\"\u2019\u201d\u00bb)\]]*$")
 _CLAUSE_END: Final = re.compile(r"[,;:،؛、，–—]$")
 
@@ -82,7 +82,7 @@ class TimedVisual:
 
 @dataclass(frozen=True)
 class Outline:
-    """The times of a story that isn't spoken yet: its words, and the seconds at which end card and film end or begin."""
+    """The words of a story that isn't spoken yet, and the seconds at which its end card comes and the film ends."""
 
     heard: Narration
     card: float
@@ -111,9 +111,9 @@ def outline(story: Telling, cast: Cast, language: str) -> Outline:
 
 
 def cut_pieces(words: Sequence[Word], end_second: float, max_seconds: Sequence[float]) -> list[TimedVisual]:
-    """Return pieces of about three to five seconds up to `end_second`, which end with a sentence or clause if they can.
+    """Return pieces of some three to five seconds up to `end_second`, which end with sentences or clauses if they can.
 
-    `max_seconds` are the longest times for which the sources can be shown. If there are too few sources, cards are shown
+    `max_seconds` are the longest times for which the sources can be shown. If there are too few sources, cards stand
     between them.
     """
     pieces: list[TimedVisual] = []
@@ -156,7 +156,7 @@ def _end_of_piece(words: Sequence[Word], start: float, end_second: float, max_se
 
 
 def _possible_edges(words: Sequence[Word]) -> Iterator[tuple[int, float]]:
-    """Yield the seconds at which a picture may change, each after its rank: 0 before a sentence, 1 a clause, 2 a word."""
+    """Yield (rank, second) for each possible change of the picture: 0 before a sentence, 1 a clause, 2 a word."""
     for index in range(1, len(words)):
         before = words[index - 1].t
         rank = 0 if _SENTENCE_END.search(before) else 1 if _CLAUSE_END.search(before) else 2
@@ -181,6 +181,7 @@ class _Film(telling.Film):
         return Outline(self._narration, end.start, end.end)
 
     def build_board(self, alt_text: str) -> Storyboard:
+        """Return the storyboard of pieces and end card. Raises `Refused` if it would be too short or too long."""
         _, _, end = self._timed_passages()
         if not FILM_SECONDS[0] <= end.end <= FILM_SECONDS[1]:
             message = f"The film would be {end.end:.1f} seconds long; it takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."

@@ -139,7 +139,10 @@ class Parts:
     # Parts
 
     def fit(self, label: str, box: TextBox, words: str, style: Style) -> Block:
-        """Lay a text out in its box, never cut. Raises `TextDoesNotFit`, with its `label` and advice, if it is too long."""
+        """Lay a text out in its box, never cut; `label` names the text to people.
+
+        Raises `TextDoesNotFit`, with advice, if it is too long.
+        """
         try:
             return layout(
                 # A number stays on one line with what it counts.
@@ -159,7 +162,7 @@ class Parts:
             raise TextDoesNotFit(box.width, box.height, box.smallest, why=message) from refused
 
     def fit_address(self, box: TextBox, text: str) -> Block:
-        """Lay an address out, on one line if it fits, to be easy to read. Raises `TextDoesNotFit` if it is too long."""
+        """Lay an address out, on one line if it fits, for easier reading. Raises `TextDoesNotFit` as `fit` does."""
         typeset_text = typeset(text, self.language)
         for size in range(box.largest, box.smallest - 1, -4):
             try:
@@ -169,7 +172,7 @@ class Parts:
         return self.fit("end", box, text, TITLE)
 
     def fit_line(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
-        """Lay a text out on up to three lines, in its own direction: a handle or an address runs from left to right."""
+        """Lay a text out on up to three lines, in its own direction: an address runs from left to right anywhere."""
         first_strong = first_strong_is_rtl(words)
         is_rtl = self.is_rtl if first_strong is None else first_strong
         return layout(

@@ -81,7 +81,10 @@ class PointsTexts:
 
 
 def plan(texts: PointsTexts, cast: Cast, *, language: str, alt_text: str = "") -> Storyboard:
-    """Plan the film of these texts. Raises `MissingGlyphs`, or `TextDoesNotFit` with the slot, if one can't be laid out."""
+    """Plan the film of these texts.
+
+    Raises `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit`, with the slot, if a text is too long.
+    """
     return _Film(texts, cast, language).build_board(alt_text)
 
 
@@ -106,6 +109,7 @@ class _Film(Parts):
         self._texts = texts
 
     def build_board(self, alt_text: str) -> Storyboard:
+        """Return the storyboard: a scene for each text, dark and light in turn."""
         seconds = _scene_seconds(self._texts)
         ends = [round(sum(seconds[: index + 1]), 4) for index in range(len(seconds))]
         starts = [0.0, *ends[:-1]]
@@ -167,6 +171,7 @@ class _Film(Parts):
     def _point_overlays(
         self, index: int, words: str, times: tuple[float, float], colours: SceneColours
     ) -> Iterator[Overlay]:
+        """Yield the progress, the point's number, its lines, and the persona's handle if there is one."""
         start, end = times
         text = self.fit("point", SLOTS["point"], words, _POINT_STYLE)
         yield from self._progress_overlays(index, times, colours)
@@ -200,6 +205,7 @@ class _Film(Parts):
             )
 
     def _end_overlays(self, start: float, end: float, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the end card: its label, if the text has one, the address, and the persona."""
         match = LABELLED_TEXT.fullmatch(self._texts.end)
         label, address = (match[1], match[2]) if match else ("", self._texts.end)
         text = self.fit_address(SLOTS["end"], address)

@@ -1,4 +1,4 @@
-"""Plans films of the template `telling`: a persona tells a story in a hook, passages and an end card, with captions."""
+"""Plans films of the template `telling`: a persona tells a story in hook, passages and end card, with captions."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ class Film(Parts):
             yield from self._figure_overlays(figure, (start, end), colours)
 
     def _find_beats(self, passage: TimedPassage) -> Iterator[tuple[float, float, Figure]]:
-        """Yield (second, end of its sentence, figure) for each figure of a passage that can be shown for long enough."""
+        """Yield (second, end of its sentence, figure) for each figure of a passage that can be shown long enough."""
         starts = [token.start for token in written_words(passage.text)]
         ends = sentence_ends(passage.text)
         previous_start = passage.start - _MIN_BEAT_SECONDS
