@@ -97,7 +97,7 @@ def check_description(draft: Draft) -> Check:
 
 
 def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
-    """Check the number of headings, and that they differ; an excerpt's have to be in the source instead."""
+    """Check the number of headings, and that they differ; an excerpt's may be few but have to be in the source."""
     count = len(article.headings)
     fault = None
     if is_excerpt(draft):

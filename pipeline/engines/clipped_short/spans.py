@@ -111,7 +111,7 @@ def score_sentences(sentences: Sequence[Fact], facts: Sequence[Fact]) -> tuple[F
 
 
 def _subject_score(sentence: Fact, word_counts: Counter[str], count: int) -> float:
-    """Return the score of the sentence's recurring words, of the talk's `count` sentences, and figures: 0 to 0.5."""
+    """Return a score of the sentence's recurring words and figures, 0 to 0.5; the talk has `count` sentences."""
     words = _WORD.findall(sentence.text.lower())
     if not words:
         return 0.0

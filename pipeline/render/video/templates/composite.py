@@ -111,7 +111,7 @@ def outline(story: Telling, cast: Cast, language: str) -> Outline:
 
 
 def cut_pieces(words: Sequence[Word], end_second: float, max_seconds: Sequence[float]) -> list[TimedVisual]:
-    """Return pieces of some three to five seconds up to `end_second`, which end with sentences or clauses if they can.
+    """Return pieces of about three to five seconds up to `end_second`, ended by a sentence or clause if possible.
 
     `max_seconds` are the longest times for which the sources can be shown. If there are too few sources, cards stand
     between them.
