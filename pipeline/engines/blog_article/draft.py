@@ -239,7 +239,7 @@ def _group_by_heading(
 
 
 def _describe(chosen: Sequence[FactSentence]) -> str:
-    """Return the first sentences that search engines show whole; a longer first one is cut, if it can at a clause."""
+    """Return the first sentences that search engines show whole; a longer first one is cut, at best at a clause."""
     first_sentence = chosen[0].words
     if len(first_sentence) > MAX_META_CHARACTERS:
         # Cut after a number it would state another amount.

@@ -286,7 +286,7 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 
 def _compose_blocks(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = False) -> str:
-    """Return paragraphs and lists as Markdown; the first claim in a paragraph links to the source.
+    """Return paragraphs and lists as Markdown, with one link to the source, at the first claim in a paragraph.
 
     The first claim of few words is the link. In the opening, or if no claim is short, the site's name is the
     link, after the sentence of the first claim.
@@ -346,5 +346,5 @@ def _add_site_link(paragraph: str, span: tuple[int, int], url: str) -> str:
 
 
 def _escape_inline(words: str) -> str:
-    """Escape text that doesn't begin a line, which the letter before it keeps from being escaped as one that does."""
+    """Escape text that doesn't begin a line: the letter before it, removed again, prevents escapes of line starts."""
     return escape_markdown(f"x{words}")[1:]

@@ -253,7 +253,7 @@ def _is_usable(words: str, brief: Brief, persona: PersonaCard) -> bool:
 def _offline_draft(
     chosen: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard, *, is_first: bool
 ) -> Draft | None:
-    """Return the draft, or `None` if there are too few sentences or slides, or none may be the persona's body."""
+    """Return the draft, or `None` if there are too few sentences or slides, or none keeps the persona's rules."""
     if len(chosen) < MIN_POINTS:
         return None
     sentences = [sentence for sentence, _ in chosen]

@@ -29,7 +29,7 @@ MIN_MUSIC_BELOW_DB: Final = 12.0
 MAX_MUSIC_BELOW_DB: Final = 18.0
 """Decibels by which music lies under a voice while it speaks, at least and at most."""
 _DUCKING_DB: Final = 6.0
-"""The decibels, about, by which the voice presses the music down."""
+"""The approximate decibels by which the voice presses the music down."""
 _CROSSFADE_SECONDS: Final = 0.5
 """The time in which music that is too short fades from its end into its beginning."""
 _MAX_REST_SECONDS: Final = 0.3

@@ -58,7 +58,7 @@ class _Cue:
 
 
 def read_transcript(text: str) -> TimedTranscript:
-    """Return the words in order. Raises `Refused` if there are none or too many, or one of the JSON is invalid."""
+    """Return the words in order. Raises `Refused` for a file without any or with invalid ones, or beyond a limit."""
     if len(text) > MAX_CHARACTERS:
         message = f"The transcript has {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}."
         raise Refused(message, code="transcript_too_long")

@@ -176,7 +176,7 @@ def number_goes_on(before: str, after: str) -> bool:
 
 
 def holds_unit(before: str, after: str) -> bool:
-    """Return whether the space stands within a number and its unit, or a day and month: "212 euros", "1. Mai"."""
+    """Return whether the space is between a number and its unit or a day and its month: "212 euros", "1. Mai"."""
     unit = _UNIT.match(after)
     if unit is None:
         return False

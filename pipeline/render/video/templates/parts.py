@@ -288,6 +288,19 @@ class Parts:
             )
             top += block.height + 4
 
+    def handle_overlays(self, times: tuple[float, float], colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the persona's handle, if it has one, at the foot of the safe area."""
+        handle = handle_of(self.cast)
+        if handle:
+            block = self.fit_line(handle, LABEL, (36, 26))
+            yield Overlay(
+                *times,
+                (DrawnText(float(LEFT), 1384.0, block, colours.faint, colours.faint),),
+                enter=Motion("fade", 0.3),
+                leave=Motion("fade", LEAVE_SECONDS),
+                name="handle",
+            )
+
     def fit_name(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
         """Lay a name out on one line, smaller the longer it is; at the smallest size it may take more lines."""
         for size in range(sizes[0], sizes[1] - 1, -4):

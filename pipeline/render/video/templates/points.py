@@ -36,7 +36,6 @@ from pipeline.render.video.templates.parts import (
     Parts,
     SceneColours,
     TextBox,
-    handle_of,
 )
 from pipeline.text.prose.verbatim_edits import width_fault
 
@@ -192,17 +191,7 @@ class _Film(Parts):
         yield from self.line_overlays(
             text, 680.0, (first_start + LINE_DELAY_SECONDS, end), colours, name=f"point {index + 1}"
         )
-        handle = handle_of(self.cast)
-        if handle:
-            handle_block = self.fit_line(handle, LABEL, (36, 26))
-            yield Overlay(
-                first_start,
-                end,
-                (DrawnText(float(LEFT), 1384.0, handle_block, colours.faint, colours.faint),),
-                enter=Motion("fade", 0.3),
-                leave=Motion("fade", LEAVE_SECONDS),
-                name="handle",
-            )
+        yield from self.handle_overlays((first_start, end), colours)
 
     def _end_overlays(self, start: float, end: float, colours: SceneColours) -> Iterator[Overlay]:
         """Yield the end card: its label, if the text has one, the address, and the persona."""

@@ -45,7 +45,6 @@ from pipeline.render.video.templates.parts import (
     Parts,
     TextBox,
     TimedPassage,
-    handle_of,
     whole_frames,
 )
 from pipeline.text.prose.sentences import sentence_ends
@@ -134,6 +133,7 @@ class Film(Parts):
         self._narration = heard or narration.silent(telling.script(language))
 
     def build_board(self, alt_text: str) -> Storyboard:
+        """Return the storyboard of hook, passages and end card. Raises `Refused` if its length is wrong."""
         hook, passages, end = self._timed_passages()
         if not FILM_SECONDS[0] <= end.end <= FILM_SECONDS[1]:
             message = f"The film would be {end.end:.1f} seconds long; it takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."
@@ -244,6 +244,7 @@ class Film(Parts):
         yield from self.person_overlays(0.0, passage.end, colours, enter_seconds=0.25, y=690)
 
     def _passage_overlays(self, passage: TimedPassage, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the kicker, each figure while its sentence is spoken, and the persona's face at other times."""
         first_start = round(passage.start + 0.12, 4)
         yield from self.scenery_overlays(passage.start, passage.end, colours)
         yield from self._kicker_overlays((first_start, passage.end), colours)
@@ -287,18 +288,10 @@ class Film(Parts):
             leave=Motion("fade", LEAVE_SECONDS),
             name="kicker",
         )
-        handle = handle_of(self.cast)
-        if handle:
-            handle_block = self.fit_line(handle, LABEL, (36, 26))
-            yield Overlay(
-                *times,
-                (DrawnText(float(LEFT), 1384.0, handle_block, colours.faint, colours.faint),),
-                enter=Motion("fade", 0.3),
-                leave=Motion("fade", LEAVE_SECONDS),
-                name="handle",
-            )
+        yield from self.handle_overlays(times, colours)
 
     def _face_overlays(self, times: tuple[float, float], colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the persona's face, with its name below, each if there is one."""
         face = self.face_items(colours, _FACE_Y, _FACE)
         if face:
             yield Overlay(
@@ -359,6 +352,7 @@ class Film(Parts):
         return layout(value, (WIDTH, 400), _NUMBER, largest=_NUMBER_SIZES[1], smallest=40, direction="ltr")
 
     def _end_overlays(self, passage: TimedPassage, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the end card: the call if there is one, the persona, and the text with its label."""
         start, end = passage.start, passage.end
         match = LABELLED_TEXT.fullmatch(passage.text)
         label, address = (match[1], match[2]) if match else ("", passage.text)
