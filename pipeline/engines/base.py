@@ -42,9 +42,9 @@ class Story:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A raw item as a writer sees it: plain text without markup. With `stories` it is several in one text.
+    """A raw item as a writer sees it, in plain text; with `stories` it is several raw items in one text.
 
-    `material` are the videos and pictures that came with it, if an engine asks for them.
+    `material` has the videos and pictures that came with the raw item, if an engine asks for them.
     """
 
     title: str
@@ -56,15 +56,16 @@ class SourceText:
     stories: tuple[Story, ...] = ()
     material: FilmMaterial | None = None
     hidden: str = ""
-    """Text in comments and hidden nodes: no material for drafts, but searched for orders to a machine."""
+    """The text of comments and hidden nodes: no draft uses it, but it is searched for orders to a machine."""
 
 
 @dataclass(frozen=True)
 class PersonaCard:
     """The persona that speaks, as engines and writers get it.
 
-    `brand` is the brand kit; `required_structures` are `{"kind", "most" | "text"}` (`KINDS`). Facts about it
-    stand in `who_you_are` and `approved_lines`; `voice` and `reference_posts` show how it sounds.
+    `brand` is the brand kit; `required_structures` are `{"kind", "most" | "text"}`, of the `KINDS` of
+    `checks.persona_rules`. `who_you_are` and `approved_lines` hold facts about the persona; `voice` and
+    `reference_posts` show how it sounds.
     """
 
     name: str
@@ -79,12 +80,12 @@ class PersonaCard:
     approved_lines: tuple[str, ...] = ()
     brand: Mapping[str, Any] = field(default_factory=dict)
     is_brand: bool = False
-    """Whether it has the workspace's name: it speaks for the brand, and isn't a person who said something."""
+    """Whether it has the workspace's name: it speaks for the brand, and is no person who can be quoted."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A statement of the source: `quote` is verbatim `text[start:end]` of its text, in code points."""
+    """A statement of the source: `quote` is verbatim `text[start:end]` of the source's text, in code points."""
 
     id: str
     text: str
@@ -92,21 +93,23 @@ class Fact:
     start: int
     end: int
     kind: str = "sentence"
+    """The kind of statement or of its origin, such as `sentence`, `spoken` or `APPROVED`."""
     score: float = 0.0
+    """The fact's rank: a higher score is better."""
     seconds: tuple[float, float] | None = None
-    """When it is said in a video, from and to, in seconds."""
+    """The start and the end of the statement in a video, in seconds."""
     is_cut: bool = False
-    """Whether its sentence goes on in the source."""
+    """Whether the statement's sentence goes on in the source."""
 
 
 @dataclass(frozen=True)
 class TopicBrief:
-    """A brief without a source document: the topic, the angle, and what was said before."""
+    """The topic of a brief without a source document, with the angle from which it is told."""
 
     topic: str
     angle: str = ""
     said: tuple[str, ...] = ()
-    """The newest titles of the persona, which aren't to be repeated."""
+    """The persona's newest titles, which aren't to be repeated."""
 
 
 APPROVED = "approved"
@@ -119,9 +122,9 @@ EVIDENCE = "evidence"
 
 @dataclass(frozen=True)
 class Brief:
-    """What a draft may say: the facts that were found verbatim in the source, best first.
+    """The facts that a draft may state, found verbatim in the source, best first.
 
-    With a `lane` there was no source document: the facts are the persona's and its topic's own sentences.
+    With a `lane` there is no source document: the facts are sentences of the persona and of its topic.
     """
 
     title: str
@@ -130,26 +133,26 @@ class Brief:
     facts: tuple[Fact, ...]
     summary: str = ""
     is_suspect: bool = False
-    """Whether the source reads like orders to a machine; what is made from it needs a person to publish."""
+    """Whether the source reads like orders to a machine; then only a person may publish what is made from it."""
     orders: tuple[str, ...] = ()
     """The sentences that gave orders to a machine; they were left out, so no fact is one of them."""
     lane: TopicBrief | None = None
     headings: tuple[Fact, ...] = ()
-    """The source's headings, in their order, which aren't statements; found by the writer without a model."""
+    """The source's headings, in their order, which aren't statements; only the writer without a model finds them."""
     characters: int = 0
-    """Length of the source's text; 0 if the writer didn't count."""
+    """The length of the source's text, or 0 if the writer didn't count it."""
 
     whole: Fact | None = None
-    """The whole text, if it fits into a post and is fit to publish; found by the writer without a model."""
+    """The whole text, if it is short and clean enough for a post; only the writer without a model finds it."""
 
     stories: tuple[Story, ...] = ()
     """The raw items that the facts are from, if there are several, in the order in which they are told."""
 
     material: FilmMaterial | None = None
-    """For an engine that films it: see `Engine.told`."""
+    """The source's videos and pictures, added by `Engine.told` of an engine that films them."""
 
     without_model: str = ""
-    """Why no model's facts are used although one was asked: a sentence for the reviewer, else empty."""
+    """The reason, for the reviewer, why no facts of a model are used although a model was asked; empty otherwise."""
 
     def is_heading(self, fact: Fact) -> bool:
         """Return whether the fact lies within one of the source's headings."""
@@ -184,15 +187,15 @@ class Check:
 
 
 def make_check(code: str, passed: str, fault: str | None) -> Check:
-    """Return one check: failed with the sentence `fault`, passed if that is None."""
+    """Return the check: failed with the sentence `fault`, or passed with `passed` if `fault` is `None`."""
     return Check(code, "passed", passed) if fault is None else Check(code, "failed", fault)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The words of one variant; `content` is typed by bucket as the API's contract lists.
+    """The words of one variant; `content` has the fields that the API's contract lists for the bucket.
 
-    `refusals` are failed checks, code and sentence, of an answer whose fault its words no longer show.
+    `refusals` are codes and sentences of checks that a model's answer failed by faults that the draft doesn't show.
     """
 
     title: str
@@ -204,7 +207,7 @@ class Draft:
     angle: str = ""
     refusals: Mapping[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
-    """Text that the engine adds, such as "Source: news24.example", needs no evidence: `Engine.marked`."""
+    """Text that needs no evidence because the engine adds it (`Engine.marked`), such as "Source: news24.example"."""
 
 
 def drawable_brief(brief: Brief) -> Brief:
@@ -219,11 +222,9 @@ def drawable_brief(brief: Brief) -> Brief:
 
 
 def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of one variant: an engine's own fields, and the angle and claims of every
-    variant.
+    """Return the JSON schema of one variant: the engine's own fields, and every variant's angle and claims.
 
-    Everything is required. Lengths, ranges and patterns can't be in it: the grammar of structured output
-    doesn't enforce them, and the vendor declines them; `Engine.check` does.
+    Every field is required. The vendor declines lengths, ranges and patterns, which `Engine.check` checks.
     """
     claim = {
         "type": "object",
@@ -252,7 +253,7 @@ def variant_schema(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claims_of(answer: Mapping[str, Any], brief: Brief) -> tuple[Claim, ...]:
-    """Return the claims with the quotes of the facts that they cite. Raises `Refused` for an unknown fact."""
+    """Return the answer's claims with their facts' quotes. Raises `Refused` if a claim cites an unknown fact."""
     facts = {fact.id: fact for fact in brief.facts}
     unknown = sorted({claim["fact"] for claim in answer["claims"]} - set(facts))
     if unknown:
@@ -272,36 +273,36 @@ def claims_of(answer: Mapping[str, Any], brief: Brief) -> tuple[Claim, ...]:
 
 
 class Engine(ABC):
-    """One engine output. It is pure: no clock, no network, and chance only from `seed`."""
+    """One engine output. An engine is pure: no clock, no network, and chance only from `seed`."""
 
     kind: ClassVar[str]
     name: ClassVar[str]
-    """As the API names it, e.g. `Short Post`."""
+    """The engine output's name in the API, e.g. `Short Post`."""
     bucket: ClassVar[Bucket]
     version: ClassVar[int]
     credits: ClassVar[int]
     """The price of one variant."""
     made_from: ClassVar[tuple[str, ...]]
-    """What it needs, as the API names it: `text`, `image`, `video`, `topic`, `series` (several raw items)."""
+    """The material that it needs, in the API's names: `text`, `image`, `video`, `topic`, or `series` of raw items."""
     is_starting: ClassVar[bool] = False
-    """Whether a new workspace uses it: one engine of each bucket, which needs no model."""
+    """Whether a new workspace uses it: one engine of each bucket does, and needs no model."""
     draft_tokens: ClassVar[int] = 2_000
-    """How many tokens a model may use to answer for all variants, thinking included."""
+    """The tokens that a model may use to answer for all variants, thinking included."""
     shows_photo: ClassVar[bool] = False
-    """Whether a photo of the raw item may be its background."""
+    """Whether a photo of the raw item may be the background."""
     sizes: ClassVar[tuple[tuple[int, int], ...]] = ()
-    """Sizes in which `plan` lays it out, in pixels, the preferred one first; none if it isn't drawn."""
+    """The sizes in which `plan` or `film` lays it out, in pixels, the preferred one first; none if it isn't drawn."""
     least_lines: ClassVar[int] = 1
-    """The fewest approved lines for one draft without a model; 0 if none can be made of them."""
+    """The fewest approved lines for one draft without a model, or 0 if no draft can be made of them."""
     takes_stretches: ClassVar[bool] = False
-    """Whether it takes sentences in sequence, a question with its answer."""
+    """Whether it takes sentences in sequence, such as a question with its answer."""
 
     @abstractmethod
     def why_not(self, source: SourceText) -> str | None:
-        """Return None if it can be made from the source, else one sentence that says what is missing."""
+        """Return one sentence that says what the source lacks, or `None` if the engine can use it."""
 
     def unshown(self, source: SourceText) -> str | None:
-        """Return why the fonts can't draw any of the words, and the remedy; None if it can be drawn."""
+        """Return why the fonts can't draw a single sentence, with the remedy, or `None` if they can draw one."""
         if not bucket_traits.TRAITS[self.bucket].is_drawn:
             return None
         unshown = unshown_text(source.text)
@@ -309,9 +310,9 @@ class Engine(ABC):
 
     @abstractmethod
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return at most `variants` different drafts of verbatim sentences only.
+        """Return up to `variants` different drafts, best first, of verbatim sentences only, made without a model.
 
-        There are fewer if the source has less. Raises `Refused` if not even one can be made.
+        There are fewer drafts if the source has too few sentences. Raises `Refused` if no draft can be made.
         """
 
     @abstractmethod
@@ -321,79 +322,78 @@ class Engine(ABC):
         """Return every rule of this engine with its outcome, passed ones too."""
 
     def draft_schema(self) -> Mapping[str, Any] | None:
-        """Return the schema of one variant for a model, made with `variant_schema`; None if no model is
-        asked.
+        """Return the schema of one variant, made with `variant_schema`, or `None` if no model is asked.
 
-        It must be the same each time: the vendor compiles it once and keeps it for a day.
+        It must be the same each time, because the vendor compiles it once and keeps it for a day.
         """
         return None
 
     def rules(self) -> str:
-        """Return what a model has to know of this engine; the same each time, and nothing of the source."""
+        """Return the instructions to a model for this engine: the same text each time, with nothing of the source."""
         return ""
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Return the draft of one answered variant; `answer` conforms to `draft_schema`.
 
-        Raises `Refused` with a sentence for faults that no schema expresses; the model is told it once.
+        Raises `Refused` if the answer has a fault that no schema expresses; the model gets its sentence once.
         """
         raise NotImplementedError
 
     def labels(self, language: str) -> tuple[str, ...]:
-        """Return the fixed words that the engine puts into drafts in this language, as they stand there."""
+        """Return the fixed texts that the engine puts into drafts in this language, word for word."""
         del language
         return ()
 
     def marked(self, draft: Draft, brief: Brief, persona: PersonaCard) -> Draft:
-        """Return the draft with `added`: labels, the site's name and whom to follow, which no source has."""
+        """Return the draft with `added`: labels, the site's name, and the persona's name and handle."""
         handle = persona.handle.strip().lstrip("@\uff20")
         added = [*spellings_of(brief.url), f"@{handle}", handle, persona.name.strip()]
         return replace(draft, added=(*self.labels(draft.language), *added))
 
     def told(self, brief: Brief, source: SourceText) -> Brief:
-        """Return the brief as this engine needs it; writers get it, and nobody stores it.
+        """Return the brief as this engine needs it: writers get it, and it isn't stored.
 
-        For an engine that draws its words, what the fonts can't draw is left out.
+        An engine that draws its words gets no facts that the fonts can't draw.
         """
         del source
         return drawable_brief(brief) if bucket_traits.TRAITS[self.bucket].is_drawn else brief
 
     def shares(self, one: Draft, other: Draft) -> bool:
-        """Return whether two variants would show the same, whatever their words: only one of them is kept."""
+        """Return whether two variants would show the same, whatever their words; then only one is kept."""
         del one, other
         return False
 
     def spans(self, draft: Draft) -> tuple[VideoSpan, ...]:
-        """Return the parts of videos to be filmed: their shots are detected before `film` is called."""
+        """Return the parts of videos to be filmed, whose shots are detected before `film` is called."""
         del draft
         return ()
 
     def drawn(self, draft: Draft) -> object:
-        """Return what of a draft stands in its pictures: an edit that changes it has them drawn again."""
+        """Return the part of a draft that its pictures show: they are drawn again if an edit changes it."""
         return draft.body
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
-        """Return what is to be drawn at `media.size`, one of `sizes`; None if nothing is.
+        """Return the pictures to draw at `media.size`, one of `sizes`, or `None` if nothing is drawn.
 
-        Raises `Refused` with a sentence for words that can't be drawn.
+        Raises `Refused` if the words can't be drawn.
         """
         del draft, persona, media
         return None
 
     def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
-        """Return what is spoken in the film of a draft; None for a silent one.
+        """Return the text that a voice speaks in the film of a draft, or `None` for a film without a voice.
 
-        It is spoken before `film` is called, which finds the words with their times in `media.narration`.
-        Without a voice that is None, and the film follows `narration.silent`, with captions.
+        It is spoken before `film` is called, and `media.narration` then has the words with their times. If there
+        is no voice, `media.narration` is `None`, and the film follows `narration.silent`, with captions.
         """
         del draft, persona
         return None
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
-        """Return what is to be filmed, for an engine whose bucket is `video`; None if nothing is.
+        """Return the storyboard to film, for an engine whose bucket is `video`, or `None` if nothing is filmed.
 
-        Its words are heard if the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused`
-        with a sentence for words that can't be filmed.
+        The narration is heard if the storyboard's `audio.voice` is `media.narration.voice`. Raises `Refused` if
+        the words can't be filmed.
         """
         del draft, persona, media
         return None

@@ -25,15 +25,15 @@ MAX_CARD_WIDTH: Final = 740.0
 """The width of a card in pixels, on a film that is 1080 wide."""
 MAX_CARD_WORDS: Final = 4
 MAX_LINE_WORDS: Final = 3
-"""Words of a line where a card has two lines."""
+"""The words of one of a card's two lines."""
 MAX_GAP_SECONDS: Final = 0.6
-"""Seconds of silence after which a new card begins."""
+"""The longest silence within a card."""
 MIN_CARD_SECONDS: Final = 1 / 6
-"""Seconds between two changes of cards: more than six changes a second can't be read."""
+"""The shortest time between two changes of cards: more than six changes a second can't be read."""
 LAST_CARD_HOLD_SECONDS: Final = 0.4
-"""Seconds for which the last card stays after its last word."""
+"""The time for which a card before a silence, or the last one, stays after its last word."""
 MAX_DELAY_SECONDS: Final = 0.3
-"""Seconds by which a card may come after its word, where the card before it would otherwise be gone too soon."""
+"""The time by which a card may come after its word, if the card before it would be gone too soon otherwise."""
 
 _SPLIT_NUMBER_COST: Final = 1.5
 """The cost of a new card within a number, or between a number and its unit: more than that of one more card."""
@@ -54,12 +54,12 @@ def caption_cards(
     film_seconds: float,
     title: str = "",
 ) -> tuple[Caption, ...]:
-    """Return caption cards of one to four words, by their width in the style; each begins with its first word.
+    """Return caption cards of one to four words, by their width in the style.
 
-    A card is closed by a sentence's end, a silence, and the end of the title where the words begin with it. It has
-    one line, or two where its words are long or follow too fast. `title` is the film's title as it is spoken.
-    `film_seconds` is the film's length; a card's times are seconds from the film's start. Raises `Refused` for words
-    that come too fast, lie beyond the film, or can't be drawn.
+    A card ends at a sentence's end, at a silence, and at the end of the title if the words begin with it. It has one
+    line, or two if its words are long or follow too fast. `title` is the film's title as it is spoken. `film_seconds`
+    is the film's length, and a card's times are seconds from the film's start. Raises `Refused` if the words are out of
+    order, come too fast, begin beyond the film, or can't be drawn.
     """
     card_style = style or CaptionStyle()
     spoken_words = _check_order(words, film_seconds)
@@ -77,7 +77,10 @@ def caption_cards(
 
 
 def _check_order(words: Sequence[Word], film_seconds: float) -> list[Word]:
-    """Return the words in order, each cut off where the next begins, since sources' own times overlap."""
+    """Return the words, each cut off at the start of the next, since sources' times overlap, or at the film's end.
+
+    Raises `Refused` if a word begins before the one before it, or after the film.
+    """
     cleaned = [Word(clean, word.start, word.end) for word in words if (clean := _clean_text(word.t))]
     for current, following in pairwise(cleaned):
         if following.start < current.start:
@@ -98,7 +101,7 @@ def _clean_text(text: str) -> str:
 
 
 def _sentence_ends(text: str, title: str) -> tuple[int, ...]:
-    """Return where sentences end in the text; a title spoken first counts as one, though it has no full stop."""
+    """Return the offsets at which sentences end; a title spoken first counts as one, though it has no full stop."""
     length = len(_clean_text(title))
     following = text[length:].lstrip()[:1]
     if (
@@ -140,7 +143,10 @@ class _CardMeasure:
         )
 
     def block(self, words: Sequence[Word], *, smallest: int) -> Block:
-        """Lay the words out on at most two lines. Raises `TextDoesNotFit`, `MissingGlyphs`."""
+        """Lay the words out on at most two lines.
+
+        Raises `TextDoesNotFit` if they don't fit, and `MissingGlyphs` if the fonts lack a character.
+        """
         text = join_words(typeset(word.t, self._language) for word in words)
         height = self._caption_style.size * self._style.line_height * 2 + 1
         return layout(
@@ -153,7 +159,7 @@ class _CardMeasure:
         )
 
     def share_of_line(self, words: Sequence[Word]) -> float | None:
-        """Return the share of the width that the words take on one line at full size; None where they don't fit."""
+        """Return the share of the width that the words take on one line at full size, or `None` if they take two."""
         return _share_of_line(tuple(word.t for word in words), self._caption_style, self._language)
 
     def is_possible(self, words: Sequence[Word]) -> bool:
@@ -169,7 +175,7 @@ class _CardMeasure:
 
 @lru_cache(maxsize=4096)
 def _share_of_line(texts: tuple[str, ...], style: CaptionStyle, language: str) -> float | None:
-    """Compute `_CardMeasure.share_of_line`. Cached: a film is laid out twice, to be checked and to be rendered."""
+    """Compute `_CardMeasure.share_of_line`, cached because a film is laid out twice, for checks and for rendering."""
     measure = _CardMeasure(style, language)
     try:
         block = measure.block([Word(text, 0.0, 0.0) for text in texts], smallest=style.size)
@@ -225,7 +231,7 @@ def _merge_short_cards(groups: list[list[Word]], measure: _CardMeasure) -> list[
 
 
 def _timed_cards(groups: Sequence[Sequence[Word]], film_seconds: float) -> Iterator[Caption]:
-    """Yield the groups as cards with their times in seconds. Raises `Refused` where words come too fast."""
+    """Yield the groups as cards with their times in seconds. Raises `Refused` if words come too fast."""
     starts: list[float] = []
     for group in groups:
         start = max(group[0].start, starts[-1] + MIN_CARD_SECONDS) if starts else group[0].start
@@ -258,7 +264,7 @@ def _timed_cards(groups: Sequence[Sequence[Word]], film_seconds: float) -> Itera
 
 
 def to_srt(captions: Sequence[Caption], *, language: str = "") -> str:
-    """Return the captions as SubRip, with times to the millisecond; empty for no captions."""
+    """Return the captions as SubRip, with times to the millisecond, or "" if there are no captions."""
     blocks = []
     for number, card in enumerate(captions, start=1):
         start, end = _timestamp(card.start, ","), _timestamp(card.end, ",")
@@ -278,11 +284,11 @@ def to_vtt(captions: Sequence[Caption], *, language: str = "") -> str:
 
 
 def to_text(captions: Sequence[Caption], *, title: str = "") -> str:
-    """Return all words with one sentence on each line, and a line for the title where it is spoken first."""
+    """Return all words with one sentence on each line, and the title on its own line if it is spoken first."""
     text = join_words(word.t for card in captions for word in card.words)
     if not text:
         return ""
-    # Another sentence may merely begin with the title's words.
+    # The title was spoken as one if a card ends with it; else a sentence merely begins with the title's words.
     is_closed = any(
         join_words(word.t for card in captions[:count] for word in card.words) == _clean_text(title)
         for count in range(1, len(captions))

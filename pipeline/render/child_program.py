@@ -1,4 +1,4 @@
-"""Runs a program once, in a session of its own, and kills it with all that it started."""
+"""Runs a program once, in a new session, and kills it with all processes that it started."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 PROJECT: Final = Path(__file__).parent.parent.parent
 FEW_ARENAS: Final = {"MALLOC_ARENA_MAX": "2"}
-"""Limits the arenas of malloc: each thread's own takes 64 MiB of the address space that a child may have."""
+"""Limits the arenas of malloc: that of each thread takes 64 MiB of the address space that a child may have."""
 _CHUNK_BYTES: Final = 256 * 1024
 _STDERR_BYTES_KEPT: Final = 16 * 1024
 
 
 class ChildEnded(Exception):
-    """The child gave no answer: it was `slow`, printed too much (`flooded`), is `missing` or `died`.
+    """The child gave no answer: it was `slow`, printed too much (`flooded`), `died`, or can't be started (`missing`).
 
-    `words` are the last of its standard error.
+    `words` is the end of its standard error, or "" if that isn't known.
     """
 
     def __init__(self, how: Literal["slow", "flooded", "missing", "died"], words: str = "") -> None:
@@ -39,7 +39,7 @@ class ChildEnded(Exception):
 
 @dataclass(frozen=True)
 class Caps:
-    """Limits of a run: `seconds` by the clock, and `answer`, the bytes that the program may print."""
+    """The limits of a run: `seconds` by the clock, and the bytes of the `answer` that the program prints."""
 
     seconds: float
     answer: int
@@ -57,7 +57,7 @@ def run(
     """Run the program and return what it prints.
 
     Its standard input is `input_data`, or `file`, which must have a file descriptor. Its environment is `environment`
-    alone, so that it sees no secret. Raises `ChildEnded`.
+    alone, so that it sees no secret. Raises `ChildEnded` if it can't be started, exceeds a limit or fails.
     """
     try:
         child = subprocess.Popen(  # noqa: S603  programs of ours or of the operator
@@ -89,14 +89,15 @@ def run(
 def python_command(program: Path, *libraries: str) -> list[str]:
     """Return the command that runs a Python file of the project, isolated from the environment and started quickly.
 
-    Its arguments are the project's folder and those of the libraries: with `-S` nothing is found on a path.
+    Its arguments are the folders of the project and of the libraries, because with `-S` no path is searched. Raises
+    `ChildEnded` if a library isn't installed.
     """
     folders = dict.fromkeys([str(PROJECT), *(str(package_folder(name).parent) for name in libraries)])
     return [sys.executable, "-I", "-S", "-W", "ignore", str(program.resolve()), *folders]
 
 
 def package_folder(library: str) -> Path:
-    """Return where a package is installed, without importing it. Raises `ChildEnded` with `missing`."""
+    """Return the folder of a package, without importing it. Raises `ChildEnded` (`missing`) if it isn't installed."""
     spec = find_spec(library)
     if spec is None or spec.origin is None:
         raise ChildEnded("missing", f"{library} is not installed")
@@ -108,7 +109,7 @@ def _exchange(
 ) -> tuple[bytes, bytes]:
     """Write and read in turn, so that a child that stops reading can't hold the parent beyond the deadline.
 
-    Returns standard output and the end of standard error. Raises `ChildEnded`.
+    Returns standard output and the end of standard error. Raises `ChildEnded` if the child is too slow or prints more.
     """
     answer, stderr = bytearray(), bytearray()
     unsent = memoryview(input_data)

@@ -17,7 +17,7 @@ Rgb = tuple[int, int, int]
 
 
 def parse(value: object) -> str | None:
-    """Return the colour as `#rrggbb`; None where the value isn't a colour."""
+    """Return the colour as `#rrggbb`, or `None` if the value isn't a colour."""
     match = _HEX.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return None
@@ -55,7 +55,7 @@ def contrast(first: str, second: str) -> float:
 
 
 def readable(colour: str, on: str, min_contrast: float = MIN_TEXT_CONTRAST) -> str:
-    """Return the nearest shade of the colour that is readable on `on`: darkened or lightened as far as need be."""
+    """Return the nearest darker or lighter shade of the colour that is readable on `on`, at worst black or white."""
     if contrast(colour, on) >= min_contrast:
         return colour
     extreme = max((BLACK, WHITE), key=lambda end: contrast(end, on))

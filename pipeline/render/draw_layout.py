@@ -24,7 +24,7 @@ _NO_SUBSAMPLING: Final = 0
 _OVERSAMPLING: Final = 8
 """A disc is drawn this many times as wide and high, then made smaller, for a smooth edge."""
 _LARGE_DISC_PIXELS: Final = 400
-"""A disc beyond this many pixels is drawn with fewer steps."""
+"""The diameter beyond which a disc is drawn with less oversampling."""
 _SHADOW_BLUR: Final = 24
 """The radius of the blur in pixels."""
 _SHADOW_SPREAD: Final = 64
@@ -44,10 +44,10 @@ _ShadowPart = tuple[int, int, tuple[int, int, int, int], tuple[int, int] | None]
 def render_layout(
     plan: Layout, *, portrait: bytes | None = None, photo: bytes | None = None
 ) -> tuple[RenderedAsset, ...]:
-    """Render every picture of the layout in order, and after them the document that binds them, where it has one.
+    """Render every picture of the layout in order, and last the document that binds them, if there is one.
 
-    `portrait` and `photo` are the original bytes, needed where the layout shows one. Raises `UnusablePicture` for
-    bytes that can't be shown, `ValueError` where they are needed and missing.
+    `portrait` and `photo` are the original bytes, which the layout needs if it shows them. Raises `UnusablePicture` if
+    they can't be shown, and `ValueError` if they are needed and missing.
     """
     pictures = tuple(
         _encode(picture, draw_picture(picture, portrait=portrait, photo=photo)) for picture in plan.pictures
@@ -106,6 +106,7 @@ def _draw_item(
     background: str,
     portrait: bytes | None,
 ) -> None:
+    """Draw one item on the image. Raises as `render_layout` does for a portrait."""
     if isinstance(item, Wash):
         image.paste(_wash_column(item, image.height).resize(image.size, Image.Resampling.NEAREST))
     elif isinstance(item, Panel):
@@ -148,13 +149,14 @@ def _disc_mask(size: int) -> Image.Image:
 
 
 def _draw_panel(image: Image.Image, panel: Panel, background: str) -> None:
+    """Draw a panel as two crossing rectangles with a quarter of a disc in each corner, on its shadow, if any."""
     if panel.has_shadow:
         _draw_shadow(image, panel, background)
     pen = ImageDraw.Draw(image)
     x, y, radius = panel.x, panel.y, panel.radius
     right, bottom = x + panel.width, y + panel.height
     for box in ((x + radius, y, right - radius, bottom), (x, y + radius, right, bottom - radius)):
-        # A panel whose corners meet has no middle.
+        # If the corners meet, nothing is left of the rectangle between them.
         if box[0] < box[2] and box[1] < box[3]:
             pen.rectangle((box[0], box[1], box[2] - 1, box[3] - 1), fill=panel.colour)
     if not radius:

@@ -1,4 +1,4 @@
-"""Finds figures of a sentence that may stand large beside it: a number as it is written, and what it counts."""
+"""Finds the figures of a sentence that may stand large next to it: each number as written, and what it counts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOT_AN_AMOUNT: Final = ("date", "clock", "ord", "era")
 _FIRST_EAST_ASIAN: Final = "\u2e80"
 _MAX_WORDS: Final = 3
 _MIN_BARE_DIGITS: Final = 3
-"""A shorter number without a unit or a noun says nothing."""
+"""A number of fewer digits without a unit or a noun says nothing."""
 
 _NOT_NOUNS: Final = word_set(
     "about after also always before besides does goes has hers his includes is its less minus nevertheless "
@@ -77,7 +77,7 @@ _NOT_ADJECTIVES: Final = word_set(
 
 
 class Figure(NamedTuple):
-    """A figure: `value` begins at `start` of the text, as it is written there; `of` is what it counts, or empty."""
+    """A figure: `value` begins at offset `start` of the text, as written there; `of` is its unit or noun, or ""."""
 
     start: int
     value: str
@@ -85,12 +85,15 @@ class Figure(NamedTuple):
 
     @property
     def says_what(self) -> bool:
-        """True where a reader sees what the figure counts: "412" alone may be anything."""
+        """Whether the figure has a unit or a noun: "412" alone may be anything."""
         return bool(self.of) or _UNIT_CHARACTER.search(self.value) is not None
 
 
 def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
-    """Return the quantities written in digits, in order; dates, times, years and telephone numbers are left out."""
+    """Return the quantities written in digits, in order, a range as one.
+
+    Dates, times, years, telephone numbers, and short numbers without a unit or a noun are left out.
+    """
     parsed = parse_numbers(text, language)
     language_code = language.partition("-")[0].lower() or parsed.language
     figures: list[Figure] = []
@@ -120,7 +123,7 @@ def figures_in(text: str, language: str = "") -> tuple[Figure, ...]:
 
 
 def _merge_compound_units(text: str, quantities: Sequence[Quantity]) -> Iterator[tuple[Quantity, int]]:
-    """Yield each quantity with the end of its smaller unit where it has one ("1 hr 50 min"), else with 0."""
+    """Yield each quantity with the end of its smaller unit ("1 hr 50 min"), or with 0 if it has none."""
     index = 0
     while index < len(quantities):
         quantity = quantities[index]
@@ -152,7 +155,7 @@ def _end_of_value(figure: Figure) -> int:
 
 
 def _to_figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -> Figure | None:
-    """Return the quantity as a figure; None where it isn't an amount, or may mean something else."""
+    """Return the quantity as a figure, or `None` if it isn't an amount, or may mean something else."""
     quantity_text = text[quantity.start : quantity.end]
     parts = _FIGURE_PARTS.fullmatch(quantity_text) if _FIGURE_START.match(quantity_text) else None
     if parts is None or quantity.label or not quantity.readings:
@@ -186,7 +189,7 @@ def _to_figure(text: str, quantity: Quantity, language: str, *, goes_on: bool) -
 
 
 def _counted_noun(text: str, end: int, language: str) -> str:
-    """Return the noun phrase right behind a number; empty where the words may be something else or incomplete."""
+    """Return the noun phrase after a number, or "" if the words may be something else or incomplete."""
     words: list[str] = []
     ends: list[int] = []
     while len(words) < _MAX_WORDS and (match := _NEXT_WORD.match(text, end)):
@@ -205,7 +208,7 @@ def _counted_noun(text: str, end: int, language: str) -> str:
 
 
 def _count_english(words: list[str]) -> int:
-    """Return how many of the words make a phrase that ends with a plural noun; 0 for none."""
+    """Return the number of the words that make a phrase with a plural noun at its end, or 0 if none do."""
     for index, word in enumerate(words):
         if word in _NOT_NOUNS or not word.islower():
             return 0
@@ -217,7 +220,7 @@ def _count_english(words: list[str]) -> int:
 
 
 def _count_german(words: list[str]) -> int:
-    """Return how many of the words make a phrase that ends with a noun, which is capitalized; 0 for none."""
+    """Return the number of the words that make a phrase with a noun, which is capitalized, at its end, or 0."""
     for index, word in enumerate(words):
         if word[0].isupper():
             return 0 if word.lower() in _WEEKDAYS else index + 1
@@ -248,4 +251,4 @@ _NOUN_COUNTERS: Final[Mapping[str, Callable[[list[str]], int]]] = {
     "pt": _romance_counter("s"),
     "it": _romance_counter("ie"),
 }
-"""Counts the words behind a number that name what it counts, by language; other languages get no noun."""
+"""By language, the counter of the words after a number that name what it counts; other languages have no nouns."""

@@ -1,4 +1,4 @@
-"""Binds JPEG pictures into a tagged PDF, one on each page; the same pictures make the same bytes, since it has no date.
+"""Binds JPEG pictures into a tagged PDF, one on each page; without a date, so the same pictures make the same bytes.
 
 The file follows ISO 32000-1 (PDF 1.7): one image object for each page, and a structure tree with one figure for each.
 """
@@ -22,7 +22,7 @@ _OBJECTS_PER_PAGE: Final = 4
 
 
 def bind_pdf(pictures: Sequence[RenderedAsset], *, name: str, title: str, language: str) -> RenderedAsset:
-    """Return a PDF of the JPEGs in order; its alt text is that of all pictures, one on each line."""
+    """Return a PDF of the JPEGs, in the size of the first; its alternative text has a line for each picture."""
     objects: list[bytes] = [*_pdf_head(len(pictures), title, language)]
     for index, picture in enumerate(pictures):
         objects += _pdf_page(index, picture)

@@ -1,4 +1,4 @@
-"""Pictures to be drawn, as data: engines plan them, `draw_layout.render_layout` draws them."""
+"""Defines pictures as data: engines plan them, and `draw_layout.render_layout` draws them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MARGIN: Final = 96
 
 @dataclass(frozen=True)
 class AvailableMedia:
-    """The media that an engine may rely on when it plans: which files there are, the picture's size, the day that is shown."""
+    """The media that an engine may use when it plans, with the picture's size in pixels and the day to show on it."""
 
     has_portrait: bool = False
     size: tuple[int, int] = UPRIGHT
     shown_on: date | None = None
     has_photo: bool = False
     narration: Narration | None = None
-    """The narration of `Engine.script`; None before it is spoken, and in a silent film."""
+    """The narration of `Engine.script`, or `None` before it is spoken and for a silent film."""
     material: FilmMaterial | None = None
 
 
@@ -42,7 +42,7 @@ class Photo:
 
 @dataclass(frozen=True)
 class Panel:
-    """A rectangle with rounded corners, and a soft shadow where it lies on something."""
+    """A rectangle with rounded corners of `radius` pixels, and with a soft shadow if it has one."""
 
     x: int
     y: int
@@ -86,7 +86,7 @@ class Portrait:
 
 @dataclass(frozen=True)
 class DrawnText:
-    """A laid-out text at a place in the picture; `accent` is the colour of its marked words."""
+    """A laid-out text, with the top left corner of its block at (`x`, `y`); `accent` colours its marked words."""
 
     x: float
     y: float
@@ -101,9 +101,10 @@ Item = Wash | Photo | Panel | Disc | Portrait | DrawnText
 
 @dataclass(frozen=True)
 class PicturePlan:
-    """One file: `items` are drawn from back to front, with places in pixels from the top left corner.
+    """One file: `items` are drawn from back to front, with positions in pixels from the top left corner.
 
-    The `role` is `image`, or `alternative` for the same content in another size, which is never posted beside it.
+    The `role` is `image`, `hero` for the picture of an article, or `alternative` for the same content in another size,
+    which is never posted together with it.
     """
 
     name: str
@@ -119,7 +120,7 @@ class PicturePlan:
 class Layout:
     """The pictures of one item, in order. `version` rises when the same data would be drawn differently.
 
-    `document` names a PDF with each picture as a page, and `title` is its title; there is none where it is empty.
+    `document` is the name of a PDF with each picture as a page, and `title` its title; there is no PDF without a name.
     """
 
     pictures: tuple[PicturePlan, ...]

@@ -1,7 +1,7 @@
-"""Finds out what a file of unknown origin is, in a child process under hard limits, or refuses it in one sentence.
+"""Describes a file of unknown origin, in a child process under hard limits, or refuses it in one sentence.
 
 Nothing is rendered, fetched or believed: the type comes from the first bytes and not from a name, the length from the
-packets and not from a table. What the file says of itself (titles, places, cameras) is left behind.
+packets and not from a table. The file's metadata (titles, places, cameras) is ignored.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HEAD_BYTES: Final = 512
+"""The first bytes of a file, by which its type is found."""
 _MAX_PACKETS: Final = 2_000_000
-"""Above what a long video has: two hours at 60 frames a second are 432,000 packets, with sound 770,000."""
+"""More than a long video has: two hours at 60 frames a second are 432,000 packets, with sound 770,000."""
 _MAX_DECODE_TRIES: Final = 64
-"""Packets that a stream may need until its first frame is decoded."""
+"""The packets of a file that are decoded to get the first frame of each stream."""
 _PROGRAM: Final = Path(__file__).with_name("probe_child.py")
 _ANSWER_BYTES: Final = 16 * 1024
 _COPY_CHUNK_BYTES: Final = 1024 * 1024
@@ -86,10 +87,10 @@ class Probed:
 
 
 def probe(file: BinaryIO | Path) -> Probed:
-    """Return what the file holds; it is decoded in the child process alone.
+    """Return the description of the file, which is decoded in the child process alone.
 
-    An open file is read from its beginning, and its position is restored. Raises `Refused` for an unusable file,
-    `TryLater` for a busy machine.
+    An open file is read from its beginning, and its position is restored. Raises `Refused` if the file is unusable,
+    and `TryLater` if no child process can be started.
     """
     if isinstance(file, Path):
         with file.open("rb") as opened:
@@ -120,7 +121,7 @@ def probe(file: BinaryIO | Path) -> Probed:
 
 
 def demuxer_of(head: bytes) -> str:
-    """Return the demuxer for a file that begins with `head`, or `picture`. Raises `Refused` for any other file."""
+    """Return the demuxer for a file that begins with `head`, or `picture`. Raises `Refused` for any other type."""
     for magic, name in _DEMUXER_BY_MAGIC:
         if head.startswith(magic):
             return name
@@ -130,6 +131,7 @@ def demuxer_of(head: bytes) -> str:
         if head[8:12] in _STILL_IMAGE_BRANDS:
             raise _refusal("still", {})
         return "mp4"
+    # An MP3 without tags begins with a frame: eleven bits of synchronisation, layer III, a valid bit rate.
     if len(head) > 3 and head[0] == 0xFF and head[1] & 0xE6 == 0xE2 and head[2] >> 4 not in {0, 15}:
         return "mp3"
     text_start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
@@ -151,6 +153,7 @@ def _has_descriptor(file: BinaryIO) -> bool:
 
 
 def _run_child(file: BinaryIO, demuxer: str) -> Any:
+    """Return the child's answer. Raises `TryLater` if it can't be started, `Refused` if it ends without an answer."""
     child_limits = {
         "memory": limits.MEDIA_PROBE_MEMORY,
         "clock": limits.MEDIA_PROBE_SECONDS,

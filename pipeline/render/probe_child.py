@@ -1,8 +1,8 @@
 """Opens a file of unknown origin in a process of its own, and prints what it holds or why it can't be used.
 
-It is run by its path, isolated from the environment. The file is its standard input, so that it knows no name and
-opens none; its arguments are the folders of the project and of the libraries, the demuxer, and the limits as JSON.
-The answer is one line of JSON: what the file holds, or `{"refused": code, "told": {…}}`.
+The program is run by its path, isolated from the environment. The file is its standard input, so that it knows no name
+and opens no file. Its arguments are the folders of the project and of the libraries, the demuxer, and the limits as
+JSON. The answer is one line of JSON: the description, or `{"refused": code, "told": {…}}`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _CODEC_BY_DECODER: Final = {
     "libopus": "opus",
 }
 _CUT_OFF_TOLERANCE: Final = (1.0, 0.05)
-"""Seconds, and a share of the whole, that may be missing at the end: tables round, and streams end apart."""
+"""The seconds, or the share of the whole, that may be missing at the end: tables round, and streams end apart."""
 
 
 class _ProbeRefused(Exception):
-    """The file can't be used: `code` is the reason, `values` fill its message."""
+    """The file can't be used: `code` is the reason, and `values` fill the placeholders of its message."""
 
     def __init__(self, code: str, **values: Any) -> None:
         super().__init__(code)
@@ -77,14 +77,17 @@ class OpenInput(io.RawIOBase):
 
 
 def refuse_to_open(url: str, flags: int, options: Any) -> NoReturn:
-    """Refuse to open any other file that a file refers to; called by FFmpeg."""
+    """Raise `_ProbeRefused`; FFmpeg calls this to open another file to which the file refers."""
     del url, flags, options
     raise _ProbeRefused("names_others")
 
 
 def describe_picture(file: Any, limits: dict[str, Any]) -> dict[str, Any]:
-    """Return what the picture holds. Raises `_ProbeRefused`, and any error of Pillow's for a damaged one."""
-    from PIL import Image, ImageFile  # noqa: PLC0415  only where it is one
+    """Return a picture's description.
+
+    Raises `_ProbeRefused` for too many pixels, and any error of Pillow's for a damaged picture.
+    """
+    from PIL import Image, ImageFile  # noqa: PLC0415  only a picture needs it
 
     # The size is checked below, before anything is decoded.
     Image.MAX_IMAGE_PIXELS = None
@@ -95,6 +98,7 @@ def describe_picture(file: Any, limits: dict[str, Any]) -> dict[str, Any]:
             raise _ProbeRefused("too_many_pixels", width=width, height=height)
         # Decode it to the end: nothing less shows that half of it is missing.
         opened.load()
+        # The orientations from 5 on of Exif's tag 0x0112 are rotated by 90 degrees.
         is_sideways = opened.getexif().get(0x0112, 1) >= 5
         return {
             "kind": "image",
@@ -105,8 +109,8 @@ def describe_picture(file: Any, limits: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_media(file: Any, demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
-    """Return what the sound or video holds. Raises `_ProbeRefused`."""
-    import av  # noqa: PLC0415  only where it is none
+    """Return the description of a sound or video. Raises `_ProbeRefused` if it is unusable or beyond the limits."""
+    import av  # noqa: PLC0415  a picture doesn't need it
 
     av.logging.set_level(None)
     options = {
@@ -132,6 +136,7 @@ def describe_media(file: Any, demuxer: str, limits: dict[str, Any]) -> dict[str,
 
 
 def _describe(opened: Any, demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
+    """Check the first video and the first sound, read all their packets, and return the description."""
     if len(opened.streams) > limits["streams"]:
         raise _ProbeRefused("too_many_streams", streams=len(opened.streams))
     video = next((stream for stream in opened.streams.video if not _is_cover(stream)), None)
@@ -165,7 +170,7 @@ def _describe(opened: Any, demuxer: str, limits: dict[str, Any]) -> dict[str, An
 
 def _is_cover(stream: Any) -> bool:
     """Return whether the stream is a picture that belongs to a song."""
-    import av  # noqa: PLC0415  it is there by now
+    import av  # noqa: PLC0415  `describe_media` has imported it
 
     return bool(stream.disposition & av.stream.Disposition.attached_pic)
 
@@ -194,7 +199,7 @@ def _check_seconds(seconds: float, limits: dict[str, Any]) -> None:
 
 
 class _PacketWalk:
-    """Reads all packets of the chosen streams: their real start and end, and the first frame of each, decoded."""
+    """Reads all packets of the chosen streams: notes their start and end, and decodes the first frame of each."""
 
     def __init__(self, streams: list[Any], limits: dict[str, Any]) -> None:
         self._streams = {stream.index: stream for stream in streams}
@@ -217,6 +222,7 @@ class _PacketWalk:
         return set(self.frames) == set(self._streams)
 
     def run(self, opened: Any) -> None:
+        """Read the packets. Raises `_ProbeRefused` for too many packets, or too many seconds or pixels."""
         packet_count = 0
         for packet in opened.demux(*self._streams.values()):
             if packet.size == 0:
@@ -246,7 +252,7 @@ class _PacketWalk:
         _check_seconds(last - first, self._limits)
 
     def _decode_first_frame(self, stream: Any, decode: Callable[[], list[Any]]) -> None:
-        import av  # noqa: PLC0415  it is there by now
+        import av  # noqa: PLC0415  `describe_media` has imported it
 
         try:
             frames = decode()
@@ -260,6 +266,7 @@ class _PacketWalk:
 
 
 def _describe_video(stream: Any, walk: _PacketWalk, limits: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `probe.VideoStream`. Raises `_ProbeRefused` for too many frames a second."""
     frame = walk.frames[stream.index]
     start, end = walk.spans.get(stream.index, (0.0, 0.0))
     count = walk.packets[stream.index]
@@ -280,7 +287,8 @@ def _describe_video(stream: Any, walk: _PacketWalk, limits: dict[str, Any]) -> d
 
 
 def main(demuxer: str, limits: dict[str, Any]) -> dict[str, Any]:
-    from pipeline.render.rlimits import confine  # noqa: PLC0415  it stands on a path of the arguments
+    """Limit this process, and return the description of standard input, or its refusal."""
+    from pipeline.render.rlimits import confine  # noqa: PLC0415  importable once the arguments are on the path
 
     confine(memory=limits["memory"], seconds=limits["clock"])
     file = io.BufferedReader(OpenInput(), _BUFFER_BYTES)

@@ -1,4 +1,4 @@
-"""A rendered file, with its hash and its description."""
+"""Holds a rendered file with its hash and its description."""
 
 from __future__ import annotations
 

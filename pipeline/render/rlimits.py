@@ -35,7 +35,7 @@ def confine(*, memory: int, seconds: int, file_bytes: int = 0, open_files: int =
 
 
 def cap(kind: int, limit: int) -> None:
-    """Set one of the system's resource limits for good; where the operator allows less, that stays."""
+    """Set a resource limit for good, or the operator's if that is lower; nothing happens if the system refuses it."""
     _, hard = resource.getrlimit(kind)
     allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     # Some systems don't support RLIMIT_AS; the parent's timeout holds anyway.

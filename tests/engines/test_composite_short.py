@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.engines.base import SourceText
 from pipeline.engines.composite_short import PLUGIN
-from pipeline.engines.composite_short.footage import choose_clips, count_things
+from pipeline.engines.composite_short.footage import choose_clips, count_visuals
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
 from pipeline.render.audio.transcript_sentences import text_of
@@ -277,7 +277,7 @@ def test_nothing_is_chosen_twice_however_it_lies(seconds, count, second, turn):
     material = dataclasses.replace(MATERIAL, clips=(Clip(LONG, words, seconds=seconds), MATERIAL.clips[1]))
     shown = choose_clips(material, [second] * count, turn)
     assert overlapping(shown) == []
-    assert len(shown) == min(count, count_things(material))
+    assert len(shown) == min(count, count_visuals(material))
     assert all(0 <= one["start"] < one["end"] <= seconds for one in shown if one["upload"] == LONG)
 
 
@@ -303,11 +303,15 @@ def test_pieces_follow_one_another_without_a_gap(rooms, until):
     assert (pieces[0].start, pieces[-1].end) == (0.0, until)
     assert all(one.end == other.start for one, other in pairwise(pieces))
     assert all(0 < one.end - one.start <= PIECE_SECONDS[1] + 1e-6 for one in pieces)
-    assert all(one.end - one.start <= rooms[one.place] + 1e-6 for one in pieces if one.place is not None)
-    places = [one.place for one in pieces if one.place is not None]
+    assert all(
+        one.end - one.start <= rooms[one.source_index] + 1e-6
+        for one in pieces
+        if one.source_index is not None
+    )
+    places = [one.source_index for one in pieces if one.source_index is not None]
     assert places == sorted(set(places))
 
 
 def test_still_and_part_of_a_video_have_their_room():
-    assert VisualSource(WIDE).room == PIECE_SECONDS[1]
-    assert VisualSource(LONG, 2.0, 5.5).room == 3.5
+    assert VisualSource(WIDE).max_seconds == PIECE_SECONDS[1]
+    assert VisualSource(LONG, 2.0, 5.5).max_seconds == 3.5

@@ -7,7 +7,7 @@ import re
 import pytest
 from PIL import features
 
-from pipeline.engines.persona_tweet import say_date
+from pipeline.engines.persona_tweet import format_date
 from pipeline.render.colour import contrast, luminance, mix, parse, readable
 from pipeline.render.typography import fonts
 from pipeline.render.typography.clusters import font_of, is_emoji, undrawable_clusters
@@ -129,7 +129,7 @@ def test_readable_colours_stay() -> None:
 def test_dates_are_said_in_the_language(language: str, said: str) -> None:
     from datetime import date
 
-    assert say_date(date(2026, 3, 3), language) == said
+    assert format_date(date(2026, 3, 3), language) == said
 
 
 @pytest.mark.parametrize(

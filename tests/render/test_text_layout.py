@@ -416,7 +416,7 @@ def test_balanced_lines_fit_and_are_as_few_as_can_be(widths: list[int], width: i
     assert [place for start, end in made for place in range(start, end)] == list(range(len(parts)))
     sums = [sum(widths[start:end]) + 2 * (end - start - 1) for start, end in made]
     assert max(sums) <= width
-    assert len(made) == fit_text.line_count(parts, width)
+    assert len(made) == fit_text.count_lines(parts, width)
 
 
 @given(WIDTHS, st.integers(30, 120))
@@ -436,7 +436,7 @@ def test_balanced_lines_are_hardly_longer_than_filled_ones(widths: list[int], wi
 def test_piece_wider_than_the_line_has_no_lines() -> None:
     parts = [fit_text.MeasuredPiece(10.0, 0.0, 0.0, 0.0)]
 
-    assert fit_text.line_count(parts, 5) is None
+    assert fit_text.count_lines(parts, 5) is None
     with pytest.raises(ValueError, match="wider"):
         fit_text.balance_lines(parts, 5)
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.engines.base import PersonaCard, SourceText
 from pipeline.engines.blog_article import PLUGIN as BLOG
-from pipeline.engines.checks.newsletters import preheader_of
+from pipeline.engines.checks.newsletters import choose_preheader
 from pipeline.text.plain_text import seen_text
 from pipeline.text.prose.verbatim_edits import clause_cuts, trim_conjunction
 from pipeline.writers.extractive import PLUGIN
@@ -222,7 +222,7 @@ def test_japanese_has_no_space_behind_its_full_stop():
     [draft] = PLUGIN.draft(BLOG, brief, PersonaCard("Desk"), variants=1, seed="1").drafts
     assert draft.content["meta_description"].count("。") > 1
     assert "。 " not in draft.content["meta_description"]
-    preheader, _ = preheader_of([(fact.quote, fact) for fact in brief.facts], "図書館")
+    preheader, _ = choose_preheader([(fact.quote, fact) for fact in brief.facts], "図書館")
     assert preheader.count("。") > 1
     assert "。 " not in preheader
 

@@ -1,7 +1,7 @@
-"""Blog Article: 700 to 1,400 words on one source with headings, three points, links to it and a hero picture.
+"""Makes a Blog Article: 700 to 1,400 words on one source with headings, points, links and a hero picture.
 
-Without a model it is an excerpt post: sentences under the source's own headings, at most a tenth of it, or a
-few sentences of a short one.
+Without a model the article is an excerpt: sentences under the source's own headings, at most a tenth of the
+source, or a few sentences of a short one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from pipeline.engines.blog_article.checks import (
 )
 from pipeline.engines.blog_article.draft import (
     MAX_META_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
     MIN_META_CHARACTERS,
-    TITLE_CHARACTERS,
+    build_article_draft,
     draft_excerpts,
-    draft_of_article,
 )
 from pipeline.engines.blog_article.hero_picture import SIZE, plan_hero_picture
 from pipeline.engines.blog_article.markdown import ArticleSection, compose_body, parse_article, phrases_in
@@ -58,15 +58,15 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, PersonaCard, SourceText
 
 MIN_SOURCE_WORDS: Final = 100
-"""Less is too short for an article or an excerpt."""
+"""A source of fewer words is too short for an article or an excerpt."""
 _MAX_COUNTED_CHARACTERS: Final = 40 * MIN_SOURCE_WORDS
-"""How many characters are counted to decide whether the source is long enough."""
+"""The characters whose words are counted to decide whether the source is long enough."""
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _RULES: Final = f"""\
 A Blog Article explains what one source says to readers who will not read the source.
 - {MIN_WORDS + 100} to {MAX_WORDS - 300} words in all; where the facts don't carry so many, fewer. Never fill: what no fact says isn't said.
-- `title`: at most {TITLE_CHARACTERS - 5} characters, says what the article says, no colon tricks, no question.
+- `title`: at most {MAX_TITLE_CHARACTERS - 5} characters, says what the article says, no colon tricks, no question.
 - `meta_description`: {MIN_META_CHARACTERS + 5} to {MAX_META_CHARACTERS - 5} characters, one or two sentences that say what readers will know afterwards.
 - `introduction`: one or two paragraphs. The first sentence says what happened or what is claimed, and by whom.
 - `points`: exactly {POINTS} sentences that sum the article up, none like another.
@@ -79,7 +79,7 @@ A Blog Article explains what one source says to readers who will not read the so
 
 
 class BlogArticle(Engine):
-    """Its body is Markdown; `content.form` says whether it is an article or an excerpt."""
+    """Makes an article in Markdown; `content.form` says whether it is an article or an excerpt."""
 
     kind = "blog_article"
     name = "Blog Article"
@@ -99,7 +99,7 @@ class BlogArticle(Engine):
         return f"This item has {counted(words, 'word')}; a Blog Article needs {MIN_SOURCE_WORDS} or more."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return excerpts, the best sentences in the first."""
+        """Return excerpts, with the best sentences in the first, whatever the seed."""
         del seed
         return draft_excerpts(brief, persona, variants)
 
@@ -112,6 +112,7 @@ class BlogArticle(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
+        """Check the article's own parts, and its words as every text's are checked."""
         article = parse_article(draft.body, draft.language)
         description = str(draft.content.get("meta_description", ""))
         words = f"{draft.title}\n|\n{description}\n|\n{article.words}"
@@ -128,19 +129,22 @@ class BlogArticle(Engine):
             check_share(draft, article, source, brief),
             check_sources(draft, article, source.url or brief.url),
             check_addresses(words_and_markup, brief, persona, url=source.url),
-            check_hashtags(words, unlisted_tags(words, brief, persona), most=MAX_HASHTAGS, what="article"),
+            check_hashtags(
+                words, unlisted_tags(words, brief, persona), max_tags=MAX_HASHTAGS, noun="article"
+            ),
             check_tags(draft, brief, persona),
             check_accounts(words, persona),
             check_contacts(words, brief, persona, url=source.url),
             check_characters(words_and_markup, "article"),
             check_numbers((words,), draft, source, persona),
             check_quotations((words,), source),
-            check_claims(draft, source, what="article"),
+            check_claims(draft, source, noun="article"),
             _check_hero(draft, persona),
             check_suspicion(brief),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
+        """Return the schema of the article's parts, all of them plain text."""
         section = {
             "type": "object",
             "properties": {"heading": _TEXT, "text": _TEXT},
@@ -179,7 +183,7 @@ class BlogArticle(Engine):
             source=(_source_title(brief, persona), url),
             language=language,
         )
-        return draft_of_article(
+        return build_article_draft(
             title,
             body,
             claims,
@@ -196,10 +200,9 @@ class BlogArticle(Engine):
         return draft.title
 
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout | None:
-        """Return the hero picture.
+        """Return the hero picture, or `None` if its texts can't be drawn, since an article needs no picture.
 
-        None if the fonts lack the title's letters, since an article can do without. Raises `ValueError` for a
-        size that isn't in `sizes`.
+        Raises `ValueError` for a size that isn't in `sizes`.
         """
         if media.size not in self.sizes:
             message = f"The picture of a Blog Article is {SIZE} pixels, not {media.size}."
@@ -211,7 +214,7 @@ class BlogArticle(Engine):
 
 
 def _source_title(brief: Brief, persona: PersonaCard) -> str:
-    """Return the source's title for the list under the article; empty if it leads to strangers."""
+    """Return the source's title for the list of sources, or "" if it leads to strangers or has hidden characters."""
     title = title_of(brief, persona, "")
     return title if is_clean(title) else ""
 

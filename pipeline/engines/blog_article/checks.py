@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engines.base import Check, make_check
 from pipeline.engines.blog_article.draft import (
     MAX_META_CHARACTERS,
+    MAX_QUOTED_SHARE,
+    MAX_TITLE_CHARACTERS,
     MIN_META_CHARACTERS,
-    SHARE,
-    TITLE_CHARACTERS,
     quotable_characters,
 )
 from pipeline.engines.blog_article.markdown import list_entries
@@ -27,15 +27,18 @@ if TYPE_CHECKING:
 
 MIN_WORDS: Final = 700
 MAX_WORDS: Final = 1_400
+"""A longer article is a warning."""
 HARD_MAX_WORDS: Final = 2_000
+"""A longer article fails."""
 MIN_WORDS_OF_SHORT_SOURCE: Final = 350
-"""The least words of an article whose source is shorter than `MIN_WORDS`: more could only be padding.
+"""The minimum of an article whose source has fewer words than `MIN_WORDS`: more could only be padding.
 
-If the source is shorter than this, it has at least as many words as the source.
+If the source has fewer words than this, their number is the article's minimum.
 """
 MIN_HEADINGS: Final = 3
 MAX_HEADINGS: Final = 6
 POINTS: Final = 3
+"""The exact number of sentences that sum an article up."""
 MAX_TAGS: Final = 5
 _MAX_SENTENCES_SHOWN: Final = 3
 _MAX_SHOWN_CHARACTERS: Final = 80
@@ -46,12 +49,12 @@ _CONTENT: Final = frozenset(
 
 
 def is_excerpt(draft: Draft) -> bool:
-    """Return whether the draft only quotes its source."""
+    """Return whether the draft is an excerpt, which only quotes its source."""
     return draft.content.get("form") == EXCERPT
 
 
 def check_content(draft: Draft, article: ParsedArticle) -> Check:
-    """Check that the article has a text, and the content fields of an article in Markdown."""
+    """Check that the article has a text, and exactly the content fields of an article in Markdown."""
     fault = None
     if not article.words.strip():
         fault = "The article is empty."
@@ -61,18 +64,18 @@ def check_content(draft: Draft, article: ParsedArticle) -> Check:
 
 
 def check_title(draft: Draft) -> Check:
-    """Check that the title is as short as search engines show it."""
+    """Check that there is a title, as short as search engines show it."""
     length = len(draft.title)
     fault = None
     if not length:
         fault = "The article has no title."
-    elif length > TITLE_CHARACTERS:
-        fault = f"The title has {counted(length, 'character')}; search engines show {TITLE_CHARACTERS}."
+    elif length > MAX_TITLE_CHARACTERS:
+        fault = f"The title has {counted(length, 'character')}; search engines show {MAX_TITLE_CHARACTERS}."
     return make_check("title_length", f"The title has {counted(length, 'character')}.", fault)
 
 
 def check_slug(draft: Draft) -> Check:
-    """Check that the slug has letters, digits and single hyphens only."""
+    """Check that there is a slug, of letters, digits and single hyphens only."""
     slug = str(draft.content.get("slug", ""))
     fault = None
     if not slug:
@@ -83,7 +86,7 @@ def check_slug(draft: Draft) -> Check:
 
 
 def check_description(draft: Draft) -> Check:
-    """Check that the meta description is as long as search engines show it."""
+    """Check that the meta description has a length that search engines show; an excerpt's may be shorter."""
     length = len(str(draft.content.get("meta_description", "")))
     # An excerpt can describe itself only with its source's sentences.
     minimum = 1 if is_excerpt(draft) else MIN_META_CHARACTERS
@@ -94,7 +97,7 @@ def check_description(draft: Draft) -> Check:
 
 
 def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
-    """Check the number of headings, and that they differ; an excerpt's have to be the source's own."""
+    """Check the number of headings, and that they differ; an excerpt's may be few but have to be in the source."""
     count = len(article.headings)
     fault = None
     if is_excerpt(draft):
@@ -115,9 +118,9 @@ def check_headings(draft: Draft, article: ParsedArticle, source: SourceText) -> 
 
 
 def check_points(draft: Draft, article: ParsedArticle, source: SourceText) -> Check:
-    """Check the main points: their number, or for an excerpt that each is the source's sentence.
+    """Check the number of points that sum the article up, or that an excerpt has only the source's sentences.
 
-    An excerpt has only sentences of the source, each from its beginning.
+    Each sentence of an excerpt has to begin where the source's does.
     """
     fault = None
     if is_excerpt(draft):
@@ -148,9 +151,7 @@ def _foreign_sentences(draft: Draft, source: SourceText) -> tuple[str, ...]:
 
 
 def _foreign_sentences_fault(sentences: tuple[str, ...]) -> str:
-    """Return the message that names sentences which the line at the top of the article wrongly calls the
-    source's.
-    """
+    """Return the message on sentences that the article's first line wrongly says are the source's."""
     verb_phrase, pronoun = ("sentence isn't", "it") if len(sentences) == 1 else ("sentences aren't", "them")
     quoted = " ".join(
         f"\u201c{first_words(sentence, _MAX_SHOWN_CHARACTERS)}\u201d"
@@ -163,7 +164,10 @@ def _foreign_sentences_fault(sentences: tuple[str, ...]) -> str:
 
 
 def check_length(draft: Draft, article: ParsedArticle, source: SourceText, brief: Brief) -> Check:
-    """Check the number of words; a shorter source allows a shorter article, with a warning."""
+    """Check the number of words; a shorter source allows a shorter article, with a warning.
+
+    An excerpt passes at any length. An article between the two maxima is a warning.
+    """
     words = count_words(article.words)
     if is_excerpt(draft):
         return Check("length", "passed", f"The excerpt has {counted(words, 'word')}.")
@@ -185,14 +189,17 @@ def check_length(draft: Draft, article: ParsedArticle, source: SourceText, brief
 
 
 def _min_words(source_words: int, brief: Brief) -> int:
+    """Return the fewest words of an article; a brand lane's brief has no source whose length would count."""
     if brief.lane is not None:
         return MIN_WORDS_OF_SHORT_SOURCE
     return MIN_WORDS if source_words >= MIN_WORDS else min(MIN_WORDS_OF_SHORT_SOURCE, source_words)
 
 
 def check_share(draft: Draft, article: ParsedArticle, source: SourceText, brief: Brief) -> Check:
-    """Check how much of the source is quoted: between quotation marks, and in an excerpt all that is the
-    source's.
+    """Check the share of the source that is quoted.
+
+    That is what stands between quotation marks, and in an excerpt every heading and sentence of the source.
+    What a brand lane's article quotes are the persona's own sentences, so it always passes.
     """
     source_text = normalize_quotation(source.text)
     if is_excerpt(draft):
@@ -211,16 +218,15 @@ def check_share(draft: Draft, article: ParsedArticle, source: SourceText, brief:
             for passage in set(find_quoted_texts(article.words))
             if normalize_quotation(passage).rstrip(" .,…") in source_text
         )
-        max_quoted = int(SHARE * len(source.text))
+        max_quoted = int(MAX_QUOTED_SHARE * len(source.text))
     fault = None
-    # The persona's own sentences may be repeated freely.
     if brief.lane is None and quoted_characters > max_quoted:
         fault = (
             f"{_percent(quoted_characters, source)} % of the source is quoted; the maximum is "
             f"{100 * max_quoted // max(len(source.text), 1)} %."
         )
     passed = "At most a tenth of the source is quoted."
-    if quoted_characters > SHARE * len(source.text):
+    if quoted_characters > MAX_QUOTED_SHARE * len(source.text):
         passed = f"{_percent(quoted_characters, source)} % of a short source is quoted."
     return make_check("quoted_share", passed, fault)
 
@@ -230,7 +236,10 @@ def _percent(characters: int, source: SourceText) -> int:
 
 
 def check_sources(draft: Draft, article: ParsedArticle, url: str) -> Check:
-    """Check that the article links to its source: in its list of sources, and from a sentence."""
+    """Check that the article links to its source: in its list of sources, and from a sentence.
+
+    An excerpt needs only one link, and a source without an address none.
+    """
     fault = None
     source_url = ascii_url(url)
     if source_url:

@@ -1,6 +1,4 @@
-"""Builds an article's draft with its slug and reading time, and the verbatim excerpt that is made without a
-model.
-"""
+"""Builds the draft of an article, and the verbatim excerpt that takes its place without a model."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from pipeline.engines.blog_article.markdown import (
     escape_markdown,
     format_link,
     phrases_in,
-    place_of,
+    site_of,
 )
 from pipeline.engines.checks.allowed_contacts import is_allowed, title_of
 from pipeline.engines.shared.source_sentences import (
@@ -40,21 +38,23 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Claim, Fact, PersonaCard
     from pipeline.engines.shared.source_sentences import FactSentence
 
-SHARE: Final = 0.1
-"""The largest share of a source's characters that may be quoted; `quotable_characters` treats short ones."""
+MAX_QUOTED_SHARE: Final = 0.1
+"""The share of a source's characters that may be quoted; `quotable_characters` allows more of a short one."""
 _MIN_QUOTABLE_CHARACTERS: Final = 280
 """As many characters as one post quotes: a tenth of a short source wouldn't be a sentence."""
 _MAX_SHORT_SHARE: Final = 1 / 3
-TITLE_CHARACTERS: Final = 60
+"""The share of a short source's characters that may be quoted."""
+MAX_TITLE_CHARACTERS: Final = 60
 MAX_META_CHARACTERS: Final = 155
 MIN_META_CHARACTERS: Final = 120
+"""The characters of a meta description that search engines show, at most and at least."""
 _MIN_SENTENCES: Final = 2
 _MAX_SENTENCES: Final = 9
 _MAX_EXCERPT_HEADINGS: Final = 6
 _MAX_SENTENCE_CHARACTERS: Final = 400
 
 
-def draft_of_article(
+def build_article_draft(
     title: str,
     body: str,
     claims: tuple[Claim, ...],
@@ -68,7 +68,10 @@ def draft_of_article(
     tags: Sequence[str] = (),
     canonical_url: str = "",
 ) -> Draft:
-    """Return the draft. `body` is Markdown; `form` says whether it is an article or an excerpt."""
+    """Return the draft with its slug, reading time and structured data.
+
+    `body` is Markdown, `form` is `article` or `excerpt`, and `description` is the meta description.
+    """
     content = {
         "slug": slug_of(title, language),
         "meta_description": description,
@@ -97,16 +100,20 @@ def draft_of_article(
 
 
 def quotable_characters(characters: int) -> int:
-    """Return how many characters of a source an excerpt may quote: a tenth, of a short source up to a third."""
-    return int(max(SHARE * characters, min(_MIN_QUOTABLE_CHARACTERS, _MAX_SHORT_SHARE * characters)))
+    """Return how many of a source's characters an excerpt may quote: a tenth, of a short source up to a third."""
+    return int(
+        max(MAX_QUOTED_SHARE * characters, min(_MIN_QUOTABLE_CHARACTERS, _MAX_SHORT_SHARE * characters))
+    )
 
 
 def draft_excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[Draft, ...]:
-    """Return at most `variants` excerpts that share no sentence.
+    """Return at most `variants` excerpts that share no sentence, and at least one.
 
-    Raises `Refused` if the source has too little.
+    Raises `Refused` if the source has too few sentences that stand alone and may be quoted.
     """
-    room = quotable_characters(brief.characters or max((fact.end for fact in brief.facts), default=0))
+    max_characters = quotable_characters(
+        brief.characters or max((fact.end for fact in brief.facts), default=0)
+    )
     unfit_headings = {
         heading.id
         for heading in brief.headings
@@ -120,28 +127,30 @@ def draft_excerpts(brief: Brief, persona: PersonaCard, variants: int) -> tuple[D
     )
     drafts: list[Draft] = []
     for _ in range(max(1, variants)):
-        chosen = _choose_sentences(remaining, brief, room)
+        chosen = _choose_sentences(remaining, brief, max_characters)
         if not drafts and len(chosen) < _MIN_SENTENCES:
-            # If the best one is too long, shorter ones leave room for another.
-            chosen = _choose_sentences(
-                sorted(remaining, key=lambda sentence: len(sentence.words)), brief, room
-            )
+            # If the best sentence is too long, the shortest ones leave space for another.
+            shortest_first = sorted(remaining, key=lambda sentence: len(sentence.words))
+            chosen = _choose_sentences(shortest_first, brief, max_characters)
         if len(chosen) < _MIN_SENTENCES:
             break
-        drafts.append(_excerpt_draft(chosen, brief, persona))
+        drafts.append(_build_excerpt(chosen, brief, persona))
         remaining = tuple(sentence for sentence in remaining if sentence not in chosen)
     if not drafts:
         message = (
-            f"An excerpt quotes {room} characters of this source at the most: too few for {_MIN_SENTENCES} sentences "
+            f"An excerpt quotes {max_characters} characters of this source at the most: too few for {_MIN_SENTENCES} sentences "
             "that make sense out of their context."
         )
         raise Refused(message, code="nothing_to_say")
     return tuple(drafts)
 
 
-def _choose_sentences(remaining: Sequence[FactSentence], brief: Brief, room: int) -> list[FactSentence]:
-    """Return the best sentences that fit the room, one of each part of the source first, in the order of the
-    source.
+def _choose_sentences(
+    remaining: Sequence[FactSentence], brief: Brief, max_characters: int
+) -> list[FactSentence]:
+    """Return the best sentences within the limits, one of each part of the source first, in the source's order.
+
+    Sentences that lean on others are taken only until there are two.
     """
     chosen: list[FactSentence] = []
     used_headings: set[str] = set()
@@ -152,12 +161,10 @@ def _choose_sentences(remaining: Sequence[FactSentence], brief: Brief, room: int
         heading = part_of(sentence.fact, brief)
         is_new_heading = heading is not None and heading.id not in used_headings
         # A heading is quoted too, so it counts.
-        added_characters = len(sentence.words) + (
-            len(heading.text) if heading is not None and is_new_heading else 0
-        )
-        if used_characters + added_characters > room or (
-            is_new_heading and len(used_headings) == _MAX_EXCERPT_HEADINGS
-        ):
+        heading_characters = len(heading.text) if heading is not None and is_new_heading else 0
+        added_characters = len(sentence.words) + heading_characters
+        has_too_many_headings = is_new_heading and len(used_headings) == _MAX_EXCERPT_HEADINGS
+        if used_characters + added_characters > max_characters or has_too_many_headings:
             continue
         chosen.append(sentence)
         used_characters += added_characters
@@ -183,35 +190,35 @@ def _quote_title(title: str, language: str) -> str:
     return f"{opening}{inner}{closing}"
 
 
-def _excerpt_draft(chosen: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
-    """Return the excerpt: where it is from, the chosen sentences below their headings, and a link."""
+def _build_excerpt(chosen: Sequence[FactSentence], brief: Brief, persona: PersonaCard) -> Draft:
+    """Return the excerpt: a line that names the source, the sentences below their headings, and a link if any."""
     source_title = title_of(brief, persona, "")
     # A title that makes no address, or holds hidden characters, can't be used.
     usable_title = source_title if is_clean(source_title) and slug_of(source_title) else ""
-    title = first_words(usable_title or chosen[0].words, TITLE_CHARACTERS)
+    title = first_words(usable_title or chosen[0].words, MAX_TITLE_CHARACTERS)
     url = ascii_url(brief.url)
     phrases = phrases_in(brief.language)
     source = (
-        format_link(usable_title or place_of(url), url)
+        format_link(usable_title or site_of(url), url)
         if url
         else _quote_title(escape_markdown(usable_title or title), brief.language)
     )
     blocks = [f"*{phrases.excerpt.format(source=source)}*"]
-    for heading, sentences in _by_heading(chosen, brief):
+    for heading, sentences in _group_by_heading(chosen, brief):
         if heading is not None:
             blocks.append(f"## {escape_markdown(heading.text)}")
         blocks.append(bullet_list(escape_markdown(sentence.words) for sentence in sentences))
     if url:
-        blocks.append(format_link(phrases.read_on.format(place=place_of(url)), url))
+        blocks.append(format_link(phrases.read_on.format(place=site_of(url)), url))
     body = BREAK.join(blocks)
-    return draft_of_article(
+    return build_article_draft(
         title,
         body,
         tuple(sentence.claim for sentence in chosen),
         brief,
         persona,
         form=EXCERPT,
-        description=_description(chosen),
+        description=_describe(chosen),
         language=brief.language,
         angle=angle_of(chosen[0].words),
         # The words are the source's own, so search engines are sent there.
@@ -219,7 +226,9 @@ def _excerpt_draft(chosen: Sequence[FactSentence], brief: Brief, persona: Person
     )
 
 
-def _by_heading(chosen: Sequence[FactSentence], brief: Brief) -> list[tuple[Fact | None, list[FactSentence]]]:
+def _group_by_heading(
+    chosen: Sequence[FactSentence], brief: Brief
+) -> list[tuple[Fact | None, list[FactSentence]]]:
     groups: list[tuple[Fact | None, list[FactSentence]]] = []
     for sentence in chosen:
         heading = part_of(sentence.fact, brief)
@@ -229,8 +238,8 @@ def _by_heading(chosen: Sequence[FactSentence], brief: Brief) -> list[tuple[Fact
     return groups
 
 
-def _description(chosen: Sequence[FactSentence]) -> str:
-    """Return the first sentences that search engines show whole; a longer first one is cut at a clause."""
+def _describe(chosen: Sequence[FactSentence]) -> str:
+    """Return the first sentences that search engines show whole; a longer first one is cut, at best at a clause."""
     first_sentence = chosen[0].words
     if len(first_sentence) > MAX_META_CHARACTERS:
         # Cut after a number it would state another amount.

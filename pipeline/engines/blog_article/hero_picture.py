@@ -1,6 +1,4 @@
-"""Lays out the picture above an article: its title in the persona's colours, in the size that sites show when
-it is shared.
-"""
+"""Lays out the picture above an article: the title in the persona's colours, in the size of shared links."""
 
 from __future__ import annotations
 
@@ -20,9 +18,12 @@ if TYPE_CHECKING:
     from pipeline.render.typography.layout_types import Block
 
 SIZE: Final = (1200, 630)
-"""The size that readers of Open Graph show uncropped."""
+"""The size in pixels that readers of Open Graph show uncropped."""
 MIN_SIZE: Final = 44
-_LARGEST: Final = 96
+_LARGEST_SIZE: Final = 96
+"""The smallest and the largest font size of the title, in pixels."""
+# Distances and sizes in pixels: the margins, the portrait's diameter, the spaces between the parts, and the
+# bar's width and height.
 _SIDE: Final = 96
 _TOP: Final = 88
 _BOTTOM: Final = 76
@@ -31,6 +32,10 @@ _AFTER_PORTRAIT: Final = 22
 _BETWEEN: Final = 40
 _BAR: Final = (96, 10)
 _UNDER_BAR: Final = 36
+# For each line of the signature: the height of its box, and the largest and the smallest font size, in pixels.
+_NAME_HEIGHT, _NAME_SIZES = 40, (32, 24)
+_LONG_NAME_HEIGHT, _LONG_NAME_SIZES = _PORTRAIT + 8, (26, 12)
+_HANDLE_HEIGHT, _HANDLE_SIZES = 40, (26, 14)
 _DARK: Final = "#0b0d12"
 
 _TITLE: Final = Style(weight=750, optical=32, line_height=1.14)
@@ -39,14 +44,15 @@ _HANDLE: Final = Style(weight=450, optical=20, line_height=1.2)
 
 
 def plan_hero_picture(title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> PicturePlan:
-    """Return the picture. Raises `MissingGlyphs` or `TextDoesNotFit`."""
+    """Return the picture. Raises `MissingGlyphs` for an undrawable character, `TextDoesNotFit` for a long text."""
     return _Hero(title, language, persona, media).picture()
 
 
 class _Hero:
-    """A bar, the title, and below it the persona; mirrored if the title runs from right to left."""
+    """Lays out a bar, the title, and the persona at the foot; mirrored if the title runs from right to left."""
 
     def __init__(self, title: str, language: str, persona: PersonaCard, media: AvailableMedia) -> None:
+        """Set the title's direction, and colours of the persona that are readable on the background."""
         self.title = " ".join(title.split())
         self.language = language
         self.persona = persona
@@ -54,7 +60,7 @@ class _Hero:
         self.width, self.height = media.size
         is_rtl_by_letters = first_strong_is_rtl(self.title)
         self.is_rtl = is_rtl_language(language) if is_rtl_by_letters is None else is_rtl_by_letters
-        self.room = float(self.width - 2 * _SIDE)
+        self.text_width = float(self.width - 2 * _SIDE)
         self.ground, accent = brand_colours(persona)
         dark_ink = colour.readable(colour.mix(self.ground, _DARK, 0.9), self.ground)
         self.ink = max(
@@ -68,20 +74,21 @@ class _Hero:
         self.accent = colour.readable(accent, self.ground, 1.8)
 
     def picture(self) -> PicturePlan:
+        """Return the plan of the picture."""
         signature_top = self.height - _BOTTOM - _PORTRAIT
         top = _TOP + _BAR[1] + _UNDER_BAR
         title = self._line(
             typeset(self.title, self.language),
-            (self.room, signature_top - _BETWEEN - top),
+            (self.text_width, signature_top - _BETWEEN - top),
             _TITLE,
-            (_LARGEST, MIN_SIZE),
+            (_LARGEST_SIZE, MIN_SIZE),
             self.language,
         )
         x = self.width - _SIDE - _BAR[0] if self.is_rtl else _SIDE
         items: list[Item] = [
             Panel(x, _TOP, _BAR[0], _BAR[1], _BAR[1] // 2 - 1, self.accent),
-            self._words(title, _SIDE, top, self.ink),
-            *self._signature(signature_top),
+            self._place(title, _SIDE, top, self.ink),
+            *self._lay_out_signature(signature_top),
         ]
         name = self.persona.name.strip()
         return PicturePlan(
@@ -94,8 +101,8 @@ class _Hero:
             alt_text=f"{self.title} – {name}" if name else self.title,
         )
 
-    def _signature(self, y: float) -> list[Item]:
-        """Return the persona's portrait, name and handle beside each other, from `y` downwards."""
+    def _lay_out_signature(self, y: float) -> list[Item]:
+        """Return portrait, name and handle from `y` down; nothing without a name, and no handle after a long name."""
         name = typeset(" ".join(self.persona.name.split()), self.persona.language)
         if not name:
             return []
@@ -110,27 +117,31 @@ class _Hero:
             disc=disc,
             on_disc=on_disc,
         )
-        room = self.room - _PORTRAIT - _AFTER_PORTRAIT
+        width = self.text_width - _PORTRAIT - _AFTER_PORTRAIT
         text_x = _SIDE if self.is_rtl else _SIDE + _PORTRAIT + _AFTER_PORTRAIT
         handle = handle_of(self.persona)
         try:
-            block = self._line(name, (room, 40), _NAME, (32, 24), self.persona.language)
+            block = self._line(name, (width, _NAME_HEIGHT), _NAME, _NAME_SIZES, self.persona.language)
         except TextDoesNotFit:
-            block = self._line(name, (room, _PORTRAIT + 8), _NAME, (26, 12), self.persona.language)
+            block = self._line(
+                name, (width, _LONG_NAME_HEIGHT), _NAME, _LONG_NAME_SIZES, self.persona.language
+            )
             handle = ""
-        handle_block = self._line(handle, (room, 40), _HANDLE, (26, 14), "en") if handle else None
+        handle_block = (
+            self._line(handle, (width, _HANDLE_HEIGHT), _HANDLE, _HANDLE_SIZES, "en") if handle else None
+        )
         height = block.height + (handle_block.height if handle_block else 0.0)
         top = y + (_PORTRAIT - height) / 2
-        items.append(self._words(block, text_x, top, self.ink))
+        items.append(self._place(block, text_x, top, self.ink))
         if handle_block:
-            items.append(self._words(handle_block, text_x, top + block.height, self.faint))
+            items.append(self._place(handle_block, text_x, top + block.height, self.faint))
         return items
 
     def _line(
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
     ) -> Block:
-        """Lay out text at the leading edge, whichever way it runs itself."""
+        """Lay out text at the leading edge, whichever way the text runs."""
         return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
-    def _words(self, block: Block, x: float, y: float, ink: str) -> DrawnText:
+    def _place(self, block: Block, x: float, y: float, ink: str) -> DrawnText:
         return DrawnText(round(x, 2), round(y, 2), block, ink, self.accent)

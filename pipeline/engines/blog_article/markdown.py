@@ -1,6 +1,4 @@
-"""Writes an article as Markdown from plain words, which can't become markup, and parses it again for the
-checks.
-"""
+"""Writes an article as Markdown from plain text, which can't become markup, and parses it for the checks."""
 
 from __future__ import annotations
 
@@ -21,13 +19,15 @@ if TYPE_CHECKING:
 
 BREAK: Final = "\n\n"
 _MARKUP: Final = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])|~~|&(?=#?\w+;)")
+"""Characters that are markup anywhere in a line; an underscore within a word, as in "a_b", isn't."""
 _AT_LINE_START: Final = re.compile(
     r"^(\s*)(#{1,6}(?=\s)|[-+](?=\s)|=+\s*$|-+\s*$|\|)|^(\s*\d{1,9})([.)])(?=\s)"
 )
+"""Markup at the beginning of a line, such as "## ", "- ", "---" or "12. "."""
 _BULLET: Final = re.compile(r"^[-*\u2022]\s+")
 _ADDRESS: Final = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", " ": "%20", "\\": "%5C"})
 _MAX_LINK_CHARACTERS: Final = 60
-"""Most characters of a link's words within a sentence."""
+"""A claim of more characters isn't made a link within its sentence."""
 _FINAL: Final = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964]+$")
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _ITEM: Final = re.compile(r"^- (.+)$", re.MULTILINE)
@@ -40,9 +40,9 @@ class Phrases:
     in_short: str
     sources: str
     excerpt: str
-    """Names the source of an excerpt, as `{source}`."""
+    """The first line of an excerpt; `{source}` stands for the source's title, or its site."""
     read_on: str
-    """Names the place of the full text, as `{place}`."""
+    """The last line of an excerpt; `{place}` stands for the source's site."""
 
 
 _PHRASES: Final[Mapping[str, Phrases]] = {
@@ -119,10 +119,7 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Läs allt på {place}",
     ),
     "cs": Phrases(
-        "Stručně",
-        "Zdroje",
-        "Úryvek: tyto věty jsou doslova převzaty z {source}.",
-        "Celý text na {place}",
+        "Stručně", "Zdroje", "Úryvek: tyto věty jsou doslova převzaty z {source}.", "Celý text na {place}"
     ),
     "fi": Phrases(
         "Lyhyesti",
@@ -131,10 +128,7 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Lue kaikki: {place}",
     ),
     "uk": Phrases(
-        "Коротко",
-        "Джерела",
-        "Уривок: ці речення дослівно взято з {source}.",
-        "Читати повністю на {place}",
+        "Коротко", "Джерела", "Уривок: ці речення дослівно взято з {source}.", "Читати повністю на {place}"
     ),
     "tr": Phrases(
         "Kısaca",
@@ -143,35 +137,16 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Tamamını oku: {place}",
     ),
     "ar": Phrases(
-        "باختصار",
-        "المصادر",
-        "مقتطف: هذه الجمل منقولة حرفيًا من {source}.",
-        "اقرأ النص كاملًا على {place}",
+        "باختصار", "المصادر", "مقتطف: هذه الجمل منقولة حرفيًا من {source}.", "اقرأ النص كاملًا على {place}"
     ),
     "he": Phrases(
-        "בקצרה",
-        "מקורות",
-        "קטע: המשפטים האלה לקוחים מילה במילה מתוך {source}.",
-        "לקריאה המלאה ב-{place}",
+        "בקצרה", "מקורות", "קטע: המשפטים האלה לקוחים מילה במילה מתוך {source}.", "לקריאה המלאה ב-{place}"
     ),
     "ja": Phrases(
-        "要点",
-        "出典",
-        "抜粋：以下の文は{source}からそのまま引用しています。",
-        "全文を読む：{place}",
+        "要点", "出典", "抜粋：以下の文は{source}からそのまま引用しています。", "全文を読む：{place}"
     ),
-    "zh": Phrases(
-        "要点",
-        "来源",
-        "节选：以下句子逐字摘自{source}。",
-        "阅读全文：{place}",
-    ),
-    "zh-hant": Phrases(
-        "重點",
-        "來源",
-        "節錄：以下句子逐字摘自{source}。",
-        "閱讀全文：{place}",
-    ),
+    "zh": Phrases("要点", "来源", "节选：以下句子逐字摘自{source}。", "阅读全文：{place}"),
+    "zh-hant": Phrases("重點", "來源", "節錄：以下句子逐字摘自{source}。", "閱讀全文：{place}"),
     "el": Phrases(
         "Με λίγα λόγια",
         "Πηγές",
@@ -191,23 +166,10 @@ _PHRASES: Final[Mapping[str, Phrases]] = {
         "Citiți tot textul pe {place}",
     ),
     "ko": Phrases(
-        "요약",
-        "출처",
-        "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.",
-        "전문 읽기: {place}",
+        "요약", "출처", "발췌: 아래 문장은 {source}에서 그대로 옮긴 것입니다.", "전문 읽기: {place}"
     ),
-    "hi": Phrases(
-        "संक्षेप में",
-        "स्रोत",
-        "अंश: ये वाक्य शब्दशः {source} से लिए गए हैं।",
-        "पूरा लेख पढ़ें: {place}",
-    ),
-    "th": Phrases(
-        "สรุปสั้น ๆ",
-        "แหล่งที่มา",
-        "บางส่วน: ประโยคเหล่านี้คัดมาคำต่อคำจาก {source}",
-        "อ่านทั้งหมดที่ {place}",
-    ),
+    "hi": Phrases("संक्षेप में", "स्रोत", "अंश: ये वाक्य शब्दशः {source} से लिए गए हैं।", "पूरा लेख पढ़ें: {place}"),
+    "th": Phrases("สรุปสั้น ๆ", "แหล่งที่มา", "บางส่วน: ประโยคเหล่านี้คัดมาคำต่อคำจาก {source}", "อ่านทั้งหมดที่ {place}"),
 }
 
 
@@ -225,32 +187,33 @@ class ParsedArticle:
     """An article split into its parts, as plain text."""
 
     headings: tuple[str, ...]
-    """Without the heading of the sources."""
+    """The headings, except that of the list of sources."""
     points: tuple[str, ...]
     """The bullets under "In short"."""
     words: str
-    """All but the sources."""
+    """The article's text, except the list of sources."""
     has_sources: bool
+    """Whether a list of sources ends the article."""
 
 
 def phrases_in(language: str) -> Phrases:
-    """Return the phrases of the language, English if it has none."""
+    """Return the phrases of the language, or the English ones for a language without phrases."""
     return value_for_language(_PHRASES, language) or _PHRASES["en"]
 
 
 def escape_markdown(words: str) -> str:
-    """Return plain words as Markdown that shows exactly them."""
+    """Return plain text as Markdown that shows exactly that text."""
     lines = (_escape_line(line) for line in words.split("\n"))
     return "\n".join(lines)
 
 
 def format_link(words: str, url: str) -> str:
-    """Return a Markdown link."""
+    """Return a Markdown link with the words on one line."""
     return f"[{escape_markdown(collapse(words))}]({url.translate(_ADDRESS)})"
 
 
-def place_of(url: str) -> str:
-    """Return the site's name as people call it."""
+def site_of(url: str) -> str:
+    """Return the address's host without "www.", as people call the site."""
     return (urlsplit(url).hostname or "").removeprefix("www.")
 
 
@@ -270,7 +233,8 @@ def compose_body(
 ) -> str:
     """Return the article's body; `source` is (title, address).
 
-    The opening and each section link to the source once, after a claim that they make.
+    The opening and each section link to the source at the first claim that they make. Without an address
+    there are no links and no list of sources.
     """
     phrases = phrases_in(language)
     title, url = source
@@ -282,7 +246,7 @@ def compose_body(
     for section in sections:
         blocks += [f"## {escape_markdown(section.heading)}", _compose_blocks(section.text, claims, url)]
     if url:
-        blocks += [f"## {phrases.sources}", bullet_list([format_link(title or place_of(url), url)])]
+        blocks += [f"## {phrases.sources}", bullet_list([format_link(title or site_of(url), url)])]
     return BREAK.join(block for block in blocks if block)
 
 
@@ -322,10 +286,10 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 
 def _compose_blocks(text: str, claims: Sequence[Claim], url: str, *, is_opening: bool = False) -> str:
-    """Return paragraphs and lists as Markdown; the first claim in them links to the source.
+    """Return paragraphs and lists as Markdown, with one link to the source, at the first claim in a paragraph.
 
-    The opening names the site after its sentence; later on the claim's own words are the link, if they are
-    few.
+    The first claim of few words is the link. In the opening, or if no claim is short, the site's name is the
+    link, after the sentence of the first claim.
     """
     blocks: list[str] = []
     is_linked = not url
@@ -341,7 +305,7 @@ def _compose_blocks(text: str, claims: Sequence[Claim], url: str, *, is_opening:
             blocks.append(escape_markdown(paragraph))
             continue
         if is_opening or short is None:
-            blocks.append(_add_place_link(paragraph, spans[0], url))
+            blocks.append(_add_site_link(paragraph, spans[0], url))
         else:
             blocks.append(_link_span(paragraph, short, url))
         is_linked = True
@@ -349,8 +313,9 @@ def _compose_blocks(text: str, claims: Sequence[Claim], url: str, *, is_opening:
 
 
 def _claim_spans(paragraph: str, claims: Sequence[Claim]) -> list[tuple[int, int]]:
-    """Return where claims stand in the paragraph, in their order there."""
+    """Return the start and end of each claim that the paragraph makes in the claim's words, in order."""
     folded = paragraph.casefold()
+    # Folding may lengthen a text, as "ß" to "ss", and then its offsets aren't those of the paragraph.
     if len(folded) != len(paragraph):
         return []
     spans = []
@@ -368,7 +333,7 @@ def _link_span(paragraph: str, span: tuple[int, int], url: str) -> str:
     return f"{before}{format_link(paragraph[start:end], url)}{_escape_inline(paragraph[end:])}"
 
 
-def _add_place_link(paragraph: str, span: tuple[int, int], url: str) -> str:
+def _add_site_link(paragraph: str, span: tuple[int, int], url: str) -> str:
     """Add the site's name as a link after the sentence in which the claim ends, before the full stop."""
     # Never inside a quotation, whose words have to stay as they are.
     ends = (end for _, end in split_sentences(paragraph) if end >= span[1] and is_balanced(paragraph[:end]))
@@ -376,10 +341,10 @@ def _add_place_link(paragraph: str, span: tuple[int, int], url: str) -> str:
     sentence = paragraph[:end]
     final = _FINAL.search(sentence)
     cut = final.start() if final else len(sentence)
-    place_link = format_link(place_of(url), url)
-    return f"{escape_markdown(sentence[:cut])} ({place_link}){_escape_inline(paragraph[cut:])}"
+    site_link = format_link(site_of(url), url)
+    return f"{escape_markdown(sentence[:cut])} ({site_link}){_escape_inline(paragraph[cut:])}"
 
 
 def _escape_inline(words: str) -> str:
-    """Escape text that doesn't begin a line."""
+    """Escape text that doesn't begin a line: the letter before it, removed again, prevents escapes of line starts."""
     return escape_markdown(f"x{words}")[1:]

@@ -1,4 +1,4 @@
-"""Carousel: four to ten slides from one source, hook first and call last; as pictures and as one PDF."""
+"""Makes a Carousel: four to ten slides from one source, hook first and call last, as pictures and as one PDF."""
 
 from __future__ import annotations
 
@@ -55,14 +55,16 @@ if TYPE_CHECKING:
 
 SIZES: Final = (UPRIGHT,)
 MAX_POINTS: Final = 5
-"""Points of the offline writer, one sentence each."""
 MIN_POINTS: Final = 2
-_HOOK_WORDS: Final = 16
-_RECAP_WORDS: Final = 14
-_RECAP_LINES: Final = 3
+"""The points of a carousel that is made without a model, one sentence each."""
+_MAX_HOOK_WORDS: Final = 16
+_MAX_RECAP_WORDS: Final = 14
+"""The words of one line of the recap."""
+_MAX_RECAP_LINES: Final = 3
 _MAX_BODY_CHARACTERS: Final = 240
-"""Of the words beside the slides, so that an address fits too."""
-_TITLE_LENGTH: Final = 90
+"""The maximum of the words next to the slides, so that an address fits too."""
+_MAX_TITLE_CHARACTERS: Final = 90
+"""The maximum of a source's title, or of a sentence's beginning, as the hook."""
 
 _WORD: Final = re.compile(r"\w+")
 _FIGURE: Final = re.compile(r"\d")
@@ -72,7 +74,7 @@ _OWN_CHECKS: Final = frozenset({"content", "length", "link_count", "instructions
 _RULES: Final = f"""\
 A Carousel tells one source in slides that somebody swipes through, each with few large words.
 - "caption": one or two sentences that go beside the slides, {_MAX_BODY_CHARACTERS} characters at most. Write no link.
-- "hook": the first slide, at most {_HOOK_WORDS - 4} words: what happened or why it matters, so that one swipes on.
+- "hook": the first slide, at most {_MAX_HOOK_WORDS - 4} words: what happened or why it matters, so that one swipes on.
 - "points": 3 to 6 slides, each one idea: "title" of at most 6 words, "text" of at most 30. Each is understood by itself.
 - "recap": 2 to 4 lines of at most 10 words each, that say the points again in short.
 - "call": the last slide, at most 10 words: what to do now. No link, no account: the persona's are added.
@@ -81,7 +83,7 @@ A Carousel tells one source in slides that somebody swipes through, each with fe
 
 
 class Carousel(Engine):
-    """Its slides are drawn; its body stands beside them and isn't."""
+    """Makes slides, which are drawn, and a body, which stands next to them."""
 
     kind = "carousel"
     name = "Carousel"
@@ -104,7 +106,7 @@ class Carousel(Engine):
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Put one sentence on each slide, in the source's order; a further variant takes the next best."""
+        """Return drafts of one sentence a slide, in the source's order, the best in the first, whatever the seed."""
         del seed
         usable = [
             candidate for candidate in _candidate_sentences(brief) if _is_usable(candidate[0], brief, persona)
@@ -122,6 +124,7 @@ class Carousel(Engine):
         return tuple(drafts)
 
     def draft_schema(self) -> Mapping[str, Any]:
+        """Return the schema of the caption and of the slides: hook, points, recap and call."""
         text = {"type": "string"}
         point = {
             "type": "object",
@@ -143,6 +146,10 @@ class Carousel(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
+        """Build the draft. The recap's title, the site and the persona's handle are added here.
+
+        Raises `Refused` if there are too few or too many slides, or a claim cites an unknown fact.
+        """
         language = persona.language or brief.language
         words = fixed_words(language)
         recap = "\n".join(line for line in map(collapse, answer["recap"]) if line)
@@ -169,9 +176,7 @@ class Carousel(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Run the slides' own rules, then a Short Post's for all words, and check that each slide can be
-        drawn.
-        """
+        """Check the slides, run a Short Post's checks on all words, and check that each slide can be drawn."""
         try:
             slides, fault = slides_in(draft.content), None
         except Refused as refused:
@@ -201,7 +206,8 @@ class Carousel(Engine):
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
         """Return a picture for each slide, and a document of them all.
 
-        Raises `Refused` for slides that can't be drawn.
+        Raises `Refused` if the slides are invalid or can't be drawn, and `ValueError` for a size that isn't in
+        `SIZES`.
         """
         if media.size not in SIZES:
             message = f"A Carousel is {SIZES[0]} pixels, not {media.size}."
@@ -211,7 +217,7 @@ class Carousel(Engine):
 
 
 def _candidate_sentences(brief: Brief) -> list[tuple[str, Fact]]:
-    """Return sentences that stand alone, as they can stand on a slide, best first."""
+    """Return the sentences that stand alone, best first, shortened to what a slide takes."""
     sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
     self_contained = [sentence for sentence in sentences if is_self_contained(sentence[0], brief.language)]
     shortened = [(_shorten(words, MAX_SLIDE_WORDS), fact) for words, fact in self_contained]
@@ -219,7 +225,7 @@ def _candidate_sentences(brief: Brief) -> list[tuple[str, Fact]]:
 
 
 def _shorten(sentence: str, max_words: int) -> str:
-    """Return the sentence with the fewest cuts that bring it under so many words; empty if none does."""
+    """Return the sentence with the fewest cuts that bring it to `max_words`, or "" if none does."""
     for wording in (sentence, without_asides := drop_asides(sentence), *clause_cuts(without_asides)):
         if count_words(wording) <= max_words:
             return wording
@@ -227,7 +233,7 @@ def _shorten(sentence: str, max_words: int) -> str:
 
 
 def _shorten_for_headline(sentence: str, max_words: int) -> str:
-    """Shorten as `_shorten`, but a cut sentence must keep a figure: others may lose their point."""
+    """Shorten as `_shorten` does, but return "" for a cut sentence without a figure, which may lose its point."""
     short = _shorten(sentence, max_words)
     return short if not short.endswith("\u2026") or _FIGURE.search(short) else ""
 
@@ -247,7 +253,7 @@ def _is_usable(words: str, brief: Brief, persona: PersonaCard) -> bool:
 def _offline_draft(
     chosen: Sequence[tuple[str, Fact]], brief: Brief, persona: PersonaCard, *, is_first: bool
 ) -> Draft | None:
-    """Return the draft; None for too few sentences, or if none keeps the persona's rules as its body."""
+    """Return the draft, or `None` if there are too few sentences or slides, or none keeps the persona's rules."""
     if len(chosen) < MIN_POINTS:
         return None
     sentences = [sentence for sentence, _ in chosen]
@@ -260,9 +266,9 @@ def _offline_draft(
         return None
     points = sorted(chosen, key=lambda pair: pair[1].start)
     words = fixed_words(brief.language)
-    recap = _recap(sentences) if len(chosen) > MIN_POINTS else ()
+    recap = _choose_recap(sentences) if len(chosen) > MIN_POINTS else ()
     prefers_title = is_first or len(chosen) == MIN_POINTS
-    hook = _hook(sentences[0], brief, persona, prefers_title=prefers_title)
+    hook = _choose_hook(sentences[0], brief, persona, prefers_title=prefers_title)
     slides = [
         hook,
         # The sentence that opens it isn't repeated.
@@ -282,23 +288,23 @@ def _offline_draft(
     return _draft(body, slides, claims, brief, persona, language=brief.language, angle="story")
 
 
-def _hook(best_sentence: str, brief: Brief, persona: PersonaCard, *, prefers_title: bool) -> Slide:
-    """Return the title; for a further variant, or without a usable one, the best sentence's start."""
+def _choose_hook(best_sentence: str, brief: Brief, persona: PersonaCard, *, prefers_title: bool) -> Slide:
+    """Return the title as hook, if usable and preferred or if the sentence can't be shortened, else the sentence."""
     title = collapse(brief.title)
-    short = _shorten_for_headline(best_sentence, _HOOK_WORDS)
+    short = _shorten_for_headline(best_sentence, _MAX_HOOK_WORDS)
     if title and _is_usable(title, brief, persona) and (prefers_title or not short):
-        return Slide(HOOK, first_words(title, _TITLE_LENGTH), "")
-    return Slide(HOOK, short or first_words(best_sentence, _TITLE_LENGTH), "")
+        return Slide(HOOK, first_words(title, _MAX_TITLE_CHARACTERS), "")
+    return Slide(HOOK, short or first_words(best_sentence, _MAX_TITLE_CHARACTERS), "")
 
 
-def _recap(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return sentences short enough to be repeated, the best first; none if only one is."""
-    short = [line for sentence in sentences if (line := _shorten_for_headline(sentence, _RECAP_WORDS))]
-    return tuple(short[:_RECAP_LINES]) if len(short) >= MIN_POINTS else ()
+def _choose_recap(sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return the sentences that are short enough to be repeated, best first, or none if only one is."""
+    short = [line for sentence in sentences if (line := _shorten_for_headline(sentence, _MAX_RECAP_WORDS))]
+    return tuple(short[:_MAX_RECAP_LINES]) if len(short) >= MIN_POINTS else ()
 
 
 def _sign_off(brief: Brief, persona: PersonaCard, language: str) -> str:
-    """Return where the story is, and whom to follow."""
+    """Return a line with the source's site and a line that asks to follow the persona, each if there is one."""
     try:
         host = (urlsplit(brief.url.strip()).hostname or "").lower()
     except ValueError:
@@ -342,9 +348,10 @@ def _check_content(
     *,
     has_call: bool,
 ) -> Check:
-    """Check the parts.
+    """Check the caption and the slides from hook to call.
 
-    `has_call` says that there is a link or somebody to follow: else the last point ends it.
+    `refusal` is the error of `slides_in`. Without `has_call`, if there is no link and no handle, any slide may
+    be the last.
     """
     fault = caption_fault
     if refusal is not None and refusal.code != "too_many_words":

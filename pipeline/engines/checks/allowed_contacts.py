@@ -1,9 +1,7 @@
-"""Checks through which links, accounts, email addresses, telephone numbers, codes and tags a draft lets
-readers be led.
+"""Checks the links, accounts, email addresses, telephone numbers, codes and tags of a draft by an allow-list.
 
-The allow-list is the source's own address and all that the persona says of itself. What the source's words
-name isn't on it: strangers wrote them, and a prompt that asks a model to leave such things out is only a
-wish.
+The allow-list has the source's own address and whatever the persona's texts name. Whatever the source's words
+name isn't on it: strangers wrote them, and a prompt can't ensure that a model leaves those things out.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _MAX_NAMED = 5
 _MAX_ORDER_CHARACTERS = 200
 _MAX_TITLE_CHARACTERS = 60
 _MIN_PHONE_DIGITS = 7
-"""Fewer digits make no telephone number; as a number they have to stand in the source anyway."""
+"""Fewer digits make no telephone number; the check `numbers` finds them if they aren't in the source."""
 
 # Browsers read these as dots; between letters of other scripts the first one ends a sentence.
 _OTHER_DOTS = re.compile(r"(?<=[A-Za-z0-9])[\u3002\uff0e\uff61\u2024\ufe52](?=[A-Za-z0-9])")
@@ -35,6 +33,7 @@ _URL_WITH_SCHEME = re.compile(
     r"bitcoin|ethereum|tg|intent):)[^\s<>\"']{1,2000}",
     re.IGNORECASE,
 )
+# Such as "news.example/path" or "10.0.0.1:8080"; a name with the group `mail` belongs to an email address.
 # In any script: readers may use an app that links more than X does.
 _HOST = re.compile(
     r"(?<![\w.@\uff20\-])(?P<host>[\w\-]{1,63}(?:\.[\w\-]{1,63}){1,8})(?![\w\-])(?P<mail>[@\uff20]?)"
@@ -69,7 +68,7 @@ _NOT_WORD = re.compile(r"[\W_]+")
 
 
 def is_allowed(words: str, brief: Brief, persona: PersonaCard) -> bool:
-    """Return whether the words lead only to what is listed, and the persona may say them."""
+    """Return whether the words name only what the allow-list has, and nothing that the persona bans."""
     return not (
         unlisted_addresses(words, brief, persona)
         or unlisted_accounts(words, persona)
@@ -80,13 +79,13 @@ def is_allowed(words: str, brief: Brief, persona: PersonaCard) -> bool:
 
 
 def title_of(brief: Brief, persona: PersonaCard, words: str) -> str:
-    """Return the source's title, or the draft's first words if the title is missing or leads to strangers."""
+    """Return the source's title, or the first of `words` if the title is missing or isn't allowed."""
     title = collapse(brief.title)
     return title if title and is_allowed(title, brief, persona) else first_words(words, _MAX_TITLE_CHARACTERS)
 
 
 def unlisted_addresses(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> tuple[str, ...]:
-    """Return what some app would link and is neither the source's address nor one of the persona's, in order."""
+    """Return the addresses, as any app may link them, that are neither the source's nor the persona's, in order."""
     addresses = _addresses(words)
     if not addresses:
         return ()
@@ -136,10 +135,10 @@ def unlisted_tags(words: str, brief: Brief, persona: PersonaCard) -> tuple[str, 
 
 
 def unlisted_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str = "") -> tuple[str, ...]:
-    """Return the email addresses, telephone numbers and codes that the allow-list doesn't hold, in order.
+    """Return the email addresses, telephone numbers and codes that the allow-list doesn't have, each once.
 
-    Long figures and names with digits ("12,000,000", "COVID-19") reach nobody and may come from the facts; in
-    words about an offer, a name with digits is its code.
+    Long figures and names with digits ("12,000,000", "COVID-19") reach nobody, so they may come from the facts;
+    in words about an offer, though, a name with digits is its code.
     """
     words = strip_invisible(words)
     mails, phones, codes = _mails(words), _phones(words), _codes(words)
@@ -199,7 +198,7 @@ def check_contacts(words: str, brief: Brief, persona: PersonaCard, *, url: str =
 
 
 def check_suspicion(brief: Brief) -> Check:
-    """Return the check `instructions`: a warning if the source gives orders to machines, with what it says."""
+    """Return the check `instructions`: a warning, with the orders, if the source gives orders to machines."""
     if brief.orders:
         quoted = list_some(
             tuple(f"\u201c{first_words(order, _MAX_ORDER_CHARACTERS)}\u201d" for order in brief.orders)
@@ -215,7 +214,7 @@ def check_suspicion(brief: Brief) -> Check:
 
 
 def list_some(names: tuple[str, ...]) -> str:
-    """Return the first few, and how many more there are."""
+    """Return the first few names, and the number of the others."""
     listed = ", ".join(names[:_MAX_NAMED])
     omitted_count = len(names) - _MAX_NAMED
     return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
@@ -233,9 +232,7 @@ def _persona_texts(persona: PersonaCard) -> tuple[str, ...]:
 
 
 def _addresses(text: str) -> list[str]:
-    """Return addresses in the order of the text, as a browser would read them: those that platforms link, and
-    some more.
-    """
+    """Return the addresses of a text in order: those that platforms link, and others that a browser opens."""
     # A hidden character breaks an address for our patterns, but not for a reader who copies it.
     folded = _OTHER_DOTS.sub(".", strip_invisible(text))
     addresses = [(link.start, link.url) for link in find_links(folded)]
@@ -251,7 +248,7 @@ def _addresses(text: str) -> list[str]:
 
 
 def _is_resolvable(host: str, tail: str) -> bool:
-    """Return whether a browser would look the name up."""
+    """Return whether a browser would look the name up; `tail` is what follows it, such as ":80" or "/path"."""
     labels = host.lower().split(".")
     if labels[0] == "www" and len(labels) > 1:
         return True

@@ -1,7 +1,6 @@
-"""Checks what every draft has to prove, whatever its engine: numbers, quotations, names, sums and statements.
+"""Checks every draft against its source: numbers, quotations, names, sums and statements.
 
-An engine may give the checks `numbers` and `quotations` itself, over what it knows to be words; those that it
-doesn't give are added by `check_grounding`.
+An engine may return the checks `numbers` and `quotations` itself, since it knows which of its texts are words.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 _FIELDS_WITHOUT_WORDS: Final = frozenset(
     {"slug", "canonical_url", "tags", "form", "json_ld", "clips", "kind"}
 )
-"""Fields of a draft's content that are derived from its words or hold addresses."""
+"""Fields of a draft's content that are derived from its words or hold no sentences."""
 _EDGE_MARKS: Final = " .,;:!?\u2026\"'"
 """Marks around a sentence that don't change what it says."""
 _TAG: Final = re.compile(r"(?<![\w&/])[#\uff03@\uff20]\w+")
@@ -53,11 +52,12 @@ _NUMBER_FAULTS: Final = {
 def check_grounding(
     draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
 ) -> tuple[Check, ...]:
-    """Return `numbers`, `quotations`, `names`, `support` if the draft has claims, `derived` if it declares
-    sums.
+    """Return `numbers`, `quotations` and `names`, and `support` for claims and `derived` for declared sums.
 
-    Numbers, quotations and sums fail a draft. A name that isn't in the source is a warning. A statement fails
-    if its passage says the opposite in the same words, and warns if it shares too few words with its passage.
+    Numbers, quotations and sums fail a draft. A name that isn't in the source is a warning. `support` fails if
+    a statement's passage says the opposite in the same words, lacks its numbers or begins with a word that it
+    leaves out; it warns if the opposite is doubtful, if too few words are shared, or if the draft doesn't make
+    the statement.
     """
     words = "\n|\n".join(words_of(draft))
     sums = check_sums(draft, source)
@@ -72,9 +72,7 @@ def check_grounding(
 
 
 def words_of(draft: Draft) -> Iterator[str]:
-    """Yield every text that a reader of the draft sees, each once: the body, and what of the content isn't in
-    it.
-    """
+    """Yield every text that a reader of the draft sees: the body, and each text of the content that isn't in it."""
     body = draft.body if draft.body_format == "text" else plain_text(draft.body, draft.body_format)
     yield body
     for words in _strings_in(
@@ -98,7 +96,7 @@ def _strings_in(value: Any) -> Iterator[str]:
 
 
 def remove_added_words(text: str, draft: Draft) -> str:
-    """Return the text without what the engine added itself (`Engine.marked`)."""
+    """Return the text without what the engine added (`Draft.added`)."""
     stretches = sorted(filter(None, draft.added), key=len, reverse=True)
     numbers = [stretch for stretch in stretches if stretch.isdigit()]
     if numbers:
@@ -160,15 +158,12 @@ def check_quotations(parts: Sequence[str], source: SourceText) -> Check:
 
 
 def _with_post_number(text: str, number: int, parts: Sequence[str]) -> str:
-    """Return the text.
-
-    Of several parts, such as posts of a thread, with the number of the one that it is in.
-    """
+    """Return the text, with the number of its post if there are several parts."""
     return text if len(parts) == 1 else f"{text} (post {number})"
 
 
 def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
-    """Check names. They are a hint, not a proof, so a person decides."""
+    """Check that the names are in the source or the persona's texts; others are a warning, and a person decides."""
     required_texts = [str(structure.get("text") or "") for structure in persona.required_structures]
     known_texts = (
         source.title,
@@ -194,7 +189,7 @@ def check_names(words: str, draft: Draft, brief: Brief, source: SourceText, pers
 
 
 def check_sums(draft: Draft, source: SourceText) -> Check | None:
-    """Recompute the declared sums; None if none is declared."""
+    """Return the check `derived`, which recomputes the declared sums, or `None` if none is declared."""
     outcomes = [
         outcome
         for claim in draft.claims
@@ -239,7 +234,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
             or source.text[claim.start : claim.end] != claim.quote
             or claim.text == claim.quote
         ):
-            # The engine itself refuses a missing quote; words taken verbatim prove themselves.
+            # The check `claims` reports a missing quote; words taken verbatim need no comparison.
             continue
         if is_beheaded(claim.text, claim.quote):
             failed.append(
@@ -260,7 +255,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
             message = _reversal_message(claim, result.reversal)
             (failed if result.is_sure else doubtful).append(message)
         elif result.coverage < MIN_COVERAGE and not claim.derived:
-            # A computed result is said in words of its own.
+            # A computed result shares few words with its passage.
             doubtful.append(
                 f"\u201c{_shorten(claim.text)}\u201d shares {result.coverage:.0%} of its words with the passage that it rests on."
             )
@@ -274,7 +269,7 @@ def _check_support(draft: Draft, source: SourceText) -> Check:
 
 
 def find_unsupported_texts(sentences: Iterable[str], draft: Draft, source: SourceText) -> tuple[str, ...]:
-    """Return the sentences that no sentence of the source says in the same words, or only without its "not"."""
+    """Return the sentences that are in no sentence of the source word for word, or only with the opposite sense."""
     source_sentences = [
         normalize_quotation(source.title),
         *(normalize_quotation(source.text[start:end]) for start, end in split_sentences(source.text)),
@@ -300,9 +295,7 @@ def find_unsupported_texts(sentences: Iterable[str], draft: Draft, source: Sourc
 
 
 def find_new_sentences(texts: Iterable[str], before: Iterable[str], draft: Draft) -> tuple[str, ...]:
-    """Return the sentences that weren't in the earlier texts, each once, ignoring links, tags and what the
-    engine added.
-    """
+    """Return the sentences that weren't in `before`, each once, ignoring links, tags and the engine's additions."""
     earlier_text = normalize_quotation("\n|\n".join(before))
     new_sentences: list[str] = []
     for text in texts:
@@ -336,12 +329,12 @@ def _numbers_from_elsewhere(claim: Claim, passage: str, draft: Draft, source: So
 
 
 def _reversal_message(claim: Claim, opposites: tuple[str, str]) -> str:
-    own, theirs = opposites
-    if own and theirs:
-        return f"\u201c{_shorten(claim.text)}\u201d says \u201c{own}\u201d, and the source says \u201c{theirs}\u201d."
-    if own:
-        return f"\u201c{_shorten(claim.text)}\u201d says \u201c{own}\u201d, and the source doesn't."
-    return f"\u201c{_shorten(claim.text)}\u201d leaves out the source's \u201c{theirs}\u201d."
+    claim_word, source_word = opposites
+    if claim_word and source_word:
+        return f"\u201c{_shorten(claim.text)}\u201d says \u201c{claim_word}\u201d, and the source says \u201c{source_word}\u201d."
+    if claim_word:
+        return f"\u201c{_shorten(claim.text)}\u201d says \u201c{claim_word}\u201d, and the source doesn't."
+    return f"\u201c{_shorten(claim.text)}\u201d leaves out the source's \u201c{source_word}\u201d."
 
 
 def _shorten(text: str) -> str:

@@ -1,17 +1,15 @@
-"""Rules of every newsletter: a subject and a preheader that inboxes show whole, sections, and what may be
-said.
-"""
+"""Checks every newsletter, and chooses the sentences, subject and preheader of one made without a model."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pipeline.engines.base import Check, Claim, make_check
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import banned_in
-from pipeline.engines.short_post import PLUGIN as POST
+from pipeline.engines.short_post import PLUGIN as SHORT_POST
 from pipeline.text.newsletter_sections import from_content
 from pipeline.text.plain_text import markdown_to_text
 from pipeline.text.prose.anaphora import lacks_antecedent, points_back
@@ -52,11 +50,12 @@ _WORD_CHECKS: Final = (
     "instructions",
 )
 """Checks of a post that also hold for a newsletter's words."""
-_POST: Final = re.compile(r"\b([Tt])he post\b")
+_THE_POST: Final = re.compile(r"\b([Tt])he post\b")
+"""A Short Post's name in the messages of its checks, which a newsletter's checks replace."""
 _UNNAMED: Final = re.compile(
     r"\b(?:he|she|they|it) (?:said|says|added|adds|told|wrote|writes|argued|explained|noted)\b", re.IGNORECASE
 )
-"""Speech of somebody who was named in another sentence."""
+"""Words such as "she said": another sentence names the speaker."""
 SUBJECT_RULES: Final = f"""\
 - `subject`: at most {MAX_SUBJECT_CHARACTERS} characters, what the reader gets; no greeting, no "newsletter", no full stop.
 - `preheader`: {MIN_PREHEADER_CHARACTERS} to {MAX_PREHEADER_CHARACTERS} characters that go on where the subject ends, with another fact; never the subject again.
@@ -65,10 +64,17 @@ SUBJECT_RULES: Final = f"""\
 """
 
 
-def sayable_sentence(fact: Fact, brief: Brief, persona: PersonaCard) -> str | None:
-    """Return the fact's sentence as it may stand in a newsletter; None if it may not.
+class InboxLines(NamedTuple):
+    """The two lines of a mail that an inbox shows."""
 
-    It is edited only by trimming an "And".
+    subject: str
+    preheader: str
+
+
+def _edit_sentence(fact: Fact, brief: Brief, persona: PersonaCard) -> str | None:
+    """Return the fact's sentence as a newsletter may say it, or `None` if it may not.
+
+    White space is collapsed, a leading "And" or the like is trimmed, and the first letter is capitalised.
     """
     sentence = trim_conjunction(collapse(fact.quote))
     if not is_clean(sentence) or not is_allowed(sentence, brief, persona):
@@ -82,12 +88,13 @@ def claim_of(sentence: str, fact: Fact) -> Claim:
 
 
 def rank_sentences(facts: Iterable[Fact], brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
-    """Return the usable sentences, best first: those that stand alone; only if there are none, the others.
+    """Return the usable sentences with their facts, best first: those that stand alone, or the others if none does.
 
-    None begins with a reference to another sentence: without that, it would say something else.
+    The others don't begin with a reference to another sentence, because without that they would say
+    something else.
     """
     sentences = [
-        (sentence, fact) for fact in facts if (sentence := sayable_sentence(fact, brief, persona)) is not None
+        (sentence, fact) for fact in facts if (sentence := _edit_sentence(fact, brief, persona)) is not None
     ]
     self_contained = [
         pair
@@ -106,61 +113,63 @@ def subject_of(title: str) -> str:
     return first_words(title, MAX_SUBJECT_CHARACTERS)
 
 
-def preheader_of(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[str, tuple[Claim, ...]]:
-    """Return the first sentence that fits whole, with its claims; "" if it could only repeat the subject.
+def choose_preheader(sentences: Sequence[tuple[str, Fact]], subject: str) -> tuple[str, tuple[Claim, ...]]:
+    """Return a preheader with its claims, or "" without claims if it could only repeat the subject.
 
-    If none fits, it is one cut at a clause, else the first words of all.
+    It is the first sentence that fits whole, else the first sentence cut at a clause that fits. If neither
+    exists, the first sentences are joined and cut; the result may be shorter than the minimum.
     """
     whole_sentences = ((sentence, fact) for sentence, fact in sentences if _fits(sentence))
-    cut = (
+    clauses = (
         (clause, fact) for sentence, fact in sentences for clause in clause_cuts(sentence) if _fits(clause)
     )
-    for words, fact in (*whole_sentences, *cut):
-        if not repeats_subject(words, subject):
-            return words, (claim_of(words, fact),)
-    words = ""
+    for text, fact in (*whole_sentences, *clauses):
+        if not repeats_subject(text, subject):
+            return text, (claim_of(text, fact),)
+    text = ""
     claims: list[Claim] = []
     for sentence, fact in sentences:
-        words = paragraph_of((words, sentence)).strip()
+        text = paragraph_of((text, sentence)).strip()
         claims.append(claim_of(sentence, fact))
-        if len(words) >= MIN_PREHEADER_CHARACTERS:
+        if len(text) >= MIN_PREHEADER_CHARACTERS:
             break
-    shortened = first_words(words, MAX_PREHEADER_CHARACTERS)
+    shortened = first_words(text, MAX_PREHEADER_CHARACTERS)
     # An open quotation would be closed by whatever the inbox shows next.
     shortened = shortened if is_balanced(shortened) else shortened.translate(_REMOVE_MARKS)
     return ("", ()) if repeats_subject(shortened, subject) else (shortened, tuple(claims))
 
 
 _REMOVE_MARKS: Final = dict.fromkeys(map(ord, '"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d()[]'))
+"""A table for `str.translate` that deletes quotation marks and brackets."""
 
 
 def repeats_subject(preheader: str, subject: str) -> bool:
-    """Return whether the preheader only repeats the subject."""
+    """Return whether the preheader is the subject, apart from case and a full stop or an ellipsis at the end."""
     return preheader.rstrip(".\u2026").casefold() == subject.rstrip(".\u2026").casefold()
 
 
-def _fits(words: str) -> bool:
-    return MIN_PREHEADER_CHARACTERS <= len(words) <= MAX_PREHEADER_CHARACTERS
+def _fits(text: str) -> bool:
+    return MIN_PREHEADER_CHARACTERS <= len(text) <= MAX_PREHEADER_CHARACTERS
 
 
 def check_words(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> tuple[Check, ...]:
-    """Run a post's rules for words over all that the reader sees: subject, preheader and body."""
+    """Run a Short Post's checks of words on all that the reader sees: subject, preheader, body and links."""
     body = markdown_to_text(draft.body)
     links = " \n".join(section.link for section in from_content(draft.content))
     # A separator that no number and no address spans.
-    words = "\n|\n".join((*_inbox_lines(draft.content), body, links))
-    as_post = dataclasses.replace(draft, body=words, content={"parts": [words]})
-    checks_by_code = {check.code: check for check in POST.check(as_post, brief, source, persona)}
+    text = "\n|\n".join((*_inbox_lines(draft.content), body, links))
+    as_post = dataclasses.replace(draft, body=text, content={"parts": [text]})
+    post_checks = {check.code: check for check in SHORT_POST.check(as_post, brief, source, persona)}
     return tuple(
         dataclasses.replace(
-            checks_by_code[code], message=_POST.sub(r"\1he newsletter", checks_by_code[code].message)
+            post_checks[code], message=_THE_POST.sub(r"\1he newsletter", post_checks[code].message)
         )
         for code in _WORD_CHECKS
     )
 
 
 def check_content(draft: Draft) -> Check:
-    """Return the check `content`: the sections are there, and the body says the same."""
+    """Check that subject, preheader and filled sections are there, and that the body holds each section."""
     sections = from_content(draft.content)
     fault = None
     if not {"subject", "preheader", "sections"} <= set(draft.content) or not sections:
@@ -186,7 +195,7 @@ def check_subject(draft: Draft) -> Check:
 
 
 def check_preheader(draft: Draft) -> Check:
-    """Check that the preheader is one line that inboxes show whole, and not the subject again."""
+    """Check that the preheader is one line of a length that inboxes show whole, and not the subject again."""
     preheader = str(draft.content.get("preheader", ""))
     subject = str(draft.content.get("subject", ""))
     fault = None
@@ -208,7 +217,7 @@ def check_preheader(draft: Draft) -> Check:
 
 
 def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
-    """Return `banned_in_subject` if the persona bans words; title and body are checked with every draft."""
+    """Return `banned_in_subject`, if the persona bans words; every draft's title and body are checked elsewhere."""
     if not persona.banned_words:
         return ()
     banned = banned_in("\n|\n".join(_inbox_lines(draft.content)), persona)
@@ -219,17 +228,17 @@ def check_banned(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
 
 
 def is_verbatim(section: NewsletterSection, claims: Iterable[Claim]) -> bool:
-    """Return whether the section's words are sentences of the source and nothing else."""
+    """Return whether the section's text consists of the claims' texts alone."""
     remaining = markdown_to_text(section.text)
     for claim in sorted(claims, key=lambda claim: -len(claim.text)):
         remaining = remaining.replace(claim.text, "")
     return not remaining.strip()
 
 
-def words_in(section: NewsletterSection) -> int:
+def count_section_words(section: NewsletterSection) -> int:
     """Return the number of words in the section."""
     return count_words(markdown_to_text(section.text))
 
 
-def _inbox_lines(content: Mapping[str, object]) -> tuple[str, str]:
-    return str(content.get("subject", "")), str(content.get("preheader", ""))
+def _inbox_lines(content: Mapping[str, object]) -> InboxLines:
+    return InboxLines(str(content.get("subject", "")), str(content.get("preheader", "")))

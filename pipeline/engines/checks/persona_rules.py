@@ -1,6 +1,4 @@
-"""Checks what a persona demands of every draft, as far as a program can: banned words, structures, first
-person.
-"""
+"""Checks a persona's demands on every draft, as far as a program can: banned words, structures, first person."""
 
 from __future__ import annotations
 
@@ -23,6 +21,7 @@ MAX_NAMED: Final = 5
 
 _SPACE: Final = re.compile(r"\s+")
 _HASHTAG: Final = re.compile(r"(?<![\w&/])[#\uff03]\w*[^\W\d_]\w*")
+"""A hashtag with a letter: "#Rye26", but not "#26" or "page#top"."""
 _TRAILING_TAGS: Final = re.compile(r"(?:\s*[#\uff03]\w+)+\s*$")
 _EMOJI: Final = re.compile(
     # A flag is two letters; an emoji sequence that is joined to one picture counts once.
@@ -43,7 +42,7 @@ _FIRST_PERSON: Final[Mapping[str, re.Pattern[str]]] = {
 
 @dataclass(frozen=True)
 class StructureKind:
-    """A kind of demand. `takes` is the key of its value beside `kind`, None if it has none."""
+    """A kind of demand on a text's structure. `takes` is the key of its value next to `kind`, if it has a value."""
 
     label: str
     takes: Literal["most", "text"] | None = None
@@ -66,9 +65,7 @@ _KINDS_OF_LONG_TEXTS: Final = frozenset({"max_hashtags", "max_emoji"})
 
 
 def banned_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
-    """Return the persona's banned words and phrases that stand in `words` as whole words, in any case and
-    spacing.
-    """
+    """Return the persona's banned words and phrases that are in `words` as whole words, in any case and spacing."""
     if not persona.banned_words:
         return ()
     folded_words = _fold_words(words)
@@ -76,9 +73,10 @@ def banned_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
 
 
 def missing_in(words: str, persona: PersonaCard) -> tuple[str, ...]:
-    """Return sentences on what the words lack of the persona's required structures.
+    """Return a sentence for each structure that the persona requires and the words lack.
 
-    Links at their end don't count.
+    Links and tags at the words' end don't count, except for the numbers of hashtags and emoji and for a
+    required ending.
     """
     return tuple(
         fault
@@ -93,9 +91,9 @@ def keeps_rules(words: str, persona: PersonaCard) -> bool:
 
 
 def check_persona(draft: Draft, persona: PersonaCard) -> tuple[Check, ...]:
-    """Return `banned_words` and `required_structures`; nothing for a persona without such demands.
+    """Return the checks `banned_words` and `required_structures`, each only if the persona has such demands.
 
-    In texts that aren't plain, which are no posts, only hashtags and emoji are counted.
+    Only the structures of hashtags and emoji are checked in articles and newsletters, which aren't plain text.
     """
     checks: list[Check] = []
     if persona.banned_words:
@@ -132,7 +130,7 @@ def _is_checked(structure: Mapping[str, object]) -> bool:
 
 
 def _structure_fault(structure: Mapping[str, object], words: str, core: str) -> str | None:
-    """Return what the text lacks of one structure that the persona demands; None if nothing."""
+    """Return the sentence on the structure if the text lacks it, or `None`; `core` is without links at the end."""
     kind, text = str(structure.get("kind")), str(structure.get("text") or "")
     folded_core, folded_text = _fold_words(core), _fold_words(text)
     if kind == "ends_with_question":
@@ -140,7 +138,7 @@ def _structure_fault(structure: Mapping[str, object], words: str, core: str) -> 
     if kind == "starts_with":
         return None if folded_core.startswith(folded_text) else f"It has to begin with \u201c{text}\u201d."
     if kind == "ends_with":
-        # What is required may itself be a tag or an address.
+        # The required ending may be a tag or an address.
         endings = (folded_core, _fold_words(words))
         return (
             None
@@ -160,6 +158,7 @@ _COUNTED: Final[Mapping[str, tuple[Callable[[str], int], str]]] = {
     "max_hashtags": (count_hashtags, "hashtags"),
     "max_emoji": (count_emoji, "emoji"),
 }
+"""The counter of each kind with a maximum, and the noun for what it counts."""
 
 
 def _without_trailing_links(words: str) -> str:
@@ -192,16 +191,14 @@ def _list_words(words: tuple[str, ...]) -> str:
 
 
 def first_person_in(words: str, language: str) -> str:
-    """Return the first first-person word outside quotations, empty if there is none or the language is
-    unknown.
-    """
+    """Return the first first-person word outside of quotations, or "" if there is none or no list of them."""
     pattern = _FIRST_PERSON.get(language.lower().replace("_", "-").partition("-")[0])
     match = pattern.search(_QUOTED.sub(" ", words)) if pattern is not None else None
     return match.group() if match else ""
 
 
 def is_author(persona: PersonaCard, brief: Brief, source: SourceText) -> bool:
-    """Return whether the persona wrote what is told; a brand lane always tells of the persona itself."""
+    """Return whether the persona wrote the source, as a brand lane's persona always did."""
     if brief.lane is not None:
         return True
     names = {collapse(name).casefold().lstrip("@") for name in (persona.name, persona.handle) if name.strip()}

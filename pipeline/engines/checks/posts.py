@@ -1,4 +1,4 @@
-"""Checks that text engines share: claims, hidden characters, hashtags, links."""
+"""Checks the parts that text engines share: claims, hidden characters, hashtags, links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard, SourceText
 
 MAX_LINKS = 1
-_COUNTED = {1: "one", 2: "two", 3: "three"}
+_NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def check_words(
@@ -33,28 +33,31 @@ def check_words(
     persona: PersonaCard,
     *,
     parts: Sequence[str],
-    most_tags: int,
-    what: str = "post",
+    max_tags: int,
+    noun: str = "post",
 ) -> tuple[Check, ...]:
-    """Return the checks of every plain text: whom it leads readers to, and that it says what the source says."""
+    """Return the checks of every plain text: where it leads readers, and that its source says the same.
+
+    `parts` are the texts whose numbers and quotations are checked; `noun` names the text in messages.
+    """
     body = draft.body
     # A separator that no number and no address spans.
     title_and_body = f"{draft.title}\n|\n{body}"
     return (
         check_addresses(title_and_body, brief, persona, url=source.url),
-        check_hashtags(body, unlisted_tags(body, brief, persona), most=most_tags, what=what),
+        check_hashtags(body, unlisted_tags(body, brief, persona), max_tags=max_tags, noun=noun),
         check_accounts(title_and_body, persona),
         check_contacts(title_and_body, brief, persona, url=source.url),
-        check_characters(body, what),
+        check_characters(body, noun),
         check_numbers(parts, draft, source, persona),
         check_quotations(parts, source),
-        check_claims(draft, source, what=what),
+        check_claims(draft, source, noun=noun),
         check_suspicion(brief),
     )
 
 
 def check_one_part(draft: Draft, *, is_empty: bool) -> Check:
-    """Check a post that is no thread: it has words, and its one part is its body."""
+    """Check that a post that is no thread has words, and that its one part is its body."""
     fault = None
     if is_empty:
         fault = "The post is empty."
@@ -69,29 +72,29 @@ def check_link_count(links: int) -> Check:
     return make_check("link_count", "The post has at most one link.", fault)
 
 
-def check_characters(words: str, what: str = "post") -> Check:
-    """Check that the words hold no hidden or control characters; `what` is how a message calls them."""
-    fault = None if is_clean(words) else f"The {what} holds hidden or control characters."
-    return make_check("characters", f"The {what} holds no hidden characters.", fault)
+def check_characters(words: str, noun: str = "post") -> Check:
+    """Check that the words hold no hidden or control characters; `noun` names the text in messages."""
+    fault = None if is_clean(words) else f"The {noun} holds hidden or control characters."
+    return make_check("characters", f"The {noun} holds no hidden characters.", fault)
 
 
-def check_hashtags(words: str, strange: tuple[str, ...], *, most: int, what: str = "post") -> Check:
-    """Check number and meaning of hashtags; `strange` are those that `unlisted_tags` returned."""
+def check_hashtags(words: str, unlisted: tuple[str, ...], *, max_tags: int, noun: str = "post") -> Check:
+    """Check the number of hashtags, and that none is `unlisted`, as `unlisted_tags` returns them."""
     hashtags = count_hashtags(words)
     fault = None
-    if hashtags > most:
-        fault = f"The {what} has {hashtags} hashtags; the maximum is {_COUNTED[most]}."
-    elif strange:
-        fault = f"These hashtags say what no fact says: {list_some(strange)}."
-    passed = f"The {what} has at most {_COUNTED[most]} hashtags, of words that the facts say."
+    if hashtags > max_tags:
+        fault = f"The {noun} has {hashtags} hashtags; the maximum is {_NUMBER_WORDS[max_tags]}."
+    elif unlisted:
+        fault = f"These hashtags say what no fact says: {list_some(unlisted)}."
+    passed = f"The {noun} has at most {_NUMBER_WORDS[max_tags]} hashtags, of words that the facts say."
     return make_check("hashtags", passed, fault)
 
 
-def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, what: str = "post") -> Check:
-    """Check that every claim's quote stands in the source at its place."""
+def check_claims(draft: Draft, source: SourceText, *, needs_claim: bool = True, noun: str = "post") -> Check:
+    """Check that every claim's quote stands in the source at its offsets, and with `needs_claim` that one exists."""
     fault = None
     if any(not claim.quote or source.text[claim.start : claim.end] != claim.quote for claim in draft.claims):
         fault = "A claim's quote isn't in the source at the place that it names."
     elif needs_claim and not draft.claims:
-        fault = f"The {what} quotes no passage of the source as evidence."
-    return make_check("claims", f"What the {what} says is in the source.", fault)
+        fault = f"The {noun} quotes no passage of the source as evidence."
+    return make_check("claims", f"What the {noun} says is in the source.", fault)

@@ -1,6 +1,4 @@
-"""Collects and checks words that readers see beside a draft's own: in its pictures or film, or on one outlet
-alone.
-"""
+"""Collects and checks texts that readers see besides a draft's own: in its pictures or film, or on one outlet."""
 
 from __future__ import annotations
 
@@ -39,10 +37,9 @@ _SEVERITY: Final = {"passed": 0, "warning": 1, "failed": 2}
 
 
 def drawn_words(engine: Engine, draft: Draft, source: SourceText, persona: PersonaCard) -> tuple[str, ...]:
-    """Return every text that the pictures or the film of a draft show as its engine lays them out, each once.
+    """Return every text that the pictures or the film of a draft show, each once, without the engine's additions.
 
-    Empty for an engine that draws nothing, and for words that can't be drawn, which the engine's own checks
-    report.
+    There is none if the engine draws nothing, or if the words can't be drawn, which the engine's checks report.
     """
     if not engine.sizes:
         return ()
@@ -63,13 +60,13 @@ def drawn_words(engine: Engine, draft: Draft, source: SourceText, persona: Perso
 
 
 def board_words(board: Storyboard, persona: PersonaCard) -> tuple[str, ...]:
-    """Return every text on the screen or in the captions, each once."""
+    """Return every text on the screen or in the captions, each once, without the engine's additions."""
     texts: list[str] = []
     previous_name = ""
     for text in storyboard_edits.editable_texts(board):
         name = text.name.partition(" ")[0]
         if (previous_name, name) == ("figure", "of"):
-            # What is counted stands below its number: "12" and "million crowns".
+            # A number's noun or unit stands below it in a text of its own: "12" and "million crowns".
             texts[-1] = f"{texts[-1]} {text.words}"
         else:
             texts.append(text.words)
@@ -91,9 +88,7 @@ def _layout_texts(layout: Layout) -> Iterator[str]:
 def _without_engine_text(
     texts: Iterable[str], persona: PersonaCard, language: str, pieces: int
 ) -> tuple[str, ...]:
-    """Return the texts without initials, the word "Source" and numbers of pieces, which the engine adds and
-    state nothing.
-    """
+    """Return the texts without initials, the word "Source" and numbers of pictures: they state nothing."""
     engine_texts = {"", initials_of(persona.name), source_word(language)}
     unique_texts = dict.fromkeys(storyboard_edits.normalize_text(_LINE_END.sub("", text)) for text in texts)
     return tuple(text for text in unique_texts if text not in engine_texts and not _is_counter(text, pieces))
@@ -114,14 +109,14 @@ def check_further(
     further: Iterable[str],
     where: str,
 ) -> tuple[Check, ...]:
-    """Return the checks of a draft together with faults of further words that are shown with it.
+    """Return the checks of a draft together with the faults of further texts that are shown with it.
 
-    Words that stand in the draft were checked before, except numbers of a part of them: "500 m²" cut out of
-    "2 500 m²". `where` begins the sentence of a fault ("In the film"). The draft comes as its engine has
-    marked it.
+    Texts that stand in the draft were checked before, except for their numbers: "500 m²" may be cut out of
+    "2 500 m²". `where` begins the message of a fault ("In the film"). The draft has to be one that
+    `Engine.marked` returned.
     """
     texts = (draft.title, *words_of(draft))
-    known_texts = {_comparable(one) for text in texts for one in (text, *text.splitlines())}
+    known_texts = {_comparable(part) for text in texts for part in (text, *text.splitlines())}
     new_texts = tuple(text for text in further if _comparable(text) not in known_texts)
     if not new_texts:
         return tuple(checks)
@@ -154,16 +149,16 @@ def _check_new_words(
         yield Check("banned_words", "failed", f"The persona never says: {', '.join(banned)}.")
 
 
-def _merge_checks(own: Check, other: Check | None) -> Check:
-    """Return both messages, if both checks found something, under the worse outcome of the two."""
-    if other is None:
-        return own
-    if own.outcome == "passed":
-        return other
-    worse = max(own.outcome, other.outcome, key=_SEVERITY.__getitem__)
-    return Check(own.code, worse, f"{own.message} {other.message}")
+def _merge_checks(check: Check, further: Check | None) -> Check:
+    """Return both messages, if both checks have a fault, under the worse of their outcomes."""
+    if further is None:
+        return check
+    if check.outcome == "passed":
+        return further
+    worse = max(check.outcome, further.outcome, key=_SEVERITY.__getitem__)
+    return Check(check.code, worse, f"{check.message} {further.message}")
 
 
 def _comparable(words: str) -> str:
-    """Return the words for comparison: typeset, cut into lines and cards, they equal the written ones."""
+    """Return the words without white space and typography, so that drawn words equal the written ones."""
     return "".join(normalize_quotation(storyboard_edits.normalize_text(words)).split())

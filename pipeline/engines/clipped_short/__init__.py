@@ -1,6 +1,4 @@
-"""Clipped Short: one stretch of a long video, cut at its sentences, upright, with a title, captions and its
-source.
-"""
+"""Makes a Clipped Short: one stretch of a long video, cut at its sentences, with title, captions and source."""
 
 from __future__ import annotations
 
@@ -26,13 +24,15 @@ from pipeline.engines.clipped_short.spans import (
     are_consecutive,
     choose_stretches,
     clean_title,
-    facts_of_spans,
+    end_of,
     find_stretches,
     is_on_edges,
     is_too_long,
+    score_sentences,
+    select_sentences,
     sentences_in,
     span_of,
-    weigh_sentences,
+    start_of,
 )
 from pipeline.engines.clipped_short.title import MAX_TITLE_CHARACTERS, verbatim_title
 from pipeline.engines.shared.film_checks import MAX_TAGS, check_content, check_text_glyphs, clips_in, is_span
@@ -48,7 +48,7 @@ from pipeline.text.prose.verbatim_edits import counted, paragraph_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.engines.base import Brief, Fact, SourceText
+    from pipeline.engines.base import Brief, SourceText
     from pipeline.render.picture_types import AvailableMedia
     from pipeline.render.video.material import Clip
     from pipeline.render.video.storyboard import Storyboard
@@ -70,7 +70,7 @@ A Clipped Short is one stretch of a long talk, cut out of its video as it is. Th
 
 
 class ClippedShort(Engine):
-    """The body is the words of the stretch; an edit of the title or of a misheard word films it again."""
+    """Makes a film whose body is the words of the stretch; an edit of title, body or clip films it again."""
 
     kind = "clipped_short"
     name = "Clipped Short"
@@ -84,6 +84,7 @@ class ClippedShort(Engine):
     takes_stretches = True
 
     def why_not(self, source: SourceText) -> str | None:
+        """Return what the source lacks: a video, a transcript with times, its words in the text, or length."""
         material = source.material
         if material is None or not material.clips:
             return "A Clipped Short is cut from a video: upload it and name it in the media."
@@ -97,16 +98,16 @@ class ClippedShort(Engine):
             return (
                 "The item's text doesn't hold the words of its transcript: push it again with the transcript."
             )
-        length = _end_of(sentences[-1]) - _start_of(sentences[0])
+        length = end_of(sentences[-1]) - start_of(sentences[0])
         if length < MIN_SECONDS:
             return f"A Clipped Short lasts {MIN_SECONDS:.0f} seconds at least; what is said in this video lasts {length:.0f}."
         return None
 
     def told(self, brief: Brief, source: SourceText) -> Brief:
-        """Return the brief with what is said, sentence by sentence, in place of the facts."""
-        sentences = weigh_sentences(sentences_in(source), brief.facts)
+        """Return the brief with the video's sentences in place of the facts; of a long talk only the best ones."""
+        sentences = score_sentences(sentences_in(source), brief.facts)
         if is_too_long(sentences):
-            sentences = facts_of_spans(sentences, find_stretches(sentences, brief, PersonaCard(name="")))
+            sentences = select_sentences(sentences, find_stretches(sentences, brief, PersonaCard(name="")))
         return replace(brief, facts=sentences, material=source.material)
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
@@ -149,9 +150,10 @@ class ClippedShort(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft.
+        """Build the draft. Its body has the spoken words: a model chooses only the stretch, and writes the title.
 
-        The words are those that are said: the model only chooses which, and the title above them.
+        Raises `Refused` if there is no video, a sentence is unknown, the stretch has gaps or ends before it
+        begins, or a claim cites an unknown fact.
         """
         clip = _clip_of(brief)
         if clip is None:
@@ -189,19 +191,15 @@ class ClippedShort(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
+        """Check content, title and stretch, and run the checks of a plain text on title and body."""
         words = f"{draft.title}\n|\n{draft.body}"
         as_text = replace(draft, content={})
-        word_checks = check_words(as_text, brief, source, persona, parts=(words,), most_tags=2, what="film")
+        word_checks = check_words(as_text, brief, source, persona, parts=(words,), max_tags=2, noun="film")
         return (
             check_content(
-                draft,
-                brief,
-                source,
-                persona,
-                what=self.name,
-                holds="a caption, tags, a script and the clip",
+                draft, brief, source, persona, noun=self.name, holds="a caption, tags, a script and the clip"
             ),
-            _check_title(draft, persona),
+            _check_title(draft),
             _check_span(draft, source),
             _check_script(draft, source),
             _check_times(source),
@@ -214,7 +212,7 @@ class ClippedShort(Engine):
         return draft.title, draft.body, draft.content.get("clips")
 
     def spans(self, draft: Draft) -> tuple[VideoSpan, ...]:
-        """Return the one span; none if the content names several, or one that can't be."""
+        """Return the one span, or none if the content names no clip, several, or an invalid one."""
         clips = clips_in(draft)
         if len(clips) != 1 or not is_span(clips[0]):
             return ()
@@ -222,9 +220,11 @@ class ClippedShort(Engine):
         return (VideoSpan(clip["upload"], float(clip["start"]), float(clip["end"])),)
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
-        """Return the storyboard; without material only the words are checked.
+        """Return the storyboard, or `None` without material, when only span and title are checked.
 
-        Raises `Refused`, `MissingGlyphs`, `TextDoesNotFit`.
+        Raises `Refused` if the span is missing or has a wrong length, its video doesn't exist, or the captions
+        don't match its words, `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit` if a text is
+        too long.
         """
         if len(clips := clips_in(draft)) > 1:
             message = f"The content names {len(clips)} clips; a Clipped Short is one stretch of one video."
@@ -236,16 +236,12 @@ class ClippedShort(Engine):
         if draft.title:
             clipped.fit_title(draft.title, draft.language)
         material = media.material
-        clip = (
-            next((candidate for candidate in material.clips if candidate.name == span.name), None)
-            if material
-            else None
-        )
-        if material is None or clip is None:
-            if material is not None:
-                message = "The video that it was cut from no longer exists."
-                raise Refused(message, code="no_footage")
+        if material is None:
             return None
+        clip = next((candidate for candidate in material.clips if candidate.name == span.name), None)
+        if clip is None:
+            message = "The video that it was cut from no longer exists."
+            raise Refused(message, code="no_footage")
         return clipped.plan(
             span,
             clip.shots,
@@ -259,7 +255,7 @@ class ClippedShort(Engine):
 
 
 def _caption_words(clip: Clip, span: VideoSpan, body: str) -> tuple[Word, ...]:
-    """Return the captions' words: those of the text, at the times of those that were heard."""
+    """Return the body's words with the times of the spoken ones. Raises `Refused` if there are more or fewer."""
     heard = clipped.words_within(clip.words, span)
     written = body.split()
     if len(written) != len(heard):
@@ -284,7 +280,7 @@ def _draft(
     tags: Sequence[str] = (),
     angle: str = "",
 ) -> Draft:
-    """Return the draft of the clip with the brief's sentences from `first` up to, but without, `last`."""
+    """Return the draft of the clip's stretch with the sentences `brief.facts[first:last]`."""
     sentences = brief.facts[first:last]
     span = span_of(clip.name, brief.facts, first, last)
     body = paragraph_of(sentence.quote for sentence in sentences)
@@ -308,12 +304,12 @@ def _draft(
 
 
 def _clip_of(brief: Brief) -> Clip | None:
-    """Return the brief's video with its transcript, None without one."""
+    """Return the brief's video with a transcript, or `None` if there is none."""
     return brief.material.spoken if brief.material is not None else None
 
 
 def _index_of(answered: str, brief: Brief) -> int:
-    """Return the index of the fact with that sentence id. Raises `Refused`."""
+    """Return the index of the fact with the answered sentence id. Raises `Refused` if no fact has that id."""
     match = _NUMBERED.fullmatch(answered.strip().lower())
     name = f"s{int(match[1])}" if match else ""
     for index, fact in enumerate(brief.facts):
@@ -323,20 +319,11 @@ def _index_of(answered: str, brief: Brief) -> int:
     raise Refused(message, code="unknown_fact")
 
 
-def _start_of(sentence: Fact) -> float:
-    return sentence.seconds[0] if sentence.seconds else 0.0
-
-
-def _end_of(sentence: Fact) -> float:
-    return sentence.seconds[1] if sentence.seconds else 0.0
-
-
 # --- Checks ----------------------------------------------------------------------------------------------------------
 
 
-def _check_title(draft: Draft, persona: PersonaCard) -> Check:
-    """Check that the title is short, and that its lines fit on the film."""
-    del persona
+def _check_title(draft: Draft) -> Check:
+    """Check that there is a title, that it is short, and that it fits on the film."""
     fault = None
     if not draft.title.strip():
         fault = "The film has no title."
@@ -353,6 +340,7 @@ def _check_title(draft: Draft, persona: PersonaCard) -> Check:
 
 
 def _check_span(draft: Draft, source: SourceText) -> Check:
+    """Check that there is one stretch of a possible length, from the start of a sentence to the end of one."""
     spans = ClippedShort().spans(draft)
     fault = None
     if len(spans) != 1:
@@ -367,6 +355,7 @@ def _check_span(draft: Draft, source: SourceText) -> Check:
 
 
 def _check_script(draft: Draft, source: SourceText) -> Check:
+    """Warn if the body's words aren't those that the transcript has within the span."""
     clip = source.material.spoken if source.material is not None else None
     span = next(iter(ClippedShort().spans(draft)), None)
     heard = (
@@ -380,6 +369,7 @@ def _check_script(draft: Draft, source: SourceText) -> Check:
 
 
 def _check_times(source: SourceText) -> Check:
+    """Warn if the transcript has times of lines only, by which those of its words are estimated."""
     clip = source.material.spoken if source.material is not None else None
     if clip is None or clip.is_word_timed:
         return Check("word_times", "passed", "The captions follow the times of the transcript's words.")

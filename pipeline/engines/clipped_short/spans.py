@@ -1,4 +1,4 @@
-"""Finds which stretch of a talk makes a film: whole sentences in sequence, 15 to 60 seconds long."""
+"""Finds the stretches of a talk that make a film: whole sentences in sequence, 15 to 60 seconds long."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 MIN_SECONDS: Final = 15.0
 MAX_SECONDS: Final = 60.0
 BEST_SECONDS: Final = (25.0, 50.0)
-"""The length of a film that is watched to its end and says something."""
+"""The shortest and the longest film that is watched to its end and says something."""
 PAD_SECONDS: Final = 0.15
-"""Added before the first word and after the last, if nobody speaks then."""
+"""The time added before the first word and after the last, if nobody speaks then."""
 MAX_SHOWN_CHARACTERS: Final = 60_000
-"""Characters of a transcript that a model chooses from; of a longer one it gets the most promising parts."""
+"""The part of a transcript from which a model chooses; of a longer transcript it gets the best stretches."""
 
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 _FIGURE: Final = re.compile(r"\d")
@@ -42,7 +42,9 @@ _UNFINISHED: Final = re.compile(
 )
 _POINTING: Final = re.compile(r"\b(?:them|they|him|her|hers|it|those|these|his|their)\b", re.IGNORECASE)
 _MIN_PAUSE_SECONDS: Final = 0.3
-"""A pause that separates two thoughts."""
+"""The shortest pause that separates two thoughts."""
+_ROUNDING_SECONDS: Final = 0.002
+"""The tolerance for times that were rounded to thousandths."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ class FactRange:
 
 
 def sentences_in(source: SourceText) -> tuple[Fact, ...]:
-    """Return the sentences said in the raw item's video, each with its place in the text and in the video.
+    """Return the sentences said in the raw item's video, with their offsets in the text and their seconds.
 
-    There are none without a transcript, or if the text doesn't contain its words.
+    There are none if there is no transcript, or if the text doesn't contain the transcript's words.
     """
     clip = source.material.spoken if source.material is not None else None
     if clip is None:
@@ -84,10 +86,8 @@ def sentences_in(source: SourceText) -> tuple[Fact, ...]:
     )
 
 
-def weigh_sentences(sentences: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Return the sentences with scores: by what the brief found telling, and by the words that the talk is
-    about.
-    """
+def score_sentences(sentences: Sequence[Fact], facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Return the sentences with scores, by the rank of the facts in them and by the talk's recurring words."""
     word_counts = Counter(
         word for sentence in sentences for word in set(_WORD.findall(sentence.text.lower()))
     )
@@ -111,7 +111,7 @@ def weigh_sentences(sentences: Sequence[Fact], facts: Sequence[Fact]) -> tuple[F
 
 
 def _subject_score(sentence: Fact, word_counts: Counter[str], count: int) -> float:
-    """Return how much the sentence is about the talk's subject, 0 to 0.5."""
+    """Return a score of the sentence's recurring words and figures, 0 to 0.5; the talk has `count` sentences."""
     words = _WORD.findall(sentence.text.lower())
     if not words:
         return 0.0
@@ -123,7 +123,7 @@ def _subject_score(sentence: Fact, word_counts: Counter[str], count: int) -> flo
 
 
 def _fact_score(sentence: Fact, facts_by_rank: dict[int, Fact]) -> float:
-    """Return how telling the facts in the sentence are, 0 to 1."""
+    """Return the score of the best fact that the sentence overlaps: 1 for the first, towards 0.5, or 0 for none."""
     for rank, fact in facts_by_rank.items():
         if fact.start < sentence.end and sentence.start < fact.end:
             return 1.0 - 0.5 * rank / max(len(facts_by_rank), 1)
@@ -131,7 +131,7 @@ def _fact_score(sentence: Fact, facts_by_rank: dict[int, Fact]) -> float:
 
 
 def find_stretches(sentences: Sequence[Fact], brief: Brief, persona: PersonaCard) -> list[FactRange]:
-    """Return every stretch that may be a film, best first; sentences that lead elsewhere are in none."""
+    """Return every stretch of usable sentences that may be a film, best first."""
     usable = [_is_usable(sentence.text, brief, persona) for sentence in sentences]
     stretches: list[FactRange] = []
     for first in range(len(sentences)):
@@ -161,37 +161,31 @@ def _is_usable(sentence: str, brief: Brief, persona: PersonaCard) -> bool:
 
 
 def _score(sentences: Sequence[Fact], first: int, last: int, total_score: float) -> float:
-    """Return a score of what is said per sentence, a good beginning and end, and a length that is watched to
-    the end.
-    """
+    """Return a stretch's score: the mean of its sentences', and points for beginning, end, pauses and length."""
     opening, ending = sentences[first].text, sentences[last - 1].text
     seconds = seconds_of(sentences, first, last)
+    stands_alone = not opens_dangling(opening) and _POINTING.search(opening) is None
+    begins_after_pause = _pause_at(sentences, first) >= _MIN_PAUSE_SECONDS
+    ends_before_pause = _pause_at(sentences, last) >= _MIN_PAUSE_SECONDS
     score = total_score / (last - first)
-    score += 0.35 * (not opens_dangling(opening) and _POINTING.search(opening) is None) + 0.15 * is_balanced(
-        opening
-    )
+    score += 0.35 * stands_alone + 0.15 * is_balanced(opening)
     score += 0.15 * (_FIGURE.search(opening) is not None) + 0.1 * opening.endswith("?")
     score += 0.2 * (_UNFINISHED.search(ending.rstrip()) is None) - 0.2 * ending.endswith("?")
     score -= 0.8 * any(_ASIDE.search(sentence.text) is not None for sentence in sentences[first:last])
-    score += 0.1 * (_pause_at(sentences, first) >= _MIN_PAUSE_SECONDS) + 0.1 * (
-        _pause_at(sentences, last) >= _MIN_PAUSE_SECONDS
-    )
+    score += 0.1 * begins_after_pause + 0.1 * ends_before_pause
     excess_seconds = max(BEST_SECONDS[0] - seconds, seconds - BEST_SECONDS[1], 0.0)
     return score - 0.06 * excess_seconds
 
 
 def _pause_at(sentences: Sequence[Fact], edge: int) -> float:
-    """Return the seconds of silence at an edge between sentences.
-
-    One second at the start and the end of all.
-    """
+    """Return the seconds of silence at an edge between sentences; the talk's start and end count as one second."""
     if not 0 < edge < len(sentences):
         return 1.0
-    return _start(sentences[edge]) - _end(sentences[edge - 1])
+    return start_of(sentences[edge]) - end_of(sentences[edge - 1])
 
 
 def choose_stretches(stretches: Sequence[FactRange], limit: int) -> list[FactRange]:
-    """Return the best stretches, none of which shares a sentence with another."""
+    """Return the best stretches, at most `limit`, none of which shares a sentence with another."""
     chosen: list[FactRange] = []
     for stretch in stretches:
         if len(chosen) == limit:
@@ -207,7 +201,7 @@ def is_too_long(sentences: Sequence[Fact]) -> bool:
 
 
 def are_consecutive(sentences: Sequence[Fact], first: int, last: int) -> bool:
-    """Return whether nothing was said between the sentences except what is among them."""
+    """Return whether `sentences[first:last]` has every sentence of the talk between its first and its last."""
     return (
         last <= first
         or _sentence_number(sentences[last - 1]) - _sentence_number(sentences[first]) == last - 1 - first
@@ -218,8 +212,8 @@ def _sentence_number(sentence: Fact) -> int:
     return int(sentence.id[1:])
 
 
-def facts_of_spans(sentences: Sequence[Fact], stretches: Sequence[FactRange]) -> tuple[Fact, ...]:
-    """Return the sentences of the best stretches of a long talk."""
+def select_sentences(sentences: Sequence[Fact], stretches: Sequence[FactRange]) -> tuple[Fact, ...]:
+    """Return the sentences of the best stretches, in order, that together have `MAX_SHOWN_CHARACTERS` at most."""
     chosen_indexes: set[int] = set()
     remaining_characters = MAX_SHOWN_CHARACTERS
     for stretch in stretches:
@@ -234,14 +228,14 @@ def facts_of_spans(sentences: Sequence[Fact], stretches: Sequence[FactRange]) ->
 
 def seconds_of(sentences: Sequence[Fact], first: int, last: int) -> float:
     """Return the length of the stretch with its padding, in seconds."""
-    return _end(sentences[last - 1]) - _start(sentences[first]) + 2 * PAD_SECONDS
+    return end_of(sentences[last - 1]) - start_of(sentences[first]) + 2 * PAD_SECONDS
 
 
 def span_of(name: str, sentences: Sequence[Fact], first: int, last: int) -> VideoSpan:
-    """Return the stretch with padding at both ends, as far as nobody else's words are in it."""
-    start, end = _start(sentences[first]), _end(sentences[last - 1])
-    before = _end(sentences[first - 1]) if first else 0.0
-    after = _start(sentences[last]) if last < len(sentences) else end + PAD_SECONDS
+    """Return the stretch as a span of the video, with padding at both ends that reaches into no other sentence."""
+    start, end = start_of(sentences[first]), end_of(sentences[last - 1])
+    before = end_of(sentences[first - 1]) if first else 0.0
+    after = start_of(sentences[last]) if last < len(sentences) else end + PAD_SECONDS
     return VideoSpan(
         name,
         round(max(start - PAD_SECONDS, min(before, start), 0.0), 3),
@@ -251,19 +245,21 @@ def span_of(name: str, sentences: Sequence[Fact], first: int, last: int) -> Vide
 
 def is_on_edges(span: VideoSpan, sentences: Sequence[Fact]) -> bool:
     """Return whether the span begins and ends with a sentence, apart from the padding."""
-    tolerance = PAD_SECONDS + 0.002
-    begins = any(-0.002 <= _start(sentence) - span.start <= tolerance for sentence in sentences)
-    return begins and any(-0.002 <= span.end - _end(sentence) <= tolerance for sentence in sentences)
+    tolerance = PAD_SECONDS + _ROUNDING_SECONDS
+    begins = any(-_ROUNDING_SECONDS <= start_of(sentence) - span.start <= tolerance for sentence in sentences)
+    return begins and any(
+        -_ROUNDING_SECONDS <= span.end - end_of(sentence) <= tolerance for sentence in sentences
+    )
 
 
 def clean_title(words: str) -> str:
-    """Return the title in one line."""
+    """Return the title on one line."""
     return collapse(words.replace("\n", " "))
 
 
-def _start(sentence: Fact) -> float:
+def start_of(sentence: Fact) -> float:
     return sentence.seconds[0] if sentence.seconds is not None else 0.0
 
 
-def _end(sentence: Fact) -> float:
+def end_of(sentence: Fact) -> float:
     return sentence.seconds[1] if sentence.seconds is not None else 0.0

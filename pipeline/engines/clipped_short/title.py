@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.checks.allowed_contacts import is_allowed
-from pipeline.engines.clipped_short.spans import (
-    clean_title,
-)
+from pipeline.engines.clipped_short.spans import clean_title
 from pipeline.plugins import Refused
 from pipeline.render.video.templates import clipped
 from pipeline.text.prose.verbatim_edits import clause_cuts, first_words, is_self_contained, trim_conjunction
@@ -18,12 +16,13 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Fact, PersonaCard
 
 MAX_TITLE_CHARACTERS: Final = 64
+_MIN_CLAUSE_CHARACTERS: Final = 16
 _SHORTER_CHARACTERS: Final = (60, 40, 24)
-"""Lengths to try for the beginning of a sentence that is no title, if more doesn't fit on the film."""
+"""The lengths to try for the first words of the stretch, if more doesn't fit on the film."""
 
 
 def verbatim_title(brief: Brief, persona: PersonaCard, sentences: Sequence[Fact]) -> str:
-    """Return a sentence of the stretch, else its beginning, word for word."""
+    """Return the best sentence, clause or opening that is allowed and fits on the film, else the shortest opening."""
     ranked = sorted(sentences, key=lambda sentence: (-sentence.score, sentence.start))
     whole_sentences = [
         title
@@ -36,7 +35,7 @@ def verbatim_title(brief: Brief, persona: PersonaCard, sentences: Sequence[Fact]
         for sentence in ranked
         if is_self_contained(_as_title(sentence), brief.language)
         for title in clause_cuts(_as_title(sentence))
-        if 16 <= len(title) <= MAX_TITLE_CHARACTERS
+        if _MIN_CLAUSE_CHARACTERS <= len(title) <= MAX_TITLE_CHARACTERS
     ]
     openings = [
         first_words(_as_title(sentences[0]), max_characters)

@@ -1,4 +1,4 @@
-"""Composite Short: a story told over the source's own videos and pictures, 20 to 60 seconds long."""
+"""Makes a Composite Short: a story told over the source's own videos and pictures, 20 to 60 seconds long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.engines.base import ANGLES, Check, Draft, Engine, make_check
 from pipeline.engines.composite_short.footage import (
     MIN_VISUALS,
     choose_clips,
-    count_things,
+    count_visuals,
     fault_in,
     find_moments,
     spans_in,
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 _MIN_WORDS: Final = 60
-"""What takes 20 seconds, with an end card."""
+"""The words of a source that take 20 seconds with an end card."""
 _MIN_SECONDS: Final = 22.0
 _MAX_SECONDS: Final = 54.0
-"""When read silently; a voice may be some seconds quicker or slower."""
+"""The estimated length of a film; a voice may be some seconds quicker or slower."""
 _MAX_TALL_RATIO: Final = 0.85
 """A picture no wider than this share of its height fills an upright frame."""
 _RULES: Final = (
@@ -57,9 +57,9 @@ _RULES: Final = (
 
 
 class CompositeShort(Engine):
-    """The body is told as a Persona Short's is; `content.clips` names what is shown meanwhile, in order.
+    """Makes a film whose body is told as a Persona Short's; `content.clips` names what it shows, in order.
 
-    An edit of either is filmed again.
+    An edit of the body or of the clips is filmed again.
     """
 
     kind = "composite_short"
@@ -76,8 +76,9 @@ class CompositeShort(Engine):
         self._story = PersonaShort()
 
     def why_not(self, source: SourceText) -> str | None:
+        """Return what the source lacks: enough videos and pictures, or enough words that can be told."""
         material = source.material
-        visual_count = count_things(material) if material is not None else 0
+        visual_count = count_visuals(material) if material is not None else 0
         if visual_count < MIN_VISUALS:
             return (
                 f"A Composite Short shows {MIN_VISUALS} parts of videos of five seconds, or pictures of 400 pixels, at least; "
@@ -92,7 +93,7 @@ class CompositeShort(Engine):
         )
 
     def told(self, brief: Brief, source: SourceText) -> Brief:
-        """Return the brief with what can be shown, and where in the text the words of the video begin."""
+        """Return the brief with the source's material, and the offset of the spoken video's words in the text."""
         material = source.material
         if material is None or material.spoken is None:
             return replace(brief, material=material)
@@ -101,11 +102,14 @@ class CompositeShort(Engine):
         )
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return Persona Short's drafts that last long enough, with what is shown."""
+        """Return the drafts of a Persona Short that are long enough, with clips.
+
+        Raises `Refused` if there are no such drafts, or no material.
+        """
         drafts = self._story.offline(brief, persona, variants=variants, seed=seed)
         long_enough = [
-            _add_clips(draft, brief, persona, turn)
-            for turn, draft in enumerate(drafts)
+            _add_clips(draft, brief, persona, index)
+            for index, draft in enumerate(drafts)
             if _estimate_seconds(draft, persona) >= _MIN_SECONDS
         ]
         if not long_enough:
@@ -120,22 +124,21 @@ class CompositeShort(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft. What is shown is chosen here, since a model sees no pictures."""
-        turn = ANGLES.index(angle) if angle in ANGLES else 0
-        return _add_clips(self._story.draft_from(answer, brief, persona, angle), brief, persona, turn)
+        """Build the draft. The clips are chosen here, since a model sees no pictures.
+
+        Raises `Refused` if there is no material, or a claim cites an unknown fact.
+        """
+        # Variants have different angles, so each shows other parts.
+        rotation = ANGLES.index(angle) if angle in ANGLES else 0
+        return _add_clips(self._story.draft_from(answer, brief, persona, angle), brief, persona, rotation)
 
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Run Persona Short's rules for the words, and check that these pictures can be shown."""
+        """Run a Persona Short's checks of the words, four of them replaced, and check the clips and their credits."""
         own_checks = {
             "content": check_content(
-                draft,
-                brief,
-                source,
-                persona,
-                what=self.name,
-                holds="a caption, tags, a script and the clips",
+                draft, brief, source, persona, noun=self.name, holds="a caption, tags, a script and the clips"
             ),
             "length": _check_length(draft, persona),
             "glyphs": _check_glyphs(draft, source, persona),
@@ -159,9 +162,10 @@ class CompositeShort(Engine):
         return self._story.script(draft, persona)
 
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard | None:
-        """Return the storyboard; without material only the words are checked.
+        """Return the storyboard, or `None` without material, when only texts and clips are checked.
 
-        Raises `Refused`, `MissingGlyphs`, `TextDoesNotFit`.
+        Raises `Refused` if the clips can't be shown, the body can't be told, or the film has a wrong length,
+        `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit` if a text is too long.
         """
         clips = clips_in(draft)
         fault = fault_in(clips, media.material)
@@ -178,10 +182,11 @@ class CompositeShort(Engine):
         return board if media.material is not None else None
 
 
-def _add_clips(draft: Draft, brief: Brief, persona: PersonaCard, turn: int) -> Draft:
+def _add_clips(draft: Draft, brief: Brief, persona: PersonaCard, rotation: int) -> Draft:
     """Return the draft with pictures and parts of videos that go with its words.
 
-    Words that can't be told get none. Each variant has its own `turn`, so that not all show the same.
+    Words that can't be told get none. Each variant has its own `rotation`, so that not all show the same.
+    Raises `Refused` if there is no material.
     """
     material = brief.material
     if material is None:
@@ -192,19 +197,20 @@ def _add_clips(draft: Draft, brief: Brief, persona: PersonaCard, turn: int) -> D
     except Refused:
         return replace(draft, content={**draft.content, "clips": []})
     moments = find_moments(outline, telling.script(draft.language), draft.claims, material)
-    # A voice may be slower, so one more is kept ready.
-    return replace(draft, content={**draft.content, "clips": choose_clips(material, [*moments, None], turn)})
+    # A voice may be slower, so there is one clip more.
+    clips = choose_clips(material, [*moments, None], rotation)
+    return replace(draft, content={**draft.content, "clips": clips})
 
 
 def _estimate_seconds(draft: Draft, persona: PersonaCard) -> float:
-    """Return about how long the film is, in seconds. Raises `Refused` for what can't be told."""
+    """Return about how long the film is, in seconds. Raises `Refused` if the body can't be told."""
     return composite.outline(telling_of(draft), cast_of(persona, has_portrait=False), draft.language).end
 
 
 def _visual_sources(
     draft: Draft, material: FilmMaterial | None, persona: PersonaCard
 ) -> Iterator[VisualSource]:
-    """Yield what the content names; the media, not the content, say who owns it."""
+    """Yield the clips of the content as visual sources; their credits are those of the media, not of the content."""
     clips = {clip.name: clip for clip in material.clips} if material is not None else {}
     stills = {still.name: still for still in material.stills} if material is not None else {}
     credit = material.credit if material is not None else ""
@@ -232,7 +238,10 @@ def _shots_within(clip_data: Mapping[str, Any], shots: Sequence[Shot]) -> tuple[
 
 
 def _check_length(draft: Draft, persona: PersonaCard) -> Check:
-    """Check the estimated length; the spoken length is measured when it is filmed."""
+    """Check the estimated length: the film's seconds fail, and too many words are a warning.
+
+    A body that can't be told passes, as other checks report it; the spoken length is measured on filming.
+    """
     try:
         seconds = _estimate_seconds(draft, persona)
         script = telling_of(draft).script(draft.language)
@@ -257,7 +266,7 @@ def _check_glyphs(draft: Draft, source: SourceText, persona: PersonaCard) -> Che
 
 
 def _check_credits(draft: Draft, source: SourceText) -> Check:
-    """Warn if the film shows other people's pictures without saying whose they are."""
+    """Warn of each clip and picture that has no author, unless the whole material has a credit."""
     material = source.material
     uncredited = []
     if material is not None and not material.credit:
@@ -284,7 +293,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
             _valid_visual_sources(draft, None, persona),
             language=draft.language,
         ),
-        # How many lines there are, and how long it is.
+        # Other checks report the number of lines and the film's length.
         reported_codes=frozenset({"wrong_count", "wrong_length"}),
     )
 
@@ -292,7 +301,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
 def _valid_visual_sources(
     draft: Draft, material: FilmMaterial | None, persona: PersonaCard
 ) -> list[VisualSource]:
-    """Return the visual sources, none if the content names what can't be shown, which another check reports."""
+    """Return the visual sources, or none if the clips can't be shown, which another check reports."""
     return [] if fault_in(clips_in(draft), None) else list(_visual_sources(draft, material, persona))
 
 

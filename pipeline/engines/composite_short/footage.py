@@ -1,7 +1,7 @@
 """Chooses which parts of videos and which pictures of a raw item a Composite Short shows, and in which order.
 
-If what is told was said in a video, that moment of it is shown; else parts from all over the videos, and a
-picture now and then. Nothing is shown twice.
+Words that were said in a video are shown with that moment of the video. Other words are shown with parts from
+all over the videos, and with a picture now and then. Nothing is shown twice.
 """
 
 from __future__ import annotations
@@ -18,38 +18,39 @@ from pipeline.text.prose.verbatim_edits import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from pipeline.engines.base import Claim
     from pipeline.render.audio.narration import NarrationScript
     from pipeline.render.video.material import Clip, FilmMaterial, StillImage
     from pipeline.render.video.templates.composite import Outline
 
-Thing = TypeVar("Thing")
+T = TypeVar("T")
 
 MIN_VISUALS: Final = 3
 """Fewer parts and pictures make no film."""
 MAX_VISUALS: Final = 20
 MAX_PART_SECONDS: Final = 10.0
-"""Of one part, which is searched for shots before it is shown."""
+"""The maximum of one part, which is searched for shots before it is shown."""
 _MIN_EDGE_PIXELS: Final = 400
-"""Of a picture's shorter edge."""
+"""The minimum of a picture's shorter edge."""
 _TAIL_SECONDS: Final = 0.1
-"""At a video's end these aren't shown: its last frame may freeze there."""
+"""The end of a video that isn't shown, because the last frame may freeze there."""
 _LEAD_SECONDS: Final = 0.3
-"""Shown of a video before the words for which it is shown."""
+"""The time for which a part is shown before its words begin."""
 _PICTURE_INTERVAL: Final = 3
 """Every third visual is a picture, if there are so many."""
 
 
-def count_things(material: FilmMaterial) -> int:
-    """Return how many parts and pictures there are to show."""
-    return len(_stills(material)) + sum(len(_parts(clip)) for clip in material.clips)
+def count_visuals(material: FilmMaterial) -> int:
+    """Return the number of parts and pictures that can be shown."""
+    return len(_usable_stills(material)) + sum(len(_split_into_parts(clip)) for clip in material.clips)
 
 
 def find_moments(
     outline: Outline, script: NarrationScript, claims: Sequence[Claim], material: FilmMaterial
 ) -> list[float | None]:
-    """Return when the spoken video says each piece's words, in seconds of that video; None if unknown."""
+    """Return the second of the spoken video at which each piece's words are said, or `None` if it is unknown."""
     words = outline.heard.words
     claim_by_word = list(_claims_by_word(script, claims))
     moments: list[float | None] = []
@@ -62,60 +63,70 @@ def find_moments(
 
 
 def choose_clips(
-    material: FilmMaterial, wanted: Sequence[float | None], turn: int = 0
+    material: FilmMaterial, moments: Sequence[float | None], rotation: int = 0
 ) -> list[dict[str, Any]]:
-    """Return as many clips as are wanted, if there are so many, as `content.clips` names them.
+    """Return a clip for each of the `moments`, if there are so many, in the form of `content.clips`.
 
-    Each variant has its own `turn`: where nothing says which moment to show, they show other parts, as far as
-    there are.
+    `moments` are those of `find_moments`. Each variant has its own `rotation`: a piece without a moment then
+    shows another part, as far as there are others.
     """
-    clips = _choose(material, wanted, turn)
-    if len(clips) == min(len(wanted), count_things(material)):
+    clips = _choose_visuals(material, moments, rotation)
+    if len(clips) == min(len(moments), count_visuals(material)):
         return clips
     # Moments may lie so that fewer parts fit between them.
-    clips_without_moments = _choose(material, [None] * len(wanted), turn)
+    clips_without_moments = _choose_visuals(material, [None] * len(moments), rotation)
     return clips_without_moments if len(clips_without_moments) > len(clips) else clips
 
 
-def _choose(material: FilmMaterial, wanted: Sequence[float | None], turn: int) -> list[dict[str, Any]]:
+def _choose_visuals(
+    material: FilmMaterial, moments: Sequence[float | None], rotation: int
+) -> list[dict[str, Any]]:
     """Return a clip or still for each piece of the film, as its content stores them.
 
-    A piece shows the moment of the video that says its words, where that is known. Others get further parts
-    of the clips, and stills at even intervals.
+    A piece shows the moment at which the video says its words, if that is known. Other pieces show further
+    parts of the videos, and stills at even intervals. A piece for which nothing is left has no clip.
     """
-    parts, stills = _rotate([_parts(clip) for clip in material.clips], turn), _rotate(_stills(material), turn)
+    parts = _rotate([_split_into_parts(clip) for clip in material.clips], rotation)
+    stills = _rotate(_usable_stills(material), rotation)
     part_count = sum(map(len, parts))
-    count = min(len(wanted), part_count + len(stills))
-    picture_count = min(len(stills), max(count - part_count, count // _PICTURE_INTERVAL))
-    picture_places = {(2 * number + 1) * count // (2 * picture_count) for number in range(picture_count)}
-    moment_spans: dict[int, VideoSpan] = {}
-    for place in range(count):
-        span = (
-            _span_around(wanted[place], material, moment_spans.values())
-            if place not in picture_places
-            else None
-        )
-        if span is not None:
-            moment_spans[place] = span
-    # Of the other parts only those that show nothing of these moments.
-    queue = iter(
+    count = min(len(moments), part_count + len(stills))
+    still_count = min(len(stills), max(count - part_count, count // _PICTURE_INTERVAL))
+    # Each still is in the middle of one of as many equal stretches of the film.
+    still_indexes = {(2 * number + 1) * count // (2 * still_count) for number in range(still_count)}
+    moment_spans = _find_moment_spans(moments[:count], still_indexes, material)
+    # A part that shows anything of these moments isn't shown again.
+    further_parts = iter(
         part
-        for part in _spread_parts(parts, count - picture_count, turn)
-        if not any(_overlap(part, other) for other in moment_spans.values())
+        for part in _spread_parts(parts, count - still_count, rotation)
+        if not any(_overlap(part, span) for span in moment_spans.values())
     )
     clips: list[dict[str, Any]] = []
-    for place in range(count):
-        if place in picture_places:
+    for index in range(count):
+        if index in still_indexes:
             still = stills.pop(0)
             clips.append({"upload": still.name, **_ownership(still, material)})
-        elif (span := moment_spans.get(place) or next(queue, None)) is not None:
+        elif (span := moment_spans.get(index) or next(further_parts, None)) is not None:
             times = {"start": span.start, "end": span.end}
             clips.append({"upload": span.name, **times, **_clip_ownership(span, material)})
     return clips
 
 
+def _find_moment_spans(
+    moments: Sequence[float | None], still_indexes: AbstractSet[int], material: FilmMaterial
+) -> dict[int, VideoSpan]:
+    """Return the span around each moment that can be shown, by the index of its piece."""
+    spans: dict[int, VideoSpan] = {}
+    for index, moment in enumerate(moments):
+        if index in still_indexes:
+            continue
+        span = _span_around(moment, material, spans.values())
+        if span is not None:
+            spans[index] = span
+    return spans
+
+
 def spans_in(clips: Sequence[Any]) -> tuple[VideoSpan, ...]:
-    """Return the valid parts of videos among the clips."""
+    """Return the parts of videos among the first clips that are valid and short enough to be searched for shots."""
     spans = (
         VideoSpan(clip["upload"], float(clip["start"]), float(clip["end"]))
         for clip in clips[:MAX_VISUALS]
@@ -125,9 +136,9 @@ def spans_in(clips: Sequence[Any]) -> tuple[VideoSpan, ...]:
 
 
 def fault_in(clips: Sequence[Any], material: FilmMaterial | None) -> str | None:
-    """Return the sentence for what can't be shown, None if all can.
+    """Return the first reason why the clips can't be shown, or `None` if they can.
 
-    Without material its existence isn't checked.
+    With `material` each clip has to be in it.
     """
     if not MIN_VISUALS <= len(clips) <= MAX_VISUALS:
         return f"The content names {counted(len(clips), 'clip or picture', 'clips and pictures')}; {MIN_VISUALS} to {MAX_VISUALS} can be shown."
@@ -150,7 +161,7 @@ def fault_in(clips: Sequence[Any], material: FilmMaterial | None) -> str | None:
 
 
 def _span_of(clip: Mapping[str, Any], name: str) -> VideoSpan | None:
-    """Return the span of a clip; a still picture has no length. None for what is neither."""
+    """Return the span of a clip or of a still picture, or `None` for an invalid part of a video."""
     if "start" not in clip and "end" not in clip:
         return VideoSpan(name, 0.0, 0.0)
     if not is_span(clip) or not PIECE_SECONDS[0] <= clip["end"] - clip["start"] <= MAX_PART_SECONDS:
@@ -159,30 +170,34 @@ def _span_of(clip: Mapping[str, Any], name: str) -> VideoSpan | None:
 
 
 def _missing_fault(span: VideoSpan, clip: Clip | None, stills: set[str]) -> str | None:
-    if not span.end:
+    if span.is_still:
         return None if span.name in stills else f"The picture {span.name} isn't among the item's media."
     if clip is None:
         return f"The video {span.name} isn't among the item's media."
-    seconds = _seconds(clip)
+    seconds = _length_of(clip)
     if span.end > seconds + _TAIL_SECONDS:
         return f"{span.name} is {seconds:.1f} seconds long; second {span.end:g} isn't in it."
     return None
 
 
 def _overlap(first: VideoSpan, second: VideoSpan) -> bool:
-    """Return whether two spans show the same; a still picture overlaps only with itself."""
+    """Return whether two spans show the same frame or still picture."""
     if first.name != second.name:
         return False
     return first == second or (first.start < second.end and second.start < first.end)
 
 
-def _seconds(clip: Clip) -> float:
+def _length_of(clip: Clip) -> float:
+    """Return the video's length in seconds; if it isn't known, the end of the last word, or 0 without words."""
     return clip.seconds or (clip.words[-1].end if clip.words else 0.0)
 
 
-def _parts(clip: Clip) -> list[VideoSpan]:
-    """Return parts from all over the video, in order, each as long as any piece of a film takes."""
-    seconds = _seconds(clip) - _TAIL_SECONDS
+def _split_into_parts(clip: Clip) -> list[VideoSpan]:
+    """Return parts from all over the video, in order, each long enough for any piece.
+
+    A short video is one part, or none if it is shorter than the shortest piece.
+    """
+    seconds = _length_of(clip) - _TAIL_SECONDS
     if seconds < PIECE_SECONDS[0]:
         return []
     part_count = max(1, min(MAX_VISUALS, int(seconds / MIN_VIDEO_SECONDS)))
@@ -192,7 +207,7 @@ def _parts(clip: Clip) -> list[VideoSpan]:
     return [VideoSpan(clip.name, round(start, 2), round(start + length, 2)) for start in starts]
 
 
-def _stills(material: FilmMaterial) -> list[StillImage]:
+def _usable_stills(material: FilmMaterial) -> list[StillImage]:
     """Return the pictures that are large enough, or whose size is unknown."""
     return [
         still
@@ -206,17 +221,14 @@ def _interleave(parts: Sequence[Sequence[VideoSpan]]) -> list[VideoSpan]:
     return [span for row in zip_longest(*parts) for span in row if span is not None]
 
 
-def _rotate(things: Sequence[Thing], turn: int) -> list[Thing]:
-    """Return the list rotated, so that each variant begins with another."""
-    first = turn % len(things) if things else 0
-    return [*things[first:], *things[:first]]
+def _rotate(items: Sequence[T], rotation: int) -> list[T]:
+    """Return the items, beginning with another one for each rotation."""
+    first = rotation % len(items) if items else 0
+    return [*items[first:], *items[:first]]
 
 
-def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -> list[VideoSpan]:
-    """Return `count` parts, some of every video, from all over each and in its order.
-
-    After them the parts between.
-    """
+def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, rotation: int) -> list[VideoSpan]:
+    """Return all parts, first `count` of them that are spread evenly over the videos and over each video."""
     shares = [0] * len(parts)
     while sum(shares) < count:
         # `count` is at most the number of parts, so this ends.
@@ -225,8 +237,9 @@ def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -
             key=shares.__getitem__,
         )
         shares[video] += 1
+    # A video is divided into as many stretches as its share; each rotation takes another part of each stretch.
     chosen_by_video = [
-        [part[number * len(part) // share + turn % (len(part) // share)] for number in range(share)]
+        [part[number * len(part) // share + rotation % (len(part) // share)] for number in range(share)]
         for part, share in zip(parts, shares, strict=True)
     ]
     chosen = _interleave(chosen_by_video)
@@ -236,12 +249,12 @@ def _spread_parts(parts: Sequence[Sequence[VideoSpan]], count: int, turn: int) -
 def _span_around(
     second: float | None, material: FilmMaterial, used_spans: Iterable[VideoSpan]
 ) -> VideoSpan | None:
+    """Return the part of the spoken video around a second, or `None` if none is known, long enough and unused."""
     clip = material.spoken
     if second is None or clip is None:
         return None
-    start = round(
-        min(max(second - _LEAD_SECONDS, 0.0), _seconds(clip) - _TAIL_SECONDS - MIN_VIDEO_SECONDS), 2
-    )
+    latest_start = _length_of(clip) - _TAIL_SECONDS - MIN_VIDEO_SECONDS
+    start = round(min(max(second - _LEAD_SECONDS, 0.0), latest_start), 2)
     span = VideoSpan(clip.name, start, round(start + MIN_VIDEO_SECONDS, 2))
     return span if start >= 0 and not any(_overlap(span, other) for other in used_spans) else None
 
@@ -255,7 +268,7 @@ def _clip_ownership(span: VideoSpan, material: FilmMaterial) -> dict[str, str]:
 
 
 def _claims_by_word(script: NarrationScript, claims: Sequence[Claim]) -> Iterator[Claim | None]:
-    """Yield for each word of the script the claim that it is part of, or None."""
+    """Yield for each word of the script the claim that it is part of, or `None` if it is part of none."""
     for passage in script.passages:
         claim_spans = [
             (start, start + len(claim.text), claim)
@@ -267,6 +280,7 @@ def _claims_by_word(script: NarrationScript, claims: Sequence[Claim]) -> Iterato
 
 
 def _second_in_video(claim: Claim, material: FilmMaterial) -> float | None:
+    """Return the second at which the video says a claim's quote, or `None` if the quote isn't of its words."""
     clip = material.spoken
     offset = claim.start - material.words_at
     if clip is None or material.words_at < 0 or offset < 0:

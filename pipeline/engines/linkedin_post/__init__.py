@@ -1,4 +1,4 @@
-"""LinkedIn Post: one point in 600 to 1,500 characters, in short paragraphs; the first lines carry it."""
+"""Makes a LinkedIn Post: one point in 600 to 1,500 characters, in short paragraphs, the point first."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 MIN_CHARACTERS: Final = 600
 MAX_CHARACTERS: Final = 1_500
-"""In characters of usual width (`display_width`); readers leave longer posts."""
+"""The characters of a good post; a wide character counts as two, except in the check of the maximum."""
 HARD_MAX_CHARACTERS: Final = 3_000
 """LinkedIn's own limit for a post (MS Learn, "Posts API", read on 20 November 2026)."""
 VISIBLE_CHARACTERS: Final = 200
-"""Shown before "see more" on the narrowest screens."""
+"""The characters that the narrowest screens show before "see more"."""
 MAX_TAGS: Final = 3
-SENTENCES_OF_A_PARAGRAPH: Final = 2
+MAX_PARAGRAPH_SENTENCES: Final = 2
 
 _ENOUGH_CHARACTERS: Final = 900
-"""Without a model no further sentence is added to a post of this length."""
+"""A post of this length gets no further sentence without a model."""
 _MAX_SENTENCE_CHARACTERS: Final = 400
 _BREAK: Final = "\n\n"
 _BLANK_LINE: Final = re.compile(r"\n\s*\n")
@@ -86,7 +86,10 @@ class LinkedInPost(Engine):
         return f"This item has {counted(characters, 'character')} of text; a LinkedIn Post has {minimum} or more, and none is invented."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Put sentences in the source's order, below one that carries the point; later drafts use others."""
+        """Return drafts of sentences in the source's order below one that carries the point, whatever the seed.
+
+        Each draft has other sentences. A draft is left out if it lacks a structure that the persona requires.
+        """
         del seed
         url = ascii_url(brief.url)
         remaining = spread_over_parts(
@@ -105,8 +108,9 @@ class LinkedInPost(Engine):
             followers = {
                 end: sentence for end, sentence in followers.items() if sentence.fact.id not in used_ids
             }
-            faults = faults or missing_in(draft.body, persona)
-            if not missing_in(draft.body, persona):
+            draft_faults = missing_in(draft.body, persona)
+            faults = faults or draft_faults
+            if not draft_faults:
                 drafts.append(draft)
         if drafts:
             return tuple(drafts)
@@ -129,7 +133,7 @@ class LinkedInPost(Engine):
             _check_opening(body, draft.language),
             _check_paragraphs(body),
             check_link_count(len(find_links(body))),
-            *check_words(draft, brief, source, persona, parts=(body,), most_tags=MAX_TAGS),
+            *check_words(draft, brief, source, persona, parts=(body,), max_tags=MAX_TAGS),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
@@ -145,7 +149,10 @@ class LinkedInPost(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft. The source's address is added here, as a model neither sees nor writes it."""
+        """Build the draft. The source's address is added here, as a model neither sees nor writes it.
+
+        Raises `Refused` if there are no paragraphs, or a claim cites an unknown fact.
+        """
         paragraphs = [
             collapse(paragraph) for words in answer["paragraphs"] for paragraph in _BLANK_LINE.split(words)
         ]
@@ -170,7 +177,7 @@ class LinkedInPost(Engine):
 
 
 def _find_followers(brief: Brief, persona: PersonaCard) -> dict[int, FactSentence]:
-    """Return sentences that need the one before them, by where that one ends: with it they are understood."""
+    """Return the usable sentences that need the sentence before them, by the offset at which that one ends."""
     followers: dict[int, FactSentence] = {}
     for fact in brief.facts:
         words = collapse(fact.quote)
@@ -187,7 +194,7 @@ def _find_followers(brief: Brief, persona: PersonaCard) -> dict[int, FactSentenc
 def _choose_paragraphs(
     remaining: Sequence[FactSentence], followers: Mapping[int, FactSentence], url: str
 ) -> tuple[tuple[FactSentence, ...], ...]:
-    """Return the paragraphs of the next draft; empty if what remains makes no post."""
+    """Return the paragraphs of the next draft, the opening first, or none if the sentences make no post."""
     opening = next((candidate for candidate in remaining if _can_open(candidate.words)), None)
     if opening is None:
         return ()
@@ -216,6 +223,7 @@ def _choose_paragraphs(
 
 
 def _with_follower(sentence: FactSentence, followers: Mapping[int, FactSentence]) -> tuple[FactSentence, ...]:
+    """Return the sentence with the follower that needs it, or alone if it has none or was cut."""
     following = followers.get(sentence.fact.end)
     # A sentence that was cut doesn't end where its follower begins.
     is_whole = sentence.words[-1:] == sentence.fact.quote.rstrip()[-1:]
@@ -229,6 +237,7 @@ def _join(paragraph: Sequence[FactSentence]) -> str:
 def _draft(
     paragraphs: Sequence[Sequence[FactSentence]], url: str, brief: Brief, persona: PersonaCard
 ) -> Draft:
+    """Return the draft of these paragraphs, with the address, if there is one, on a line of its own."""
     opening = paragraphs[0][0].words
     body = _BREAK.join([*map(_join, paragraphs), *([url] if url else [])])
     return Draft(
@@ -243,12 +252,12 @@ def _draft(
 
 
 def _can_open(words: str) -> bool:
-    """Return whether the words can open the post: one sentence, short enough to be seen whole."""
+    """Return whether the words can open the post: they are one sentence, short enough to be seen whole."""
     return len(words) <= VISIBLE_CHARACTERS and _count_sentences(words) == 1
 
 
 def _is_short(paragraph: str) -> bool:
-    return _count_sentences(paragraph) <= SENTENCES_OF_A_PARAGRAPH
+    return _count_sentences(paragraph) <= MAX_PARAGRAPH_SENTENCES
 
 
 def _count_sentences(paragraph: str) -> int:
@@ -260,7 +269,7 @@ def _paragraphs(body: str) -> list[str]:
 
 
 def _count_characters(text: str) -> tuple[int, int]:
-    """Return how many characters of its own script the text has, and how many it needs."""
+    """Return the number of characters that the text has, and the number that a text in its script needs."""
     width = 2 if is_wide(text) else 1
     return display_width(text) // width, MIN_CHARACTERS // width
 

@@ -1,11 +1,11 @@
-"""Newsletter Digest: three to seven stories in one mail, each with a headline, a few sentences and a link."""
+"""Makes a Newsletter Digest: three to seven stories in one mail, each with headline, sentences and a link."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, make_check, variant_schema
-from pipeline.engines.checks import newsletters as rules
+from pipeline.engines.checks import newsletters
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.grounding import find_unsupported_number_texts
@@ -29,8 +29,9 @@ MIN_STORIES: Final = 3
 MAX_STORIES: Final = 7
 MIN_WORDS: Final = 40
 MAX_WORDS: Final = 70
+"""The words of a story's text that a model writes, at least and at most."""
 MAX_EXCERPT_WORDS: Final = 90
-"""Of two sentences that are taken verbatim."""
+"""The words of two verbatim sentences together; if they have more, only one is taken."""
 _SENTENCES_PER_STORY: Final = 2
 _MAX_TITLE_CHARACTERS: Final = 120
 _SEPARATOR: Final = " \u00b7 "
@@ -38,18 +39,18 @@ _RULES: Final = f"""\
 A Newsletter Digest is one mail about several stories, for readers who skim it and open what concerns them.
 - Each fact names its `story`. Write one entry of `stories` for every story that the facts name, in that order, and \
 name it there; {MIN_STORIES} to {MAX_STORIES} entries.
-- An entry's `headline`: at most {rules.MAX_HEADLINE_CHARACTERS} characters, what happened. Its `text`: {MIN_WORDS} to \
+- An entry's `headline`: at most {newsletters.MAX_HEADLINE_CHARACTERS} characters, what happened. Its `text`: {MIN_WORDS} to \
 {MAX_WORDS} words in one paragraph, fewer only where its facts hold no more: what happened, the figure or the name \
 that matters, and why to read on. Only from the facts of its own story.
-- `title`: what the whole mail is called, at most {rules.MAX_HEADLINE_CHARACTERS} characters, from its most important story.
+- `title`: what the whole mail is called, at most {newsletters.MAX_HEADLINE_CHARACTERS} characters, from its most important story.
 - No greeting, no sign-off, no "in this issue", no transitions between stories.
-{rules.SUBJECT_RULES}"""
+{newsletters.SUBJECT_RULES}"""
 
 
 class NewsletterDigest(Engine):
     """Makes a newsletter of several stories.
 
-    Without a model each story is its title, two verbatim sentences and the link.
+    Without a model each story is its title, one or two verbatim sentences and the link.
     """
 
     kind = "newsletter_digest"
@@ -72,16 +73,18 @@ class NewsletterDigest(Engine):
         return None
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return drafts: the best two sentences of each story make the first variant, the next two the
-        second.
+        """Return excerpts: each story's best two sentences make the first, the next two the second.
+
+        An excerpt that lacks a required structure is left out; too few stories, or no preheader, end the list.
         """
         del seed
         sentences_by_story = [
-            (story, rules.rank_sentences(brief.facts_of(story), brief, persona)) for story in brief.stories
+            (story, newsletters.rank_sentences(brief.facts_of(story), brief, persona))
+            for story in brief.stories
         ]
         drafts: list[Draft] = []
         for variant in range(max(1, variants)):
-            draft = _excerpt_draft(sentences_by_story, variant, brief, persona)
+            draft = _build_excerpt(sentences_by_story, variant, brief, persona)
             if draft is None:
                 break
             if not missing_in(draft.body, persona):
@@ -95,17 +98,18 @@ class NewsletterDigest(Engine):
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
         return (
-            rules.check_content(draft),
-            rules.check_subject(draft),
-            rules.check_preheader(draft),
+            newsletters.check_content(draft),
+            newsletters.check_subject(draft),
+            newsletters.check_preheader(draft),
             _check_count(draft),
             _check_length(draft, brief),
             _check_stories(draft, source),
-            *rules.check_words(draft, brief, source, persona),
-            *rules.check_banned(draft, persona),
+            *newsletters.check_words(draft, brief, source, persona),
+            *newsletters.check_banned(draft, persona),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
+        """Return the schema of subject, preheader, title and one entry for each story."""
         entry = {
             "type": "object",
             "properties": {
@@ -129,7 +133,10 @@ class NewsletterDigest(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft. The stories' addresses are added here, as a model neither sees nor writes them."""
+        """Build the draft. The stories' addresses are added here, as a model neither sees nor writes them.
+
+        Raises `Refused` if an entry names an unknown story or one a second time, or a claim cites an unknown fact.
+        """
         stories_by_name = {story_name(index): story for index, story in enumerate(brief.stories)}
         answered_names = [entry["story"] for entry in answer["stories"]]
         if len(set(answered_names)) < len(answered_names) or set(answered_names) - set(stories_by_name):
@@ -143,9 +150,9 @@ class NewsletterDigest(Engine):
             )
             for entry in answer["stories"]
         ]
-        return _draft(
+        return _build_draft(
             collapse(answer["title"]),
-            (collapse(answer["subject"]), collapse(answer["preheader"])),
+            newsletters.InboxLines(collapse(answer["subject"]), collapse(answer["preheader"])),
             sections,
             claims=claims_of(answer, brief),
             language=persona.language or brief.language,
@@ -153,86 +160,89 @@ class NewsletterDigest(Engine):
         )
 
 
-def story_name(place: int) -> str:
+def story_name(index: int) -> str:
     """Return the name by which a model knows the story at this index."""
-    return f"s{place + 1}"
+    return f"s{index + 1}"
 
 
-def _draft(
+def _build_draft(
     title: str,
-    inbox: tuple[str, str],
+    inbox: newsletters.InboxLines,
     sections: Sequence[NewsletterSection],
     *,
     claims: tuple[Claim, ...],
     language: str,
     angle: str = "",
 ) -> Draft:
+    """Return the draft of a digest, whose body is made from title and sections."""
     return Draft(
         title=title,
         body=body_of(title, sections, language=language),
         body_format="markdown",
-        content={"subject": inbox[0], "preheader": inbox[1], "sections": as_content(sections)},
+        content={**inbox._asdict(), "sections": as_content(sections)},
         claims=claims,
         language=language,
         angle=angle,
     )
 
 
-def _excerpt_draft(
+def _build_excerpt(
     sentences_by_story: Sequence[tuple[Story, Sequence[tuple[str, Fact]]]],
     variant: int,
     brief: Brief,
     persona: PersonaCard,
 ) -> Draft | None:
-    """Return the draft of each story's next sentences.
+    """Return the draft of each story's next two sentences, `variant` counting from 0.
 
-    It is None if there are too few stories, or no words for a preheader.
+    It is `None` if fewer than `MIN_STORIES` have a sentence left, or if no preheader reaches the minimum length.
     """
     sections: list[NewsletterSection] = []
     claims: list[Claim] = []
     for story, sentences in sentences_by_story:
-        chosen = _usable_pair(
-            sentences[variant * _SENTENCES_PER_STORY : (variant + 1) * _SENTENCES_PER_STORY]
-        )
+        first = variant * _SENTENCES_PER_STORY
+        chosen = _drop_second_if_long(sentences[first : first + _SENTENCES_PER_STORY])
         if not chosen or len(sections) == MAX_STORIES:
             continue
         ordered = sorted(chosen, key=lambda pair: pair[1].start)
         text = paragraph_of(sentence for sentence, _ in ordered)
-        headline = _headline(story, ordered[0][0], brief, persona)
+        headline = _choose_headline(story, ordered[0][0], brief, persona)
         sections.append(NewsletterSection(headline, escape_markdown(text), ascii_url(story.url)))
-        claims += [rules.claim_of(sentence, fact) for sentence, fact in ordered]
+        claims += [newsletters.claim_of(sentence, fact) for sentence, fact in ordered]
     if len(sections) < MIN_STORIES:
         return None
     headlines = [section.headline for section in sections]
     other_headlines = _SEPARATOR.join(headlines[1:])
-    subject = rules.subject_of(headlines[0])
-    preheader = first_words(other_headlines, rules.MAX_PREHEADER_CHARACTERS)
-    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS or rules.repeats_subject(preheader, subject):
+    subject = newsletters.subject_of(headlines[0])
+    preheader = first_words(other_headlines, newsletters.MAX_PREHEADER_CHARACTERS)
+    if len(preheader) < newsletters.MIN_PREHEADER_CHARACTERS or newsletters.repeats_subject(
+        preheader, subject
+    ):
         all_sentences = [pair for _, sentences in sentences_by_story for pair in sentences]
-        preheader, further_claims = rules.preheader_of(all_sentences, subject)
+        preheader, further_claims = newsletters.choose_preheader(all_sentences, subject)
         claims += [claim for claim in further_claims if claim not in claims]
-    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS:
+    if len(preheader) < newsletters.MIN_PREHEADER_CHARACTERS:
         return None
-    return _draft(
+    return _build_draft(
         first_words(_SEPARATOR.join(headlines[:2]), _MAX_TITLE_CHARACTERS),
-        (subject, preheader),
+        newsletters.InboxLines(subject, preheader),
         sections,
         claims=tuple(claims),
         language=brief.language,
     )
 
 
-def _usable_pair(sentences: Sequence[tuple[str, Fact]]) -> Sequence[tuple[str, Fact]]:
-    """Return both sentences, or the better one if both are too long."""
+def _drop_second_if_long(sentences: Sequence[tuple[str, Fact]]) -> Sequence[tuple[str, Fact]]:
+    """Return the sentences, or the first, which is the better one, if they have too many words together."""
     words = sum(count_words(sentence) for sentence, _ in sentences)
     return sentences if words <= MAX_EXCERPT_WORDS else sentences[:1]
 
 
-def _headline(story: Story, sentence: str, brief: Brief, persona: PersonaCard) -> str:
-    title = first_words(story.title, rules.MAX_HEADLINE_CHARACTERS)
+def _choose_headline(story: Story, sentence: str, brief: Brief, persona: PersonaCard) -> str:
+    """Return the story's title, or the sentence if the title is missing or leads elsewhere, cut to the maximum."""
+    title = first_words(story.title, newsletters.MAX_HEADLINE_CHARACTERS)
     if title and is_allowed(title, brief, persona):
         return title
-    return first_words(sentence, rules.MAX_HEADLINE_CHARACTERS)
+    return first_words(sentence, newsletters.MAX_HEADLINE_CHARACTERS)
 
 
 def _check_count(draft: Draft) -> Check:
@@ -249,14 +259,16 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
     A story whose facts hold fewer words than the minimum may be shorter, with a warning.
     """
     sections = from_content(draft.content)
-    too_long = [section for section in sections if len(section.headline) > rules.MAX_HEADLINE_CHARACTERS]
+    too_long = [
+        section for section in sections if len(section.headline) > newsletters.MAX_HEADLINE_CHARACTERS
+    ]
     if too_long:
         message = (
             f"A headline has {len(too_long[0].headline)} characters; the maximum is "
-            f"{rules.MAX_HEADLINE_CHARACTERS}."
+            f"{newsletters.MAX_HEADLINE_CHARACTERS}."
         )
         return Check("length", "failed", message)
-    written_sections = [section for section in sections if not rules.is_verbatim(section, draft.claims)]
+    written_sections = [section for section in sections if not newsletters.is_verbatim(section, draft.claims)]
     if not written_sections:
         message = (
             f"Each story is a sentence or two of its source and nothing added, which may be fewer or more than the "
@@ -266,7 +278,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
     off_limits = [
         (section, words)
         for section in written_sections
-        if not MIN_WORDS <= (words := rules.words_in(section)) <= MAX_WORDS
+        if not MIN_WORDS <= (words := newsletters.count_section_words(section)) <= MAX_WORDS
     ]
     failed = [
         f"\u201c{section.headline}\u201d has {counted(words, 'word')}"
@@ -283,7 +295,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
 
 
 def _fact_words(section: NewsletterSection, brief: Brief) -> int:
-    """Return how many words the facts of a section's story have; `MIN_WORDS` if its story is unknown."""
+    """Return the number of words of the facts of a section's story, or `MIN_WORDS` if the story is unknown."""
     story = next(
         (
             candidate
@@ -298,13 +310,16 @@ def _fact_words(section: NewsletterSection, brief: Brief) -> int:
 
 
 def _check_stories(draft: Draft, source: SourceText) -> Check:
-    """Check that each story's numbers are its own: one of another story would be as wrong as an invented one."""
+    """Check that each section's numbers are in its story: another story's would be as wrong as an invented one.
+
+    A section whose link is no story's isn't checked here.
+    """
     foreign_numbers = []
     for section in from_content(draft.content):
-        own = [story for story in source.stories if section.link and ascii_url(story.url) == section.link]
-        if not own:
+        stories = [story for story in source.stories if section.link and ascii_url(story.url) == section.link]
+        if not stories:
             continue
-        text = "\n".join(source.text[story.start : story.end] for story in own)
+        text = "\n".join(source.text[story.start : story.end] for story in stories)
         ungrounded = find_unsupported_number_texts(f"{section.headline}\n|\n{section.text}", text)
         foreign_numbers += [f"{number} (in \u201c{section.headline}\u201d)" for number in ungrounded]
     fault = (

@@ -1,4 +1,4 @@
-"""Newsletter Issue: one story as a mail, with subject, preheader and a link to the full story."""
+"""Makes a Newsletter Issue: one story as a mail, with subject, preheader and a link to the full story."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.engines.base import Check, Draft, Engine, claims_of, variant_schema
-from pipeline.engines.checks import newsletters as rules
+from pipeline.engines.checks import newsletters
 from pipeline.engines.checks.allowed_contacts import title_of
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.plugins import Refused
@@ -31,26 +31,26 @@ MIN_SOURCE_WORDS: Final = 40
 """A shorter text is no story that anybody would open a mail for."""
 _MAX_SENTENCES: Final = 8
 _MAX_EXCERPT_WORDS: Final = 220
-"""Words taken from one source without a model: an excerpt, not a copy."""
+"""The words that an excerpt takes from one source, which more of them would copy."""
 _SENTENCES_PER_PARAGRAPH: Final = 3
-"""Most sentences of one paragraph of an excerpt."""
+"""The maximum of an excerpt's paragraph."""
 _MIN_FURTHER_WORDS: Final = 60
-"""Words of a further excerpt; what remains of a short source makes no mail of its own."""
+"""The minimum of a further excerpt: the rest of a short source makes no mail."""
 _WORD: Final = re.compile(r"\w+")
 _RULES: Final = f"""\
 A Newsletter Issue is one mail about one story, for readers who subscribed and have a minute and a half.
 - {MIN_WORDS} to {MAX_WORDS} words in `paragraphs`, each of 2 to 4 sentences; fewer only where the facts hold no more.
-- `headline`: at most {rules.MAX_HEADLINE_CHARACTERS} characters, what happened; it may say more than the subject.
+- `headline`: at most {newsletters.MAX_HEADLINE_CHARACTERS} characters, what happened; it may say more than the subject.
 - The first paragraph says what happened and why it matters to the reader. Then the details by weight, one idea to a \
 paragraph, and at the end what comes next or what isn't known yet.
 - No greeting, no sign-off, no "in this issue", no call to share.
-{rules.SUBJECT_RULES}"""
+{newsletters.SUBJECT_RULES}"""
 
 
 class NewsletterIssue(Engine):
     """Makes a newsletter of one story.
 
-    Without a model it is an excerpt: the story's best sentences in their order, and the link to the rest.
+    Without a model the newsletter is an excerpt: the story's best sentences in the source's order, and a link.
     """
 
     kind = "newsletter_issue"
@@ -72,12 +72,12 @@ class NewsletterIssue(Engine):
         return f"A newsletter needs a story of {MIN_SOURCE_WORDS} words or more; this item has {words}."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return drafts: the best sentences make the first variant, those left the next.
+        """Return excerpts: the best sentences make the first, the remaining ones the next, whatever the seed.
 
-        The same whatever the seed.
+        An excerpt is left out if it has no preheader or lacks a structure that the persona requires.
         """
         del seed
-        remaining = rules.rank_sentences(brief.facts, brief, persona)
+        remaining = newsletters.rank_sentences(brief.facts, brief, persona)
         drafts: list[Draft] = []
         while len(drafts) < max(1, variants):
             chosen = _choose_sentences(remaining)
@@ -85,7 +85,7 @@ class NewsletterIssue(Engine):
                 drafts and sum(count_words(sentence) for sentence, _ in chosen) < _MIN_FURTHER_WORDS
             ):
                 break
-            draft = _excerpt_draft(chosen, remaining, brief, persona)
+            draft = _build_excerpt(chosen, remaining, brief, persona)
             remaining = [pair for pair in remaining if pair not in chosen]
             if draft is not None and not missing_in(draft.body, persona):
                 drafts.append(draft)
@@ -98,12 +98,12 @@ class NewsletterIssue(Engine):
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
         return (
-            rules.check_content(draft),
-            rules.check_subject(draft),
-            rules.check_preheader(draft),
+            newsletters.check_content(draft),
+            newsletters.check_subject(draft),
+            newsletters.check_preheader(draft),
             _check_length(draft, brief),
-            *rules.check_words(draft, brief, source, persona),
-            *rules.check_banned(draft, persona),
+            *newsletters.check_words(draft, brief, source, persona),
+            *newsletters.check_banned(draft, persona),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
@@ -120,15 +120,18 @@ class NewsletterIssue(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft. The source's address is added here, as a model neither sees nor writes it."""
+        """Build the draft. The source's address is added here, as a model neither sees nor writes it.
+
+        Raises `Refused` if the headline or the paragraphs are missing, or a claim cites an unknown fact.
+        """
         headline = collapse(answer["headline"])
         paragraphs = [words for words in map(collapse, answer["paragraphs"]) if words]
         if not headline or not paragraphs:
             message = "An issue needs a headline and paragraphs."
             raise Refused(message, code="empty")
-        return _draft(
+        return _build_draft(
             headline,
-            (collapse(answer["subject"]), collapse(answer["preheader"])),
+            newsletters.InboxLines(collapse(answer["subject"]), collapse(answer["preheader"])),
             paragraphs,
             url=ascii_url(brief.url),
             claims=claims_of(answer, brief),
@@ -137,9 +140,9 @@ class NewsletterIssue(Engine):
         )
 
 
-def _draft(
+def _build_draft(
     headline: str,
-    inbox: tuple[str, str],
+    inbox: newsletters.InboxLines,
     paragraphs: Sequence[str],
     *,
     url: str,
@@ -147,13 +150,14 @@ def _draft(
     language: str,
     angle: str = "",
 ) -> Draft:
+    """Return the draft of an issue, whose one section has all paragraphs."""
     text = "\n\n".join(map(escape_markdown, paragraphs))
     sections = (NewsletterSection(headline, text, url),)
     return Draft(
         title=headline,
         body=body_of(headline, sections, language=language),
         body_format="markdown",
-        content={"subject": inbox[0], "preheader": inbox[1], "sections": as_content(sections)},
+        content={**inbox._asdict(), "sections": as_content(sections)},
         claims=claims,
         language=language,
         angle=angle,
@@ -161,6 +165,7 @@ def _draft(
 
 
 def _choose_sentences(remaining: Sequence[tuple[str, Fact]]) -> list[tuple[str, Fact]]:
+    """Return the first sentences within an excerpt's limits; the first one is taken however long it is."""
     chosen: list[tuple[str, Fact]] = []
     words = 0
     for sentence, fact in remaining:
@@ -171,30 +176,30 @@ def _choose_sentences(remaining: Sequence[tuple[str, Fact]]) -> list[tuple[str, 
     return chosen
 
 
-def _excerpt_draft(
+def _build_excerpt(
     chosen: Sequence[tuple[str, Fact]],
     remaining: Sequence[tuple[str, Fact]],
     brief: Brief,
     persona: PersonaCard,
 ) -> Draft | None:
-    """Return the draft; None if there are too few words for a preheader beside the subject."""
+    """Return the draft of the chosen sentences, or `None` if no preheader reaches the minimum length."""
     ordered = sorted(chosen, key=lambda pair: pair[1].start)
     headline = title_of(brief, persona, ordered[0][0])
     # Many inboxes show the opening sentence right below the preheader.
     other_sentences = [
         pair for pair in remaining if pair != ordered[0] and not _repeats_headline(pair[0], headline)
     ]
-    subject = rules.subject_of(headline)
-    preheader, claims = rules.preheader_of(other_sentences or ordered, subject)
-    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS:
-        preheader, claims = rules.preheader_of(ordered, subject)
-    if len(preheader) < rules.MIN_PREHEADER_CHARACTERS:
+    subject = newsletters.subject_of(headline)
+    preheader, claims = newsletters.choose_preheader(other_sentences or ordered, subject)
+    if len(preheader) < newsletters.MIN_PREHEADER_CHARACTERS:
+        preheader, claims = newsletters.choose_preheader(ordered, subject)
+    if len(preheader) < newsletters.MIN_PREHEADER_CHARACTERS:
         return None
-    sentence_claims = [rules.claim_of(sentence, fact) for sentence, fact in ordered]
-    return _draft(
+    sentence_claims = [newsletters.claim_of(sentence, fact) for sentence, fact in ordered]
+    return _build_draft(
         headline,
-        (subject, preheader),
-        [paragraph_of(paragraph) for paragraph in _paragraphs(ordered)],
+        newsletters.InboxLines(subject, preheader),
+        [paragraph_of(paragraph) for paragraph in _split_into_paragraphs(ordered)],
         url=ascii_url(brief.url),
         claims=(*sentence_claims, *(claim for claim in claims if claim not in sentence_claims)),
         language=brief.language,
@@ -202,18 +207,17 @@ def _excerpt_draft(
 
 
 def _repeats_headline(sentence: str, headline: str) -> bool:
+    """Return whether more than half of the sentence's words are in the headline."""
     words, headline_words = (set(_WORD.findall(text.casefold())) for text in (sentence, headline))
     return len(words & headline_words) > len(words) // 2
 
 
-def _paragraphs(ordered: Sequence[tuple[str, Fact]]) -> list[list[str]]:
-    """Return the paragraphs.
-
-    Only sentences that follow one another in the source share one, so none refers to a wrong one.
-    """
+def _split_into_paragraphs(ordered: Sequence[tuple[str, Fact]]) -> list[list[str]]:
+    """Return paragraphs of at most three sentences that follow one another in the source, so that references hold."""
     paragraphs: list[list[str]] = []
     end = None
     for sentence, fact in ordered:
+        # A space or a line break may lie between two sentences that follow one another.
         is_next = end is not None and 0 <= fact.start - end <= 1
         if is_next and len(paragraphs[-1]) < _SENTENCES_PER_PARAGRAPH:
             paragraphs[-1].append(sentence)
@@ -224,9 +228,13 @@ def _paragraphs(ordered: Sequence[tuple[str, Fact]]) -> list[list[str]]:
 
 
 def _check_length(draft: Draft, brief: Brief) -> Check:
-    """Check the number of words; fewer than the minimum pass with a warning if the facts hold no more."""
+    """Check the number of words, of which `MAX_WORDS` is the maximum.
+
+    Fewer than `MIN_WORDS` pass if all are verbatim. Else they are a warning if they are as many as the words
+    of the facts, and fail if the facts hold enough for more.
+    """
     sections = from_content(draft.content)
-    words = sum(map(rules.words_in, sections))
+    words = sum(map(newsletters.count_section_words, sections))
     if words > MAX_WORDS:
         message = f"The issue has {counted(words, 'word')}; the maximum is {MAX_WORDS}."
         return Check("length", "failed", message)
@@ -234,7 +242,7 @@ def _check_length(draft: Draft, brief: Brief) -> Check:
         return Check(
             "length", "passed", f"The issue has {counted(words, 'word')}, from {MIN_WORDS} to {MAX_WORDS}."
         )
-    if sections and all(rules.is_verbatim(section, draft.claims) for section in sections):
+    if sections and all(newsletters.is_verbatim(section, draft.claims) for section in sections):
         message = (
             f"The issue has {counted(words, 'word')}: sentences of the source and nothing added, so it is shorter than the "
             f"{MIN_WORDS} words of a written one."

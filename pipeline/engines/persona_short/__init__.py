@@ -1,4 +1,4 @@
-"""Persona Short: a persona tells a story in 20 to 45 seconds: a hook, up to three passages, a call to action."""
+"""Makes a Persona Short: a persona tells a story in 20 to 45 seconds, in a hook, passages and a call to action."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pipeline.engines.base import Check, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.persona_rules import first_person_in, is_author
 from pipeline.engines.shared.film_checks import (
-    FROM_SHORT_POST,
     MAX_TAGS,
     MAX_TITLE_CHARACTERS,
+    SHORT_POST_CHECKS,
     check_content,
     check_film_links,
     check_fits,
@@ -56,8 +56,9 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 GOOD_SECONDS: Final = (20.0, 45.0)
+"""The shortest and the longest film that passes without a warning."""
 _MIN_WORDS: Final = 45
-"""What takes 15 seconds, with a hook and an end card."""
+"""The words of a source that take 15 seconds with a hook and an end card."""
 HOW_TO_TELL: Final = f"""\
 - The hook: at most 7 words and 44 characters, spoken in {HOOK_SECONDS} seconds. It says what happened or why it matters; no greeting, no question that the story doesn't answer.
 - Two or three passages, each of one to three short sentences, at most {SLOTS["passage"].characters - 40} characters; the first sentence of the first one goes on from the hook. Write as people speak: short clauses, plain verbs, no brackets, no lists.
@@ -77,10 +78,10 @@ _RULES: Final = (
 
 
 class PersonaShort(Engine):
-    """The body is what is told, line by line: hook, passages, call to action, end card.
+    """Makes a film whose body is told line by line: hook, passages, call to action, end card.
 
-    An edit of it is filmed again. A last line before the end card of at most eleven words is the call to
-    action, and is spoken over that card.
+    An edit of the body is filmed again. The line before the end card is the call to action if it has at most
+    eleven words and takes at most four seconds; it is spoken over that card.
     """
 
     kind = "persona_short"
@@ -106,17 +107,15 @@ class PersonaShort(Engine):
         )
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return drafts: each variant tells its own sentences, the best first, in the order of the source,
-        whatever the seed.
-        """
+        """Return drafts of different sentences, the best in the first, in the source's order, whatever the seed."""
         del seed
         usable = usable_sentences(brief, persona)
         hook = hook_of(brief, persona, usable)
         usable = [sentence for sentence in usable if sentence.words != hook]
         drafts = []
         for number in range(variants):
-            # A further variant is worth making only if as much is left to tell.
-            chosen = choose_sentences(usable, least=STORY_WORDS[0] if number else _MIN_WORDS)
+            # A further variant is made only if a whole good story is left to tell.
+            chosen = choose_sentences(usable, min_words=STORY_WORDS[0] if number else _MIN_WORDS)
             if hook is None or not chosen:
                 break
             usable = [sentence for sentence in usable if sentence not in chosen]
@@ -152,7 +151,8 @@ class PersonaShort(Engine):
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Build the draft.
 
-        The end card and the source's address are added here: a model neither sees nor writes them.
+        The end card and the source's address are added here, because a model neither sees nor writes them. A
+        call to action that is too long is noted in `refusals`. Raises `Refused` if a claim cites an unknown fact.
         """
         language = persona.language or brief.language
         call = collapse(answer["call"].replace("\n", " "))
@@ -166,11 +166,7 @@ class PersonaShort(Engine):
             end=end_of(brief, persona, language),
         )
         draft = _build_draft(
-            telling_parts,
-            brief,
-            caption=caption_of(answer),
-            tags=tags_of(answer),
-            language=language,
+            telling_parts, brief, caption=caption_of(answer), tags=tags_of(answer), language=language
         )
         refusals = {"call": fault} if fault is not None else {}
         return dataclasses.replace(draft, claims=claims_of(answer, brief), angle=angle, refusals=refusals)
@@ -178,12 +174,12 @@ class PersonaShort(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Run Short Post's rules for the words, and check that they can be told and filmed."""
+        """Run a Short Post's checks of the words, and check that they can be told and filmed."""
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
         post_checks = self._post.check(as_post, brief, source, persona)
         return (
-            check_content(draft, brief, source, persona, what=self.name),
-            *(check for check in post_checks if check.code in FROM_SHORT_POST),
+            check_content(draft, brief, source, persona, noun=self.name),
+            *(check for check in post_checks if check.code in SHORT_POST_CHECKS),
             _check_script(draft),
             _check_call(draft),
             _check_length(draft),
@@ -194,7 +190,7 @@ class PersonaShort(Engine):
         )
 
     def script(self, draft: Draft, persona: PersonaCard) -> NarrationScript | None:
-        """Return the script; None for a body that is no story: `film` says what is wrong with it."""
+        """Return the script, or `None` if the body is no story, for which `film` raises the reason."""
         try:
             story = telling_of(draft)
         except Refused:
@@ -209,7 +205,8 @@ class PersonaShort(Engine):
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard:
         """Return the storyboard.
 
-        Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body that can't be told.
+        Raises `Refused` if the body can't be told or the film has a wrong length, `MissingGlyphs` if the fonts
+        lack a character, and `TextDoesNotFit` if a text is too long.
         """
         return telling.plan(
             telling_of(draft),
@@ -226,7 +223,7 @@ def _draft(brief: Brief, persona: PersonaCard, hook: str, chosen: Sequence[FactS
     story = Telling(
         hook=hook,
         passages=split_into_passages(chosen),
-        # Only if there is something to read, and in the film's language.
+        # There is a call only if there is something to read, and only in the film's language.
         call=fixed.read_on if fixed is not None and brief.url else "",
         end=end_of(brief, persona, brief.language),
     )
@@ -256,21 +253,24 @@ def _build_draft(story: Telling, brief: Brief, *, caption: str, tags: list[str],
 def _check_script(draft: Draft) -> Check:
     fault = None
     try:
-        fault = telling.too_long(telling_of(draft))
+        fault = telling.length_fault(telling_of(draft))
     except Refused as refused:
         fault = refused.message
     return make_check("script", "Hook, passages and call to action have the length that they take.", fault)
 
 
 def _check_call(draft: Draft) -> Check:
-    """Check the call that a model wrote; in a body that a person wrote, a longer line is a passage."""
+    """Check the call that a model wrote, by `refusals`: in the body a longer line is a passage."""
     return make_check(
         "call", "The call to action is short enough to be told from a passage.", draft.refusals.get("call")
     )
 
 
 def _check_length(draft: Draft) -> Check:
-    """Check the estimated time it takes to say; the spoken length is measured when it is filmed."""
+    """Check the estimated seconds, which may fail, and whether words and seconds are good, else with a warning.
+
+    A body that can't be told passes, as other checks report it; the spoken length is measured on filming.
+    """
     try:
         script = telling_of(draft).script(draft.language)
     except Refused:
@@ -289,7 +289,7 @@ def _check_length(draft: Draft) -> Check:
 
 
 def _check_person(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
-    """Check that the story isn't told in the first person: only the call to the viewer may be."""
+    """Check that hook and passages aren't in the first person, unless the persona wrote the source."""
     try:
         story = telling_of(draft)
     except Refused:
@@ -308,7 +308,7 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
         lambda: telling.plan(
             telling_of(draft), cast_of(persona, has_portrait=False), language=draft.language
         ),
-        # How many lines there are, and how long it is.
+        # Other checks report the number of lines and the film's length.
         reported_codes=frozenset({"wrong_count", "wrong_length"}),
     )
 

@@ -1,4 +1,4 @@
-"""Persona Tweet: the persona's words on a card that looks like a post, publishable anywhere."""
+"""Makes a Persona Tweet: the persona's words on a card that looks like a post, publishable anywhere."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pipeline.render.picture_types import Item
     from pipeline.render.typography.layout_types import Block
 
-# The pattern, then the months in the form that follows a day.
+# By language tag: the date's pattern, then the twelve months in the form that follows a day.
 _DATE_FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "en": (
         "{day} {month} {year}",
@@ -90,11 +90,14 @@ _DATE_FORMATS: Final[Mapping[str, tuple[str, str]]] = {
 }
 SIZES: Final = (UPRIGHT, SQUARE)
 MIN_SIZE: Final = 40
-"""Of the words, in pixels."""
+"""The smallest font size of the words, in pixels."""
 _LARGEST_SIZE: Final = 84
+"""The largest font size of the words, in pixels."""
 _PREFERRED_SHARE: Final = 0.5
 """Share of the picture's height for the words; the whole card is used only if they don't fit otherwise."""
 
+# Distances and sizes of the card, in pixels: its distance from the picture's edges, the space inside of its
+# own edges, the radius of its corners, the portrait's diameter, and the spaces between its parts.
 _INSET: Final = 60
 _PADDING: Final = 68
 _RADIUS: Final = 44
@@ -102,8 +105,13 @@ _PORTRAIT: Final = 112
 _AFTER_PORTRAIT: Final = 28
 _BEFORE_WORDS: Final = 44
 _BEFORE_DATE: Final = 40
+# For each line of text: the height of its box, and the largest and the smallest font size, in pixels.
+_NAME_HEIGHT, _NAME_SIZES = 52, (42, 34)
+_LONG_NAME_HEIGHT, _LONG_NAME_SIZES = 132, (36, 24)
+_HANDLE_HEIGHT, _HANDLE_SIZES = 84, (34, 24)
+_DATE_HEIGHT, _DATE_SIZES = 60, (30, 26)
 _OPTICAL_CENTRE: Final = 0.47
-"""What stands exactly in the middle looks as if it had slipped down."""
+"""Share of the free height above the card: exactly in the middle it looks as if it had slipped down."""
 
 _WORDS: Final = Style(weight=450, optical=26, line_height=1.32, hang=_INSET + _PADDING - MARGIN)
 _NAME: Final = Style(weight=700, optical=24, line_height=1.2)
@@ -113,6 +121,7 @@ _DATE: Final = Style(weight=450, optical=18, line_height=1.25)
 _MIN_DISC_CONTRAST: Final = 1.25
 """The least contrast at which a coloured disc is visible on the card."""
 _MARKED: Final = re.compile(r"(?<![\w&/@#])[#@\uff03\uff20][^\W_][\w.\-]*\w|(?<![\w&/@#])[#@][^\W\d_]")
+"""Hashtags and mentions such as "#Rye2026" and "@a.berg", also of one letter ("#x"), but not "you@example"."""
 
 _OWN_CHECKS: Final = ("content", "length", "link_count")
 _RULES: Final = f"""\
@@ -124,7 +133,7 @@ A Persona Tweet is one idea from one source, drawn as large words on a picture t
 """
 
 
-def say_date(on: date, language: str) -> str:
+def format_date(on: date, language: str) -> str:
     """Return the date with the month in words if the language is known, else in ISO 8601."""
     tag = language.lower().replace("_", "-")
     date_format = _DATE_FORMATS.get(tag) or _DATE_FORMATS.get(tag.partition("-")[0])
@@ -135,9 +144,9 @@ def say_date(on: date, language: str) -> str:
 
 
 class PersonaTweet(Engine):
-    """Its words are chosen and checked as a Short Post's are.
+    """Makes a picture whose words are chosen and checked as a Short Post's are.
 
-    They carry no link, which goes into the caption.
+    The link to the source is in the caption, not on the picture.
     """
 
     kind = "persona_tweet"
@@ -155,7 +164,7 @@ class PersonaTweet(Engine):
         return self._post.why_not(source)
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return the best first, whatever the seed, as a Short Post does."""
+        """Return a Short Post's drafts as cards, the best first, whatever the seed."""
         posts = self._post.offline(_without_url(brief), persona, variants=variants, seed=seed)
         return tuple(_as_card(post, brief) for post in posts)
 
@@ -187,7 +196,8 @@ class PersonaTweet(Engine):
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
         """Return one picture.
 
-        Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`.
+        Raises `MissingGlyphs` if the fonts lack a character, `TextDoesNotFit` if a text is too long, and
+        `ValueError` for a size that isn't in `SIZES`.
         """
         if media.size not in SIZES:
             message = f"A Persona Tweet is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
@@ -228,9 +238,10 @@ def _check_fits(draft: Draft, persona: PersonaCard) -> Check:
 
 
 class _Colours:
-    """The card's colours, from the persona's two; what is read has a contrast of at least 4.5."""
+    """The card's colours, made of the persona's two; each text has a contrast of at least 4.5."""
 
     def __init__(self, persona: PersonaCard) -> None:
+        """Make each text colour readable on the card, and the disc visible on it and under its initials."""
         self.ground, self.accent = brand_colours(persona)
         self.card = colour.WHITE
         self.words = colour.readable(colour.mix(self.ground, "#0b0d12", 0.88), self.card, 12.0)
@@ -244,6 +255,7 @@ class _Colours:
         self.disc = next(visible_colours, self.words)
         self.initials = max(
             (colour.WHITE, self.words),
+            # White wins unless the other colour's contrast is higher by more than 1.
             key=lambda ink: colour.contrast(ink, self.disc) + (ink == colour.WHITE),
         )
         if colour.contrast(self.initials, self.disc) < colour.MIN_TEXT_CONTRAST:
@@ -251,7 +263,7 @@ class _Colours:
 
 
 class _Card:
-    """One card: a header, the words, a date. Everything is mirrored if the words run from right to left."""
+    """Lays out one card: a header, the words, a date. It is mirrored if the words run from right to left."""
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
         self.draft = draft
@@ -262,15 +274,16 @@ class _Card:
         is_rtl_by_letters = first_strong_is_rtl(draft.body)
         self.is_rtl = is_rtl_language(draft.language) if is_rtl_by_letters is None else is_rtl_by_letters
         self.left = _INSET + _PADDING
-        self.room = self.width - 2 * self.left
-        self.right = self.left + self.room
+        self.text_width = self.width - 2 * self.left
+        self.right = self.left + self.text_width
 
     def picture(self) -> PicturePlan:
-        name, handle, header = self._header()
-        date_block = self._date()
+        """Return the plan of the card: as high as its contents, and somewhat above the picture's middle."""
+        name, handle, header = self._lay_out_header()
+        date_block = self._lay_out_date()
         date_height = _BEFORE_DATE + date_block.height if date_block else 0.0
         frame = 2 * _PADDING + header + _BEFORE_WORDS + date_height
-        words = self._words(self.height - 2 * _INSET - frame)
+        words = self._lay_out_words(self.height - 2 * _INSET - frame)
         height = round(frame + words.height)
         top = round((self.height - height) * _OPTICAL_CENTRE)
         colours = self.colours
@@ -278,7 +291,7 @@ class _Card:
             Panel(_INSET, top, self.width - 2 * _INSET, height, _RADIUS, colours.card, has_shadow=True)
         ]
         y = top + _PADDING
-        items += self._face(y + (header - _PORTRAIT) / 2)
+        items += self._lay_out_face(y + (header - _PORTRAIT) / 2)
         text_top = y + (header - name.height - (handle.height if handle else 0)) / 2
         text_x = self.left if self.is_rtl else self.left + _PORTRAIT + _AFTER_PORTRAIT
         items.append(self._place(name, text_x, text_top, colours.words))
@@ -306,42 +319,47 @@ class _Card:
     def _line(
         self, text: str, box: tuple[float, float], style: Style, sizes: tuple[int, int], language: str
     ) -> Block:
-        """Lay out text at the card's leading edge, whichever way it runs itself."""
+        """Lay out text at the card's leading edge, whichever way the text runs."""
         return at_leading_edge(text, box, style, sizes, language=language, is_rtl=self.is_rtl)
 
-    def _header(self) -> tuple[Block, Block | None, float]:
-        text_width = self.room - _PORTRAIT - _AFTER_PORTRAIT
+    def _lay_out_header(self) -> tuple[Block, Block | None, float]:
+        """Return the persona's name, its handle or `None`, and the header's height in pixels."""
+        text_width = self.text_width - _PORTRAIT - _AFTER_PORTRAIT
         language = self.persona.language
         name = typeset(" ".join(self.persona.name.split()), language)
         try:
-            name_block = self._line(name, (text_width, 52), _NAME, (42, 34), language)
+            name_block = self._line(name, (text_width, _NAME_HEIGHT), _NAME, _NAME_SIZES, language)
         except TextDoesNotFit:
-            name_block = self._line(name, (text_width, 132), _NAME, (36, 24), language)
+            name_block = self._line(name, (text_width, _LONG_NAME_HEIGHT), _NAME, _LONG_NAME_SIZES, language)
         handle = handle_of(self.persona)
-        handle_block = self._line(handle, (text_width, 84), _HANDLE, (34, 24), "en") if handle else None
+        handle_block = None
+        if handle:
+            handle_block = self._line(handle, (text_width, _HANDLE_HEIGHT), _HANDLE, _HANDLE_SIZES, "en")
         height = name_block.height + (handle_block.height if handle_block else 0.0)
         return name_block, handle_block, max(float(_PORTRAIT), height)
 
-    def _date(self) -> Block | None:
+    def _lay_out_date(self) -> Block | None:
         if self.media.shown_on is None:
             return None
         language = self.draft.language or self.persona.language
-        return self._line(say_date(self.media.shown_on, language), (self.room, 60), _DATE, (30, 26), language)
+        date_text = format_date(self.media.shown_on, language)
+        return self._line(date_text, (self.text_width, _DATE_HEIGHT), _DATE, _DATE_SIZES, language)
 
-    def _words(self, max_height: float) -> Block:
+    def _lay_out_words(self, max_height: float) -> Block:
+        """Lay out the words in half of the picture's height, or in `max_height` if they don't fit there."""
         text = typeset(self.draft.body, self.draft.language)
         accents = [match.span() for match in _MARKED.finditer(text)]
         accents += [(link.start, link.end) for link in find_links(text)]
         height = min(max_height, self.height * _PREFERRED_SHARE)
         try:
-            return self._words_in(text, height, accents)
+            return self._fit_words(text, height, accents)
         except TextDoesNotFit:
-            return self._words_in(text, max_height, accents)
+            return self._fit_words(text, max_height, accents)
 
-    def _words_in(self, text: str, height: float, accents: list[tuple[int, int]]) -> Block:
+    def _fit_words(self, text: str, height: float, accents: list[tuple[int, int]]) -> Block:
         return layout(
             text,
-            (self.room, height),
+            (self.text_width, height),
             _WORDS,
             largest=_LARGEST_SIZE,
             smallest=MIN_SIZE,
@@ -350,7 +368,7 @@ class _Card:
             accents=accents,
         )
 
-    def _face(self, y: float) -> list[Item]:
+    def _lay_out_face(self, y: float) -> list[Item]:
         x = self.right - _PORTRAIT if self.is_rtl else self.left
         return lay_out_face(
             self.persona,

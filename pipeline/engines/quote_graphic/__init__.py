@@ -1,6 +1,4 @@
-"""Quote Graphic: one verbatim sentence of the source, large on the persona's colour, with the name of its
-speaker.
-"""
+"""Makes a Quote Graphic: one verbatim sentence of the source, large on the persona's colour, with its speaker."""
 
 from __future__ import annotations
 
@@ -43,15 +41,16 @@ if TYPE_CHECKING:
     from pipeline.engines.quote_graphic.attribution import NamedSpeaker
 
 _NEAR_CHARACTERS: Final = 400
-"""If the source names the speaker farther from the quote than this, a person is asked to look."""
-
+"""If the source names the speaker farther from the quotation than this, the check is a warning."""
 
 _VISIBLE: Final = re.compile(r"\w")
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
 _BEGINS_AFTER: Final = frozenset("\n.!?\u2026:\"'([\u2013\u2014-\u061f\u3002\u300c\u300e")
+"""Characters after which a sentence or speech begins."""
 _ENDS: Final = frozenset(".!?\u2026\u061f\u3002")
 _ENDS_BEFORE: Final = re.compile(r"[,.\u3002]? ?[\"'\n\u300d\u300f]|[.!?\u2026\u061f\u3002]")
-_ENDINGLESS: Final = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7af]")
+"""What follows the end of a sentence or of speech: a mark that closes it, or a line end."""
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7af]")
 """Scripts that write particles onto names without a space, or use no spaces at all."""
 _OWN_CHECKS: Final = frozenset({"content", "length", "link_count"})
 
@@ -67,9 +66,9 @@ A Quote Graphic shows one quotation from the source, large, on a picture that st
 
 
 class QuoteGraphic(Engine):
-    """Its body is the quotation in its marks and a line with its speaker.
+    """Makes a picture whose body is the quotation in its marks and a line with its speaker.
 
-    Both are drawn, and an edit draws them again.
+    Both are drawn, and drawn again after an edit.
     """
 
     kind = "quote_graphic"
@@ -93,7 +92,7 @@ class QuoteGraphic(Engine):
         return "This item has no words, so there is nothing to quote."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return what somebody said first, then sentences that stand alone; the same whatever the seed."""
+        """Return spoken words first, then sentences that stand alone, whatever the seed."""
         del seed
         drafts: list[Draft] = []
         earlier_words: list[frozenset[str]] = []
@@ -132,7 +131,8 @@ class QuoteGraphic(Engine):
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Build the draft.
 
-        Without a named speaker the source itself is named; for a brand's own line nobody is.
+        Without a named speaker the line names the origin (`origin_of`): the site, the persona of a brand lane, or
+        nobody for a brand. Raises `Refused` if a claim cites an unknown fact.
         """
         words = bare_words(collapse(answer["quote"]))
         speaker = collapse(answer["speaker"]).lstrip("\u2013\u2014- ")
@@ -154,9 +154,7 @@ class QuoteGraphic(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Run the quotation's own rules, then a Short Post's for all words, and check that it can be drawn in
-        every size.
-        """
+        """Check the quotation, run a Short Post's checks on all words, and check that each size can be drawn."""
         quote = quotation_in(draft.body)
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
         return (
@@ -177,7 +175,8 @@ class QuoteGraphic(Engine):
     def plan(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Layout:
         """Return one picture.
 
-        Raises `MissingGlyphs` or `TextDoesNotFit`; `ValueError` for a size that isn't in `SIZES`.
+        Raises `MissingGlyphs` if the fonts lack a character, `TextDoesNotFit` if a text is too long, and
+        `ValueError` for a size that isn't in `SIZES`.
         """
         if media.size not in SIZES:
             message = f"A Quote Graphic is {SIZES[0]} or {SIZES[1]} pixels, not {media.size}."
@@ -234,15 +233,15 @@ def _check_quote(quote: Quotation, brief: Brief, source: SourceText) -> Check:
     return make_check("quote", "The quotation is in the source word for word.", fault)
 
 
-def _folded_lines(source: SourceText) -> str:
-    """Return the source folded line by line, since its lines end sentences too."""
+def _fold_lines(source: SourceText) -> str:
+    """Return title and text folded line by line, because lines end sentences too."""
     return "\n".join(normalize_quotation(line) for line in f"{source.title}\n{source.text}".splitlines())
 
 
 def _find_quote(words: str, source: SourceText) -> int | None:
-    """Return where the folded source has the words, as whole words; None if it hasn't."""
+    """Return the offset of the words, as whole words, in the folded source, or `None` if it doesn't have them."""
     wanted = normalize_quotation(words).rstrip(" ,")
-    source_text = _folded_lines(source).replace("\n", " ")
+    source_text = _fold_lines(source).replace("\n", " ")
     start = source_text.find(wanted) if wanted else -1
     while start != -1:
         end = start + len(wanted)
@@ -259,25 +258,27 @@ def _are_one_word(first: str, second: str) -> bool:
 
 
 def _is_whole(words: str, start: int, brief: Brief, source: SourceText) -> bool:
-    """Return whether the quotation begins and ends where the source's own sentence or speech does."""
+    """Return whether the quotation is a fact's quote, or begins and ends where a sentence or speech does."""
     wanted = normalize_quotation(words).rstrip(" ,")
     if any(wanted == normalize_quotation(fact.quote) for fact in brief.facts):
         return True
-    source_text = _folded_lines(source)
+    source_text = _fold_lines(source)
     before, after = source_text[:start].rstrip(" "), source_text[start + len(wanted) :]
     begins = not before or before[-1] in _BEGINS_AFTER
     return begins and (wanted[-1] in _ENDS or not after or _ENDS_BEFORE.match(after) is not None)
 
 
 def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, persona: PersonaCard) -> Check:
-    """Check that only somebody whom the source names is named for the quotation.
+    """Check that the line names the origin of the words, or a person whom the source names as their speaker.
 
-    Numbers have their own check.
+    It fails if the source doesn't name that person, or plainly names another one for the words. It is a warning
+    if another one may have said them, if the person is named far away, or if the line is the title's or the
+    persona's name.
     """
-    other_speakers = _other_speakers(quote, source)
+    other_speakers = _find_other_speakers(quote, source)
     origins = (origin_of(brief, persona), "" if other_speakers else source.author)
     known_origins = _fold_names(*origins)
-    source_text = _folded_lines(source).replace("\n", " ")
+    source_text = _fold_lines(source).replace("\n", " ")
     # Names are compared with and without numbers, which have their own check.
     forms = [normalize_quotation(form).strip(" ,") for form in (quote.by, _NUMBER.sub(" ", quote.by))]
     if not forms[0]:
@@ -303,7 +304,7 @@ def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, perso
         )
         return Check("attribution", "failed" if is_plain else "warning", message)
     start = _find_quote(quote.words, source)
-    text_near = _folded_lines(source).replace("\n", " ")[
+    text_near = source_text[
         max(0, (start or 0) - _NEAR_CHARACTERS) : (start or 0) + len(quote.words) + _NEAR_CHARACTERS
     ]
     if start is not None and named_parts[0] not in text_near:
@@ -317,11 +318,11 @@ def _check_attribution(quote: Quotation, brief: Brief, source: SourceText, perso
     return Check("attribution", "passed", message)
 
 
-def _other_speakers(quote: Quotation, source: SourceText) -> tuple[NamedSpeaker, ...]:
-    """Return whom the source names for the quotation, unless it may be the person who is named."""
-    readings = find_speaker(quote.words, source.text)
-    is_meant = any(is_same_person(reading.speaker, quote.by, source.text) for reading in readings)
-    return () if is_meant else readings
+def _find_other_speakers(quote: Quotation, source: SourceText) -> tuple[NamedSpeaker, ...]:
+    """Return the speakers whom the source names for the quotation, or none if `quote.by` may be one of them."""
+    speakers = find_speaker(quote.words, source.text)
+    is_meant = any(is_same_person(named.speaker, quote.by, source.text) for named in speakers)
+    return () if is_meant else speakers
 
 
 def _fold_names(*names: str) -> frozenset[str]:
@@ -335,7 +336,7 @@ def _split_attribution(by: str, source_text: str) -> tuple[list[str], list[str]]
 
 
 def _names_part(source_text: str, part: str) -> bool:
-    if _ENDINGLESS.search(part):
+    if _UNSPACED.search(part):
         return part in source_text
     return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", source_text) is not None
 

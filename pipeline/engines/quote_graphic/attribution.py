@@ -1,6 +1,4 @@
-"""Finds whom a text names as the speaker of given words, who stands behind unattributed ones, and if two
-names are one person.
-"""
+"""Finds the speaker whom a text names for some words, and the origin of words without one."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _SAYS_WORD: Final = re.compile(rf"\b(?:{SAYS})\b")
 
 @dataclass(frozen=True)
 class NamedSpeaker:
-    """A speaker that a text names for some words; `is_plain` if a clause with a verb has only a name."""
+    """A speaker whom a text names for some words, with `is_plain` by a capitalised name in the speech's clause."""
 
     speaker: str
     is_plain: bool
@@ -44,10 +42,11 @@ class NamedSpeaker:
 
 @lru_cache(maxsize=32)
 def find_speaker(words: str, text: str) -> tuple[NamedSpeaker, ...]:
-    """Return whom the text names for these words, at every place where it has them.
+    """Return the speakers whom the text names for these words, wherever it has them, each once.
 
-    That is in the sentence that holds them; if only the speech stands there, in the sentence before that ends
-    with a colon, in the one after that holds no other speech, or in the speech that it continues.
+    A speaker is named in the sentence that has the words. If that is only the speech, the speaker is named in the
+    sentence before, if that ends with a colon, in the one after, if that has no other speech, or for the speech
+    before, which the words continue.
     """
     comparable_words = _comparable(words)
     if not comparable_words:
@@ -69,7 +68,7 @@ def find_speaker(words: str, text: str) -> tuple[NamedSpeaker, ...]:
 def _speakers_at(
     wanted: str, sentence: str, before: str, after: str, *, is_new_paragraph: bool
 ) -> list[NamedSpeaker]:
-    """Return who may have said the words, going by their sentence and the ones before and after it."""
+    """Return the speakers of the words by their sentence and the sentences before and after it."""
     names = _named_for(wanted, sentence)
     if names:
         return [NamedSpeaker(name, is_plain=name[0].isupper()) for name in names]
@@ -100,7 +99,7 @@ def _speakers_at(
 
 
 def _named_for(wanted: str, sentence: str) -> list[str]:
-    """Return speakers of the sentence's speech that holds the words, or is most of them."""
+    """Return the speakers, except mere roles, of the sentence's speech that has the words or is half of them."""
     return [
         speech.speaker
         for speech in speech_in(collapse(sentence))
@@ -125,24 +124,27 @@ def _comparable(words: str) -> str:
 
 
 def is_same_person(first_name: str, second_name: str, text: str) -> bool:
-    """Return whether two names may be one person's: a surname, a title before it, or both in one run of the
-    text.
+    """Return whether two names may be one person's.
+
+    They may if one has the other's words, if the text has one behind the other, or if they have one surname and
+    the text has all their words in one run. A name of forms of address alone may be anybody's.
     """
-    own_words, other_words = (_name_words(name) for name in (first_name, second_name))
-    if not own_words or not other_words:
+    first_words, second_words = (_name_words(name) for name in (first_name, second_name))
+    if not first_words or not second_words:
         return True
     if not any(character.isupper() for character in first_name + second_name):
         # Scripts without capital letters, some of which join a name and its title.
         compact = [collapse(name).replace(" ", "") for name in (first_name, second_name)]
-        return compact[0] in compact[1] or compact[1] in compact[0] or bool(set(own_words) & set(other_words))
-    if set(own_words) <= set(other_words) or set(other_words) <= set(own_words):
+        shares_word = bool(set(first_words) & set(second_words))
+        return compact[0] in compact[1] or compact[1] in compact[0] or shares_word
+    if set(first_words) <= set(second_words) or set(second_words) <= set(first_words):
         return True
     if re.search(rf"{re.escape(f'{first_name}, {second_name}')}(?:[.,;]|$)", text):
         # A role and a name, as in "the mayor, Ida Berg".
         return True
-    if own_words[-1] != other_words[-1]:
+    if first_words[-1] != second_words[-1]:
         return False
-    all_words = set(own_words) | set(other_words)
+    all_words = set(first_words) | set(second_words)
     run_pattern = rf"(?:(?:{'|'.join(map(re.escape, sorted(all_words)))})\b\.?\s*){{{len(all_words)}}}"
     return any(
         set(_WORDS.findall(match.group().casefold())) == all_words
@@ -151,7 +153,7 @@ def is_same_person(first_name: str, second_name: str, text: str) -> bool:
 
 
 def _name_words(name: str) -> list[str]:
-    """Return the words of a name in lower case, without forms of address and what follows a comma."""
+    """Return the words of a name in lower case: before a comma, without forms of address and uncapitalised words."""
     words = _WORDS.findall(name.split(",", maxsplit=1)[0])
     is_cased = any(word[0].isupper() for word in words)
     return [
@@ -162,9 +164,9 @@ def _name_words(name: str) -> list[str]:
 
 
 def origin_of(brief: Brief, persona: PersonaCard) -> str:
-    """Return the origin of unattributed words: the persona for its own, the site for a source's; else "".
+    """Return the origin of words without a speaker: the persona's name in a brand lane, else the site or "".
 
-    A brand says nothing as a person does: its name stands at the picture's foot.
+    It is "" for a brand too, because a brand isn't quoted like a person: its name stands at the picture's foot.
     """
     if brief.lane is not None:
         return "" if persona.is_brand else persona.name.strip()
@@ -179,7 +181,7 @@ def origin_of(brief: Brief, persona: PersonaCard) -> str:
 
 
 def _is_site(host: str) -> bool:
-    """Return whether readers know a site by that name: no IP address, and no host of a private network."""
+    """Return whether the host can name a site: it is no IP address and no host of a private network."""
     labels = host.rstrip(".").split(".")
     is_named = len(labels) > 1 and ":" not in host and not labels[-1].isdigit()
     return is_named and labels[-1] not in _PRIVATE_DOMAINS

@@ -5,16 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engines.quote_graphic.quotation import (
-    in_marks,
-    quotation_in,
-)
-from pipeline.engines.shared.picture_parts import (
-    SIGNATURE_HEIGHT,
-    PictureLayout,
-    full_tones,
-    photo_tones,
-)
+from pipeline.engines.quote_graphic.quotation import in_marks, quotation_in
+from pipeline.engines.shared.picture_parts import SIGNATURE_HEIGHT, PictureLayout, full_tones, photo_tones
 from pipeline.render.picture_types import MARGIN, SQUARE, UPRIGHT, AvailableMedia, Panel, PicturePlan, Wash
 from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
@@ -27,25 +19,30 @@ if TYPE_CHECKING:
 
 SIZES: Final = (UPRIGHT, SQUARE)
 MIN_SIZE: Final = 44
-"""Of the quote, in pixels."""
 _LARGEST_SIZE: Final = 128
+"""The smallest and the largest font size of the quotation, in pixels."""
 _MAX_HEIGHT_SHARE: Final = 0.56
-"""Of the picture's height, for the quote."""
+"""The share of the picture's height that the quotation may take."""
 _WORDS: Final = Style(weight=600, optical=32, line_height=1.2)
 _BY: Final = Style(weight=600, optical=24, line_height=1.25)
+# Sizes and distances in pixels: the mark's font size by the picture's size, the spaces between the parts, and
+# the box height and font sizes of the speaker's name, on one line and on more.
 _ORNAMENT: Final = {UPRIGHT: 330, SQUARE: 270}
 _AFTER_ORNAMENT: Final = 48
 _BEFORE_BY: Final = 56
-_DASH: Final = (56, 6, 28)
-"""The line before the speaker's name: its width, its height, the room after it."""
 _ABOVE_SIGNATURE: Final = 48
+_BY_HEIGHT, _BY_SIZES = 54, (40, 32)
+_LONG_BY_HEIGHT, _LONG_BY_SIZES = 130, (34, 24)
+_DASH: Final = (56, 6, 28)
+"""The line before the speaker's name: its width, its height and the space after it, in pixels."""
 _OPTICAL_CENTRE: Final = 0.44
+"""The share of the free height that is above the contents."""
 
 
 class QuoteLayout(PictureLayout):
-    """Draws a mark, the quotation and its speaker, with the persona at the foot.
+    """Lays out a mark, the quotation and its speaker, with the persona at the foot.
 
-    The picture is mirrored if the text runs from right to left.
+    A sentence that nobody spoke has no mark. The picture is mirrored if the text runs from right to left.
     """
 
     def __init__(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> None:
@@ -57,24 +54,25 @@ class QuoteLayout(PictureLayout):
         super().__init__(persona, media, self.tones, words=self.quote.words, language=draft.language)
 
     def picture(self) -> PicturePlan:
+        """Return the plan of the picture."""
         tones, size = self.tones, self.media.size
         bottom = float(self.height - MARGIN)
         floor = bottom - SIGNATURE_HEIGHT - _ABOVE_SIGNATURE
-        mark, above = self.ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
+        mark, above = self.lay_out_ornament("\u201d" if self.is_rtl else "\u201c", _ORNAMENT[size], MARGIN)
         above = above + _AFTER_ORNAMENT if self.quote.is_spoken else 0.0
-        by_block = self._by()
-        other_height = above + (_BEFORE_BY + by_block.height if by_block else 0)
-        words = self._words(min(self.height * _MAX_HEIGHT_SHARE, floor - MARGIN - other_height))
+        speaker_block = self._lay_out_speaker()
+        other_height = above + (_BEFORE_BY + speaker_block.height if speaker_block else 0)
+        words = self._lay_out_quote(min(self.height * _MAX_HEIGHT_SHARE, floor - MARGIN - other_height))
         content_height = other_height + words.height
         top = MARGIN + max(0.0, floor - MARGIN - content_height) * _OPTICAL_CENTRE
         y = top + above
         items: list[Item] = [self.ground]
         if self.quote.is_spoken:
             items.append(dataclasses.replace(mark, y=round(mark.y + top - MARGIN, 2)))
-        items.append(self.words(words, MARGIN, y, tones.ink))
-        if by_block and by_block.lines:
-            items += self._by_line(by_block, y + words.height + _BEFORE_BY)
-        items += self.signature(bottom)
+        items.append(self.place(words, MARGIN, y, tones.ink))
+        if speaker_block and speaker_block.lines:
+            items += self._place_speaker(speaker_block, y + words.height + _BEFORE_BY)
+        items += self.lay_out_signature(bottom)
         by_text = f"\u2013 {self.quote.by}" if self.quote.by else ""
         return PicturePlan(
             name=f"quote-graphic-{self.width}x{self.height}.jpg",
@@ -86,25 +84,28 @@ class QuoteLayout(PictureLayout):
             alt_text=f"{in_marks(self.quote, self.language)} {by_text}".strip(),
         )
 
-    def _words(self, height: float) -> Block:
+    def _lay_out_quote(self, height: float) -> Block:
         text = typeset(self.quote.words, self.language)
-        return self.text(text, (self.room, height), _WORDS, (_LARGEST_SIZE, MIN_SIZE))
+        return self.lay_out(text, (self.text_width, height), _WORDS, (_LARGEST_SIZE, MIN_SIZE))
 
-    def _by(self) -> Block | None:
+    def _lay_out_speaker(self) -> Block | None:
         if not self.quote.by:
             return None
-        width = self.room - _DASH[0] - _DASH[2]
+        width = self.text_width - _DASH[0] - _DASH[2]
         by = typeset(self.quote.by, self.language)
         try:
-            return self.text(by, (width, 54), _BY, (40, 32))
+            return self.lay_out(by, (width, _BY_HEIGHT), _BY, _BY_SIZES)
         except TextDoesNotFit:
-            return self.text(by, (width, 130), _BY, (34, 24))
+            return self.lay_out(by, (width, _LONG_BY_HEIGHT), _BY, _LONG_BY_SIZES)
 
-    def _by_line(self, by_block: Block, y: float) -> list[Item]:
+    def _place_speaker(self, speaker_block: Block, y: float) -> list[Item]:
         width, height, gap = _DASH
-        first = by_block.lines[0]
+        first = speaker_block.lines[0]
         # The line stands at half the height of lower-case letters of the first line.
-        middle = y + first.baseline - by_block.size * 0.27
-        x = round(self.leading(width))
+        middle = y + first.baseline - speaker_block.size * 0.27
+        x = round(self.leading_x(width))
         line = Panel(x, round(middle - height / 2), width, height, 0, self.tones.accent)
-        return [line, self.words(by_block, self.leading(by_block.width, width + gap), y, self.tones.ink)]
+        return [
+            line,
+            self.place(speaker_block, self.leading_x(speaker_block.width, width + gap), y, self.tones.ink),
+        ]

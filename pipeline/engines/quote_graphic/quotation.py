@@ -10,9 +10,7 @@ from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.quote_graphic.attribution import origin_of
 from pipeline.engines.quote_graphic.speakers import speech_in
-from pipeline.engines.shared.picture_parts import (
-    with_last_line,
-)
+from pipeline.engines.shared.picture_parts import with_last_line
 from pipeline.engines.shared.source_sentences import MAX_HASHTAGS, THREAD_MARK
 from pipeline.render.typography.punctuation import quotation_marks
 from pipeline.text.links import find_links
@@ -35,9 +33,9 @@ MAX_QUOTE_CHARACTERS: Final = 220
 BEST_QUOTE_CHARACTERS: Final = range(40, 181)
 """The length of a sentence that is read at a glance and still says something."""
 MIN_QUOTE_CHARACTERS: Final = 20
-"""In drawn width: a wide Chinese or Japanese character counts as two."""
+"""The minimum of a quotation; a wide Chinese or Japanese character counts as two."""
 _MIN_QUOTE_WORDS: Final = 4
-"""For a sentence that is written with spaces."""
+"""The minimum of a quotation that is written with spaces."""
 _MARKS: Final = (
     "\"'\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f"
 )
@@ -52,10 +50,10 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Quotation:
-    """The quotation on the picture; `by` is empty for a brand's own line, and may be so after an edit.
+    """The quotation on the picture, with its speaker `by`, which is empty for a brand's own line.
 
-    `is_spoken` says that it is somebody's speech, which takes quotation marks; a sentence that a site wrote
-    takes none.
+    An edit may remove the speaker, too. With `is_spoken` it is a person's speech, which takes quotation marks; a
+    sentence that a site wrote takes none.
     """
 
     words: str
@@ -64,7 +62,7 @@ class Quotation:
 
 
 def quotation_in(body: str) -> Quotation:
-    """Return the quotation of an item's body; a last line that begins with a dash names its speaker."""
+    """Return the quotation of an item's body, whose last line names the speaker if it begins with a dash."""
     lines = [line.strip() for line in body.splitlines() if line.strip()]
     match = _BY_LINE.fullmatch(lines[-1]) if len(lines) > 1 else None
     text = "\n".join(lines[:-1] if match else lines)
@@ -72,14 +70,14 @@ def quotation_in(body: str) -> Quotation:
 
 
 def bare_words(words: str) -> str:
-    """Return the words without quotation marks around the whole."""
+    """Return the words without the quotation marks at their beginning and end, if both have one."""
     if len(words) > 2 and words[0] in _MARKS and words[-1] in _MARKS:
         return words[1:-1].strip()
     return words
 
 
 def in_marks(quote: Quotation, language: str) -> str:
-    """Return the words in the language's quotation marks if somebody spoke them, else bare."""
+    """Return the words, in the language's quotation marks if they were spoken."""
     opening, closing = quotation_marks(language) if quote.is_spoken else ("", "")
     return f"{opening}{quote.words}{closing}"
 
@@ -90,7 +88,11 @@ def quotation_body(quote: Quotation, language: str) -> str:
 
 
 def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotation, Fact]]:
-    """Yield speech with a named speaker, then sentences without quotation marks, the best lengths first."""
+    """Yield the usable quotations with their facts: speech with a named speaker, then sentences of the source.
+
+    Sentences without quotation marks come before others, and in each group the best lengths come first. There
+    are no sentences if neither a site nor a brand lane can be named for them.
+    """
     spoken = [
         (Quotation(speech.words, speech.speaker), fact)
         for fact in brief.facts
@@ -120,7 +122,7 @@ def find_quotations(brief: Brief, persona: PersonaCard) -> Iterator[tuple[Quotat
 
 
 def _is_usable(quote: Quotation, brief: Brief, persona: PersonaCard) -> bool:
-    """Return whether the quotation fits a picture and the persona's rules, and has no links."""
+    """Return whether the quotation fits a picture, the allow-list and the persona's rules, and has no links."""
     words = quote.words
     body = quotation_body(quote, brief.language)
     return (

@@ -41,7 +41,8 @@ SAYS: Final = (
     r"|сказав|каже|розповіла?|розповів|пояснив|заявив|додала?|додав|зазначила?|зазначив|наголосила?|наголосив"
     r"|dedi|diyor|diye konuştu|nói|cho biết|kata|ujar|tutur"
 )
-# "powiedział w poniedziałek burmistrz", "a déclaré lundi la maire"; then the article of a Greek name.
+# A day between verb and name, as in "powiedział w poniedziałek burmistrz" or "a déclaré lundi la maire"; then the
+# article of a Greek name.
 _WHEN: Final = (
     r"(?:(?:w|we|v|ve|в|во|у)\s(?:poniedziałek|wtorek|środę|czwartek|piątek|sobot[ęu]|niedzielę|pondělí|úterý|středu|čtvrtek|pátek|neděli"
     r"|понедельник|понеділок|вторник|вівторок|среду|середу|четверг|четвер|пятницу|п.ятницю|субботу|суботу|воскресенье|неділю)\s"
@@ -169,19 +170,19 @@ LABEL: Final = re.compile(
 )
 ARTICLES: Final = word_set("the die der das la le el il lo o a les los de het den")
 _MAX_NAME_WORDS: Final = 6
-"""Most words of a name with what stands before it: "Mayor Ellen van der Berg"."""
+"""The maximum of a name with its titles, such as "Mayor Ellen van der Berg"."""
 
 
 @dataclass(frozen=True)
 class QuotedSpeech:
-    """Direct speech; `words` are as in the sentence, without its marks and the comma before the closing one."""
+    """Direct speech; `words` are without its quotation marks and without a comma before the closing mark."""
 
     words: str
     speaker: str
 
 
 def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
-    """Yield the quoted passages of a sentence that also names their speaker, in its order."""
+    """Yield the quoted passages whose speaker the same sentence names, or the words before a signature."""
     signature = find_signature(sentence)
     if signature is not None:
         words = collapse(re.sub(r"\s*>?\s*[\u2014\u2013\u2015]\s*$", "", sentence[: signature.start("by")]))
@@ -195,10 +196,8 @@ def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
         interruption = _SPEAKER_WITHIN.match(words)
         if interruption is not None:
             # Only the words before the speaker's name: joined with the rest they would be another sentence.
-            words, speaker = (
-                interruption["first"],
-                _leading_name(interruption["name"], is_whole=True) or _name_after_role(interruption["name"]),
-            )
+            words, name = interruption["first"], interruption["name"]
+            speaker = _leading_name(name, is_whole=True) or _name_after_role(name)
         else:
             before, after = sentence[: match.start()], sentence[match.end() :]
             label = LABEL.fullmatch(before) if not after.strip() else None
@@ -211,13 +210,13 @@ def speech_in(sentence: str) -> Iterator[QuotedSpeech]:
 
 
 def _words_between_marks(match: re.Match[str], text: str) -> str:
-    """Return the words between the marks; no-break spaces before them are only typography."""
+    """Return the words between the marks, without the spaces next to the marks, which are only typography."""
     start, end = match.span(match.lastindex or 0)
     return collapse(text[start:end].strip())
 
 
 def _find_speaker(before: str, after: str) -> str:
-    """Return the speaker whom the text before or after the speech names; empty if neither does."""
+    """Return the speaker whom the text before or after the speech names, or "" if neither does."""
     for pattern, text in ((_VERB_THEN_NAME, after), (_NAME_THEN_VERB, after), (_BEFORE_SPEECH, before)):
         match = pattern.match(text)
         if match and (name := _name_after_office(match["name"])):
@@ -244,7 +243,7 @@ def _find_speaker(before: str, after: str) -> str:
 
 
 def _name_after_office(words: str) -> str:
-    """Return the name after its owner and role ("Wells' mayor, Dinah Cole"); empty for anything else."""
+    """Return the name after its owner and role ("Wells' mayor, Dinah Cole"), or "" for anything else."""
     if words.split(maxsplit=1)[0].casefold() in _NOT_BEFORE_NAME - ARTICLES:
         return ""
     matches = (pattern.match(words) for pattern in _WITH_OFFICE)
@@ -252,10 +251,7 @@ def _name_after_office(words: str) -> str:
 
 
 def _name_after_role(words: str) -> str:
-    """Return role and name up to the next mark ("the architect Vera Melnikova"), or a name beside it.
-
-    It is "" if there is neither.
-    """
+    """Return role and name up to the next mark ("the architect Vera Melnikova"), or a name after the mark, or ""."""
     match = _UP_TO_MARK.match(words)
     first = match.group() if match else ""
     phrase = first.split()
@@ -276,7 +272,7 @@ def _name_after_role(words: str) -> str:
 
 
 def _name_after_title(after: str) -> str:
-    """Return a lower-case role with the name after it, both before the verb; empty for anything else."""
+    """Return a lower-case role with the name after it, both before the verb, or "" for anything else."""
     clause = _NAME_THEN_VERB.match(after)
     match = _TITLE_THEN_NAME.fullmatch(clause["name"]) if clause else None
     if match is None or any(
@@ -287,9 +283,9 @@ def _name_after_title(after: str) -> str:
 
 
 def _leading_name(words: str, *, is_whole: bool) -> str:
-    """Return the capitalised words at the beginning.
+    """Return the name at the beginning of the words, or "" if they don't begin with one.
 
-    It is "" if there are none, or if other words follow a whole name.
+    With `is_whole`, it is "" too if many other words follow, or if the words begin with a pronoun or preposition.
     """
     name_words: list[str] = []
     tokens = words.split()

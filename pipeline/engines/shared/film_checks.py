@@ -1,4 +1,4 @@
-"""Checks that films share."""
+"""Checks the parts that films share: content, links, glyphs, and whether the storyboard can be filmed."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 MAX_TITLE_CHARACTERS: Final = 90
 MAX_TAGS: Final = 5
 _TAG: Final = re.compile(r"#?[^\W_][\w]{0,39}")
-FROM_SHORT_POST: Final = frozenset(
+SHORT_POST_CHECKS: Final = frozenset(
     {
         *("link_origin", "hashtags", "mentions", "contacts"),
         *("characters", "numbers", "quotations", "claims", "instructions"),
     }
 )
+"""The checks of a Short Post that also hold for a film's words."""
 
 
 def clips_in(draft: Draft) -> Sequence[Any]:
-    """Return the clips in the content, unchecked."""
+    """Return the clips in the content, whose form isn't checked, or none if they are no list."""
     clips = draft.content.get("clips")
     return clips if isinstance(clips, list | tuple) else ()
 
 
 def is_span(clip: object) -> bool:
-    """Return whether the clip names a video and two seconds of it, in order."""
+    """Return whether the clip names a video, and a start and a later end in seconds."""
     return (
         isinstance(clip, dict)
         and isinstance(clip.get("upload"), str)
@@ -52,14 +53,14 @@ def check_content(
     source: SourceText,
     persona: PersonaCard,
     *,
-    what: str,
+    noun: str,
     holds: str = "a caption, tags and a script",
 ) -> Check:
-    """Check the content of a film: title, caption and tags."""
+    """Check title, caption and tags of a film; `noun` and `holds` name the film and its content in a message."""
     fault = None
     caption, tags = draft.content.get("caption"), draft.content.get("tags")
     if not isinstance(caption, str) or not isinstance(tags, list):
-        fault = f"The content of a {what} is {holds}."
+        fault = f"The content of a {noun} is {holds}."
     elif len(draft.title) > MAX_TITLE_CHARACTERS:
         fault = f"The title has {len(draft.title)} characters; the maximum is {MAX_TITLE_CHARACTERS}."
     elif len(tags) > MAX_TAGS:
@@ -72,7 +73,7 @@ def check_content(
 
 
 def check_film_links(words: str) -> Check:
-    """Check that the words on the screen hold no link."""
+    """Check that the words on the screen hold no link with a scheme; bare names of sites are allowed."""
     urls = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Links in a film can't be followed: {', '.join(urls[:3])}." if urls else None
     return make_check("links_in_film", "The words on the screen hold no link.", fault)
@@ -84,9 +85,9 @@ def check_glyphs(draft: Draft, persona: PersonaCard) -> Check:
 
 
 def check_fits(film: Callable[[], Storyboard], *, reported_codes: frozenset[str]) -> Check:
-    """Check that the board which `film` returns can be filmed.
+    """Check that the storyboard which `film` returns can be filmed, and that no app covers its words.
 
-    Refusals with these codes have checks of their own.
+    A refusal of `film` with one of `reported_codes` passes, because another check reports it.
     """
     fault = None
     try:

@@ -1,4 +1,4 @@
-"""Builds parts of a film from its brief, its persona or a model's answer."""
+"""Builds the parts of a film from its brief, its persona or a model's answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.checks.persona_rules import missing_in
 from pipeline.engines.shared.fixed_words import source_word
+from pipeline.engines.shared.picture_parts import handle_of
 from pipeline.render.typography.clusters import undrawable_clusters
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.video.templates.parts import Cast
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def caption_of(answer: Mapping[str, Any]) -> str:
-    """Return the text under the film from a model's answer, line by line."""
+    """Return the text under the film from a model's answer, without blank lines and surplus spaces."""
     return "\n".join(line for raw_line in answer["description"].splitlines() if (line := collapse(raw_line)))
 
 
@@ -40,14 +41,17 @@ def tags_of(answer: Mapping[str, Any]) -> list[str]:
 
 
 def alt_text_of(draft: Draft) -> str:
-    """Return the film's alternative text: its words, at most 1,000 characters."""
+    """Return the film's alternative text: the words of its body, cut to 1,000 characters."""
     return paragraph_of(line.strip() for line in draft.body.splitlines() if line.strip())[:1000]
 
 
-def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, most: int) -> str | None:
-    """Return the source's title, else the first sentence that is short enough.
+def choose_title(
+    brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, max_width: int
+) -> str | None:
+    """Return the source's title, else the first sentence that is at most `max_width` wide (`display_width`).
 
-    If none is, return the first words of the title or the first sentence; None if there is neither.
+    A title may lose its asides. If nothing is short enough, return the first words of the title, or of the
+    first sentence if there is no title; return `None` if there is neither.
     """
     source_title = collapse(brief.title.replace("\n", " "))
     # A title with links or contacts isn't used, not even without its asides.
@@ -59,33 +63,32 @@ def title_from(brief: Brief, persona: PersonaCard, sentences: Sequence[str], *, 
         for title in ((source_title, drop_asides(source_title)) if is_harmless else ())
         if title and not undrawable_clusters(typeset(title, brief.language))
     ]
-    short_enough = (candidate for candidate in (*titles, *sentences) if display_width(candidate) <= most)
+    short_enough = (text for text in (*titles, *sentences) if display_width(text) <= max_width)
     shortened = (
-        first_words(candidate, most // 2 if is_wide(candidate) else most)
-        for candidate in (*titles[:1], *sentences[:1])
+        # A wide character, such as a Chinese one, counts as two.
+        first_words(text, max_width // 2 if is_wide(text) else max_width)
+        for text in (*titles[:1], *sentences[:1])
     )
     return next(chain(short_enough, shortened), None)
 
 
 def end_of(brief: Brief, persona: PersonaCard, language: str) -> str:
-    """Return “Source: …” with the site's name; without a source the persona's handle or name."""
+    """Return “Source: …” with the site's name, or without an address the persona's handle, its name or the title."""
     host = (urlsplit(ascii_url(brief.url)).hostname or "").removeprefix("www.")
     if host:
         return f"{source_word(language)}: {host}"
-    handle = persona.handle.strip().lstrip("@\uff20")
-    return f"@{handle}" if handle else collapse(persona.name) or collapse(brief.title)
+    return handle_of(persona) or collapse(persona.name) or collapse(brief.title)
 
 
 def credit_of(credit: str, persona: PersonaCard, language: str) -> str:
-    """Return “Source: …” with the owner of a picture; the persona's handle or name if there is none."""
+    """Return “Source: …” with the owner in `credit`, or the persona's handle or name if `credit` is empty."""
     if credit.strip():
         return f"{source_word(language)}: {credit.strip()}"
-    handle = persona.handle.strip().lstrip("@\uff20")
-    return f"@{handle}" if handle else persona.name.strip()
+    return handle_of(persona) or persona.name.strip()
 
 
 def compose_caption(title: str, story: str, persona: PersonaCard) -> str:
-    """Return the title, and the story too if the persona's rules ask for more than the title says."""
+    """Return the title, with the story below it if the title lacks a structure that the persona requires."""
     return title if not missing_in(title, persona) else f"{title}\n{story}"
 
 

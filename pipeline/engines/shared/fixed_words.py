@@ -1,4 +1,4 @@
-"""Fixed words of carousels and films, in the language of the post."""
+"""Holds the fixed words of carousels and films, in the language of the post."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SOURCE: Final = {
 
 @dataclass(frozen=True)
 class FixedWords:
-    """The fixed words of one language. `follow` has a placeholder for the persona's handle."""
+    """The fixed words of one language. `follow` has the placeholder `{}` for the persona's handle."""
 
     swipe: str
     recap: str
@@ -93,15 +93,15 @@ _BY_LANGUAGE: Final[Mapping[str, FixedWords]] = {
 
 
 def fixed_words(language: str) -> FixedWords:
-    """Return the words of the language, English if it isn't known."""
+    """Return the words of the language, or the English ones if the language isn't known."""
     return known_words(language) or _ENGLISH
 
 
 def known_words(language: str) -> FixedWords | None:
-    """Return the words of the language, None if it isn't known."""
+    """Return the words of the language, or `None` if the language isn't known."""
     return value_for_language(_BY_LANGUAGE, language)
 
 
 def source_word(language: str) -> str:
-    """Return “Source” in the language, in English if it isn't known."""
+    """Return the word “Source” in the language, or in English if the language isn't known."""
     return value_for_language(_SOURCE, language) or "Source"

@@ -1,4 +1,4 @@
-"""Parts that a persona's pictures share: colours, signature, placement of text, checks of glyphs."""
+"""Builds the parts that a persona's pictures share: colours, signature, placed text, checks of the words."""
 
 from __future__ import annotations
 
@@ -36,23 +36,26 @@ _PALETTES: Final = (
 """Palettes for personas without colours of their own, chosen by name."""
 _DARK: Final = "#0b0d12"
 _VEIL: Final = 0.66
-"""How much of a photo a veil covers."""
-_BLACKISH: Final = 0.012
+"""The opacity of the veil over a photo."""
+_MAX_BLACK_LUMINANCE: Final = 0.012
+"""A colour of at most this luminance can't be made darker visibly, and is made lighter instead."""
 _MIN_ORNAMENT_CONTRAST: Final = 3.0
 """The least contrast of large text or an ornament, by WCAG 2.2, 1.4.11."""
 _INITIALS: Final = Style(weight=600, optical=28, line_height=1.2, align="center")
 _SIGNED: Final = Style(weight=600, optical=22, line_height=1.2)
 _TAGGED: Final = Style(weight=500, optical=20, line_height=1.2)
+# The signature's sizes and distances in pixels: the portrait's diameter, the spaces after the portrait, between
+# name and handle, and under the line.
 _SIGNATURE_PORTRAIT: Final = 72
-"""The portrait's diameter beside a name at a picture's edge, in pixels."""
 _AFTER_PORTRAIT: Final = 20
 _BETWEEN: Final = 32
 _UNDER_LINE: Final = 32
 _INITIALS_SHARE: Final = 0.41
+"""The largest font size of initials, as a share of their disc's diameter."""
 
 
 def brand_colours(persona: PersonaCard) -> tuple[str, str]:
-    """Return (background, accent) of the brand kit; without one, a palette that always belongs to the name."""
+    """Return (background, accent) of the brand kit, or of the name's palette; a missing accent is the background."""
     palette = _PALETTES[zlib.crc32(persona.name.encode()) % len(_PALETTES)]
     primary = colour.parse(persona.brand.get("primary"))
     accent = colour.parse(persona.brand.get("accent"))
@@ -69,7 +72,7 @@ class Tones:
     faint: str
     accent: str
     disc: str
-    """The circle under initials, which are drawn in `on_disc`."""
+    """The colour of the circle under initials, which are drawn in `on_disc`."""
     on_disc: str
 
 
@@ -88,18 +91,13 @@ def full_tones(persona: PersonaCard) -> Tones:
     top, bottom = (
         (ground, colour.mix(ground, direction, 0.26))
         if direction == colour.BLACK
-        else (
-            colour.mix(ground, direction, 0.26),
-            ground,
-        )
+        else (colour.mix(ground, direction, 0.26), ground)
     )
     return _build_tones(ground, top, bottom, ink, accent)
 
 
 def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
-    """Return the colours of a picture on a photo: under a dark veil even a white one is dark enough for white
-    text.
-    """
+    """Return the colours of a picture on a photo, and the photo's veil, under which white text is readable."""
     ground, accent = brand_colours(persona)
     veil = colour.mix(ground, _DARK, 0.7)
     lightest = colour.mix(colour.WHITE, veil, _VEIL)
@@ -113,14 +111,13 @@ def photo_tones(persona: PersonaCard) -> tuple[Tones, Photo]:
 
 
 def paper_tones(persona: PersonaCard) -> Tones:
-    """Return the colours of a picture on tinted paper, or on a dark shade if the accent is only readable
-    there.
-    """
+    """Return the colours of a picture on tinted paper, or on a dark shade if the accent is readable only there."""
     ground, accent = brand_colours(persona)
     paper = colour.mix(colour.WHITE, ground, 0.06)
     ink = colour.readable(colour.mix(ground, _DARK, 0.86), paper, 12.0)
     shade = colour.mix(
-        ground, *((colour.BLACK, 0.3) if colour.luminance(ground) > _BLACKISH else (colour.WHITE, 0.07))
+        ground,
+        *((colour.BLACK, 0.3) if colour.luminance(ground) > _MAX_BLACK_LUMINANCE else (colour.WHITE, 0.07)),
     )
     # A light accent darkened for paper becomes another colour, such as olive for yellow.
     if (
@@ -146,13 +143,13 @@ def _build_tones(ground: str, top: str, bottom: str, ink: str, accent: str) -> T
 
 
 def handle_of(persona: PersonaCard) -> str:
-    """Return the handle with its sign; empty if the persona has none."""
+    """Return the handle with its sign, or "" if the persona has none."""
     name = persona.handle.strip().lstrip("@\uff20")
     return f"@{name}" if name else ""
 
 
 def initials_of(name: str) -> str:
-    """Return the first letters of the first and the last word; one letter in a script without capitals."""
+    """Return the initials of the first and the last word, one in scripts without capitals, or "" for no letters."""
     letters = [
         word[0]
         for words in name.split()
@@ -178,7 +175,7 @@ def lay_out_face(
     disc: str,
     on_disc: str,
 ) -> list[Item]:
-    """Return the portrait in a circle, or the initials on a disc."""
+    """Return the portrait in a circle of `size` pixels at `corner`, or a disc with the initials, if there are any."""
     x, y = round(corner[0]), round(corner[1])
     if has_portrait:
         return [Portrait(x, y, size)]
@@ -211,10 +208,10 @@ def at_leading_edge(
     is_rtl: bool,
     accents: Sequence[tuple[int, int]] = (),
 ) -> Block:
-    """Lay out words at the leading edge of a picture that runs as `is_rtl` says, whichever way they run
-    themselves.
+    """Lay out words at the leading edge of a picture that runs as `is_rtl` says, whichever way the words run.
 
-    `sizes` are the largest and the smallest. Raises `TextDoesNotFit` and `MissingGlyphs`.
+    `sizes` are the largest and the smallest font size, in pixels. Raises `TextDoesNotFit` if the words don't
+    fit the box at the smallest size, and `MissingGlyphs` if the fonts lack a character.
     """
     is_rtl_by_letters = first_strong_is_rtl(words)
     runs_rtl = is_rtl if is_rtl_by_letters is None else is_rtl_by_letters
@@ -234,7 +231,7 @@ def at_leading_edge(
 
 
 class PictureLayout:
-    """The layout of one picture: its margins, its direction, its colours."""
+    """Lays out one picture within its margins, mirrored if its words run from right to left."""
 
     def __init__(
         self, persona: PersonaCard, media: AvailableMedia, tones: Tones, *, words: str, language: str
@@ -246,21 +243,21 @@ class PictureLayout:
         self.language = language
         is_rtl_by_letters = first_strong_is_rtl(words)
         self.is_rtl = is_rtl_language(language) if is_rtl_by_letters is None else is_rtl_by_letters
-        self.room = float(self.width - 2 * MARGIN)
+        self.text_width = float(self.width - 2 * MARGIN)
 
     @property
     def direction(self) -> Direction:
         return "rtl" if self.is_rtl else "ltr"
 
-    def leading(self, width: float, inset: float = 0.0) -> float:
-        """Return the left edge of something that wide, `inset` from where lines begin."""
+    def leading_x(self, width: float, inset: float = 0.0) -> float:
+        """Return the left edge of an item of that width, `inset` pixels from where lines begin."""
         return self.width - MARGIN - inset - width if self.is_rtl else MARGIN + inset
 
-    def trailing(self, width: float, inset: float = 0.0) -> float:
-        """Return the left edge of something that wide, `inset` from where lines end."""
+    def trailing_x(self, width: float, inset: float = 0.0) -> float:
+        """Return the left edge of an item of that width, `inset` pixels from where lines end."""
         return MARGIN + inset if self.is_rtl else self.width - MARGIN - inset - width
 
-    def text(
+    def lay_out(
         self,
         words: str,
         box: tuple[float, float],
@@ -270,57 +267,55 @@ class PictureLayout:
         language: str | None = None,
         accents: list[tuple[int, int]] | None = None,
     ) -> Block:
-        """Lay out words at the picture's leading edge, whichever way they run.
-
-        `sizes` are the largest and the smallest.
-        """
+        """Lay out words at the picture's leading edge as `at_leading_edge` does."""
         text_language = self.language if language is None else language
         return at_leading_edge(
             words, box, style, sizes, language=text_language, is_rtl=self.is_rtl, accents=accents or ()
         )
 
-    def words(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
-        """Place the block, moved aside if a letter's curve would reach into the margin."""
+    def place(self, block: Block, x: float, y: float, ink_colour: str) -> DrawnText:
+        """Return the block at a position, moved sideways if a letter's curve would reach into the margin."""
         left, _, right, _ = ink_box(block)
         x += max(0.0, MARGIN - x - left) - max(0.0, x + right - (self.width - MARGIN))
         return DrawnText(round(x, 2), round(y, 2), block, ink_colour, self.tones.accent)
 
-    def ornament(self, sign: str, size: int, y: float, *, weight: int = 800) -> tuple[DrawnText, float]:
-        """Return a large sign whose ink, not its line, begins at the leading margin and at `y`.
-
-        And the ink's height.
-        """
-        block = layout(sign, (self.room, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size)
+    def lay_out_ornament(
+        self, sign: str, size: int, y: float, *, weight: int = 800
+    ) -> tuple[DrawnText, float]:
+        """Return a large sign and its ink's height; the ink, not the line, begins at the leading margin and `y`."""
+        block = layout(
+            sign, (self.text_width, size * 2.0), Style(weight, 32, 1.3), largest=size, smallest=size
+        )
         left, top, right, bottom = visible_box(block)
-        x = self.leading(right - left) - left
+        x = self.leading_x(right - left) - left
         accent = self.tones.accent
         return DrawnText(round(x, 2), round(y - top, 2), block, accent, accent), bottom - top
 
-    def signature(self, bottom: float) -> list[Item]:
-        """Lay out a thin line, and below it portrait and name at the leading edge, the handle at the other.
+    def lay_out_signature(self, bottom: float) -> list[Item]:
+        """Return a line, portrait and name below it, and the handle at the other edge, which end at `bottom`.
 
-        It ends at `bottom`.
+        A persona without a name has no initials, but may have a portrait.
         """
         persona, tones = self.persona, self.tones
         middle = bottom - _SIGNATURE_PORTRAIT / 2
         handle = handle_of(persona)
         line_y = round(bottom - _SIGNATURE_PORTRAIT - _UNDER_LINE)
         items: list[Item] = [
-            Panel(MARGIN, line_y, round(self.room), 2, 0, colour.mix(tones.bottom, tones.ink, 0.22))
+            Panel(MARGIN, line_y, round(self.text_width), 2, 0, colour.mix(tones.bottom, tones.ink, 0.22))
         ]
         handle_width = 0.0
         if handle:
             style = dataclasses.replace(_TAGGED, align="end")
-            block = self.text(handle, (self.room * 0.5, 48), style, (32, 20), language="en")
+            block = self.lay_out(handle, (self.text_width * 0.5, 48), style, (32, 20), language="en")
             items.append(
-                self.words(block, self.trailing(block.width), middle - block.height / 2, tones.faint)
+                self.place(block, self.trailing_x(block.width), middle - block.height / 2, tones.faint)
             )
-            handle_width = max(line_y.width for line_y in block.lines) + _BETWEEN
+            handle_width = max(line.width for line in block.lines) + _BETWEEN
         name = typeset(" ".join(persona.name.split()), persona.language)
         if name or self.media.has_portrait:
             items += lay_out_face(
                 persona,
-                (self.leading(_SIGNATURE_PORTRAIT), middle - _SIGNATURE_PORTRAIT / 2),
+                (self.leading_x(_SIGNATURE_PORTRAIT), middle - _SIGNATURE_PORTRAIT / 2),
                 _SIGNATURE_PORTRAIT,
                 has_portrait=self.media.has_portrait,
                 disc=tones.disc,
@@ -328,23 +323,23 @@ class PictureLayout:
             )
         if name:
             name_inset = _SIGNATURE_PORTRAIT + _AFTER_PORTRAIT
-            block = self._name(name, self.room - name_inset - handle_width)
-            x = self.leading(block.width, name_inset)
-            items.append(self.words(block, x, middle - block.height / 2, tones.ink))
+            block = self._lay_out_name(name, self.text_width - name_inset - handle_width)
+            x = self.leading_x(block.width, name_inset)
+            items.append(self.place(block, x, middle - block.height / 2, tones.ink))
         return items
 
-    def _name(self, name: str, width: float) -> Block:
+    def _lay_out_name(self, name: str, width: float) -> Block:
         try:
-            return self.text(name, (width, 48), _SIGNED, (34, 26), language=self.persona.language)
+            return self.lay_out(name, (width, 48), _SIGNED, (34, 26), language=self.persona.language)
         except TextDoesNotFit:
-            return self.text(name, (width, 2.9 * 28), _SIGNED, (28, 14), language=self.persona.language)
+            return self.lay_out(name, (width, 2.9 * 28), _SIGNED, (28, 14), language=self.persona.language)
 
 
 SIGNATURE_HEIGHT: Final = _SIGNATURE_PORTRAIT + _UNDER_LINE
 
 
 def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard) -> str | None:
-    """Return what is wrong with the picture's caption, None if nothing is."""
+    """Return the fault of the picture's caption, no text or a link that isn't allowed, or `None` if it has none."""
     caption = draft.content.get("caption")
     if not isinstance(caption, str):
         return "The caption isn't a text."
@@ -354,7 +349,7 @@ def caption_fault(draft: Draft, brief: Brief, source: SourceText, persona: Perso
 
 
 def check_picture_links(words: str) -> Check:
-    """Check that the words in the picture hold no link."""
+    """Check that the words in the picture hold no link with a scheme; bare names of sites are allowed."""
     urls = [link.url for link in find_links(words) if link.has_scheme]
     fault = f"Links in a picture can't be followed: {', '.join(urls[:3])}." if urls else None
     return make_check("links_in_picture", "The words hold no link.", fault)

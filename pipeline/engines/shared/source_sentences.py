@@ -1,6 +1,4 @@
-"""Selects and edits sentences of a source for posts: which can be used, with which edits, and which say the
-same.
-"""
+"""Selects the sentences of a source that can stand in a post, and edits them."""
 
 from __future__ import annotations
 
@@ -36,12 +34,13 @@ if TYPE_CHECKING:
 
 MAX_HASHTAGS: Final = 2
 THREAD_MARK: Final = "\U0001f9f5"
-_MIN_CUT: Final = 60
-"""A sentence cut shorter than this says too little to represent it."""
+_MIN_CUT_LENGTH: Final = 60
+"""A sentence that is cut to less, by the caller's count, says too little."""
 
 _MIN_WORDS: Final = 4
+"""A sentence of fewer words doesn't count."""
 _MAX_READ_CHARACTERS: Final = 20_000
-"""How much of a source is read to count its sentences."""
+"""The part of a source in which sentences are counted."""
 
 _WORD: Final = re.compile(r"\w+")
 _LEANING: Final = re.compile(
@@ -84,12 +83,12 @@ _ANGLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 
 @dataclass(frozen=True)
 class FactSentence:
-    """A fact's sentence as it can be posted; its words differ from the quote by the allowed edits only."""
+    """A fact's sentence as it can be posted; its words differ from the fact's quote by the allowed edits only."""
 
     words: str
     fact: Fact
     leans: bool = False
-    """Whether it refers to what was said before, and so is used only if too little else is there."""
+    """Whether the sentence needs an earlier one or says little, and so is used only if there are too few others."""
 
     @property
     def claim(self) -> Claim:
@@ -99,7 +98,8 @@ class FactSentence:
 def polish_sentence(quote: str, *, is_cut: bool) -> str:
     """Return the sentence capitalised, without a leading "And" or "But".
 
-    It gets an ellipsis if it was cut out of a longer one.
+    With `is_cut`, a sentence that begins in lower case and has no end mark loses its last function words and
+    gets an ellipsis.
     """
     sentence = collapse(quote)
     first = sentence.split(" ", 1)[0]
@@ -116,12 +116,12 @@ def leans_on_previous(sentence: str, language: str) -> bool:
 
 
 def standalone_sentences(
-    brief: Brief, persona: PersonaCard, room: int, *, count: Callable[[str], int] = weighted_length
+    brief: Brief, persona: PersonaCard, max_length: int, *, count: Callable[[str], int] = weighted_length
 ) -> tuple[FactSentence, ...]:
-    """Return sentences that can be understood alone and fit, best first, no two alike, without headings.
+    """Return sentences that can be understood alone, best first, no two alike, without headings.
 
-    Those that refer to what was said before come last. Those with an address are left out, as the source
-    shouldn't decide where readers go.
+    Each is shortened to `max_length` by `count`, or left out if that can't be done. Those that lean on others
+    come last. Those with an address are left out, because the source shouldn't decide where readers go.
     """
     sentences: list[FactSentence] = []
     ends = {fact.end for fact in brief.facts}
@@ -134,7 +134,7 @@ def standalone_sentences(
             or not is_self_contained(sentence, brief.language)
         ):
             continue
-        words = shorten_sentence(sentence, room, may_cut=True, count=count)
+        words = shorten_sentence(sentence, max_length, may_cut=True, count=count)
         if (
             words is None
             or lacks_antecedent(words)
@@ -150,15 +150,15 @@ def standalone_sentences(
 
 
 def spread_over_parts(sentences: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
-    """Return the best sentence of each part of the source first, then the others.
+    """Return the sentences with the best one of each part of the source first.
 
-    The order is unchanged if the source has no headings.
+    A part's best one doesn't lean on others. The order is unchanged if they are all of one part.
     """
     best_by_part: dict[str, FactSentence] = {}
     for sentence in sentences:
-        heading = part_of(sentence.fact, brief)
         if sentence.leans:
             continue
+        heading = part_of(sentence.fact, brief)
         best_by_part.setdefault(heading.id if heading else "", sentence)
     if len(best_by_part) <= 1:
         return tuple(sentences)
@@ -167,27 +167,27 @@ def spread_over_parts(sentences: Sequence[FactSentence], brief: Brief) -> tuple[
 
 
 def part_of(fact: Fact, brief: Brief) -> Fact | None:
-    """Return the heading of the source that the fact stands below, None without one."""
+    """Return the heading of the source that the fact stands below, or `None` if it stands below none."""
     headings_before = [heading for heading in brief.headings if heading.end <= fact.start]
     return headings_before[-1] if headings_before else None
 
 
 def _leans(words: str, fact: Fact, ends: AbstractSet[int]) -> bool:
-    """Return whether the sentence refers to an earlier one, is slight, or was cut out of running speech."""
+    """Return whether the sentence needs an earlier one, is slight, or continues a fact that ends at one of `ends`."""
     count = len(_WORD.findall(words))
     is_slight = words.isascii() and count < _MIN_WORDS_WITHOUT_FIGURE and _FIGURE.search(words) is None
     first = fact.quote.split(None, 1)[0]
-    # Cut out of running speech where no sentence begins.
+    # It goes on in lower case one character after another fact, where no sentence begins.
     is_mid_sentence = first.islower() and first not in _SENTENCE_STARTERS and fact.start - 1 in ends
     return is_slight or is_mid_sentence or _LEANING.search(words) is not None
 
 
-def count_sentences(text: str, most: int) -> int:
-    """Return how many sentences say something, counted up to `most`."""
+def count_sentences(text: str, maximum: int) -> int:
+    """Return the number of sentences with enough words in the beginning of the text, but at most `maximum`."""
     sample = text[:_MAX_READ_CHARACTERS]
     spans = statements_in(sample)
     count = sum(count_words(sample[start:end]) >= _MIN_WORDS for start, end in spans)
-    return min(most, count)
+    return min(maximum, count)
 
 
 def says_anything(text: str) -> bool:
@@ -206,20 +206,20 @@ def is_postable(sentence: str) -> bool:
 
 
 def shorten_sentence(
-    sentence: str, room: int, *, may_cut: bool, count: Callable[[str], int] = weighted_length
+    sentence: str, max_length: int, *, may_cut: bool, count: Callable[[str], int] = weighted_length
 ) -> str | None:
-    """Return the sentence with the fewest edits that bring it to `room` or under; None if none does."""
+    """Return the sentence with the fewest edits that bring it to `max_length` by `count`, or `None` if none does."""
     without_asides = drop_asides(sentence)
     for wording in (sentence, without_asides):
-        if count(wording) <= room:
+        if count(wording) <= max_length:
             return wording
     if may_cut:
         for cut in clause_cuts(without_asides):
-            if _MIN_CUT <= count(cut) <= room:
+            if _MIN_CUT_LENGTH <= count(cut) <= max_length:
                 return cut
     return None
 
 
 def angle_of(sentence: str) -> str:
-    """Return the angle that the sentence's form suggests, "story" by default."""
+    """Return the angle that the sentence's form suggests, or "story" if it suggests none."""
     return next((angle for angle, pattern in _ANGLES if pattern.search(sentence)), "story")

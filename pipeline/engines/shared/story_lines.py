@@ -1,6 +1,6 @@
-"""Parses a story's lines from a body, and chooses them from a source: hook, passages and call of a film.
+"""Parses the lines of a film's story from a body, and chooses them from a source: hook, passages and call.
 
-A persona tells the story; lengths are in words and characters, and what is told stands alone.
+A persona tells the story, in sentences that stand alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engines.checks.persona_rules import first_person_in
-from pipeline.engines.shared.film_parts import title_from
+from pipeline.engines.shared.film_parts import choose_title
 from pipeline.engines.shared.source_sentences import FactSentence, polish_sentence, standalone_sentences
 from pipeline.plugins import Refused
 from pipeline.render.audio import narration
@@ -36,23 +36,26 @@ if TYPE_CHECKING:
     from pipeline.engines.base import Brief, Draft, PersonaCard
 
 STORY_WORDS: Final = (70, 110)
-"""The shortest and the longest good story, 20 to 45 seconds."""
+"""The shortest and the longest good story, which takes 20 to 45 seconds."""
 MARGIN_WORDS: Final = 5
-"""No sentence is added to a story that has so many words more than the minimum.
+"""A story that has so many words more than the minimum gets no further sentence.
 
-A model is asked to stay within both limits.
+A model is asked to keep this distance from both limits.
 """
 MAX_SENTENCE_CHARACTERS: Final = 220
 """A longer sentence isn't told."""
 _MIN_FIRST_PASSAGE_WORDS: Final = 12
 """A shorter first passage is used only if the sentences can't be divided otherwise."""
 _MIN_LINES: Final = 3
-"""Hook, one passage, end card."""
+"""The lines of the shortest body: hook, one passage, end card."""
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def telling_of(draft: Draft) -> Telling:
-    """Return the parts of a body, one per line. Raises `Refused` if there are too few or too many."""
+    """Return the parts of a body, one per line. Raises `Refused` if there are too few or too many lines.
+
+    The line before the end card is the call to action if it is short enough and isn't the only passage.
+    """
     lines = [line for raw_line in draft.body.splitlines() if (line := raw_line.strip())]
     passages = lines[1:-1]
     call = passages.pop() if len(passages) > 1 and _is_call(passages[-1]) else ""
@@ -70,7 +73,7 @@ def _is_call(line: str) -> bool:
 
 
 def call_fault(line: str) -> str | None:
-    """Return why a line is too long for a call to action; None if it is short enough."""
+    """Return why a line can't be a call to action, too long or without a spoken word, or `None` if it can."""
     words = len(line.split())
     if words > CALL_WORDS:
         return f"The call to action has {words} words; the maximum is {CALL_WORDS}."
@@ -84,7 +87,7 @@ def call_fault(line: str) -> str | None:
 
 
 def tellable_words(text: str, language: str) -> int:
-    """Return how many words stand in sentences that are short enough to be told and stand alone."""
+    """Return the number of words in sentences that are short enough to be told and stand alone."""
     return sum(
         count_words(sentence)
         for start, end in statements_in(text)
@@ -105,7 +108,7 @@ def _is_tellable(sentence: str, language: str) -> bool:
 
 
 def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
-    """Return what can be told, best first; first-person sentences only if they are the persona's own."""
+    """Return the sentences that can be told, best first; those in the first person only for a brand lane."""
     return [
         sentence
         for sentence in standalone_sentences(brief, persona, MAX_SENTENCE_CHARACTERS, count=len)
@@ -115,20 +118,20 @@ def usable_sentences(brief: Brief, persona: PersonaCard) -> list[FactSentence]:
 
 
 def hook_of(brief: Brief, persona: PersonaCard, usable: Sequence[FactSentence]) -> str | None:
-    """Return the source's title, else a short sentence.
+    """Return the source's title, else the first short sentence, or `None` if there is neither.
 
-    A title in the first person is skipped: it speaks for the author.
+    A title in the first person is skipped, because it speaks for the author; a brand lane's is used.
     """
     texts = [sentence.words for sentence in usable]
     max_width = SLOTS["hook"].characters
-    title = title_from(brief, persona, texts, most=max_width)
+    title = choose_title(brief, persona, texts, max_width=max_width)
     if title is not None and brief.lane is None and first_person_in(title, brief.language):
         return next((candidate for candidate in texts if display_width(candidate) <= max_width), None)
     return title
 
 
-def choose_sentences(usable: Sequence[FactSentence], *, least: int) -> list[FactSentence]:
-    """Return the best sentences that together are as long as a story; empty if even all are too short."""
+def choose_sentences(usable: Sequence[FactSentence], *, min_words: int) -> list[FactSentence]:
+    """Return the best sentences that together are as long as a story, or none if they have under `min_words`."""
     chosen: list[FactSentence] = []
     count = 0
     for sentence in usable:
@@ -138,11 +141,11 @@ def choose_sentences(usable: Sequence[FactSentence], *, least: int) -> list[Fact
             count += words
         if count >= STORY_WORDS[0] + MARGIN_WORDS:
             break
-    return chosen if count >= least else []
+    return chosen if count >= min_words else []
 
 
 def split_into_passages(chosen: Sequence[FactSentence]) -> tuple[str, ...]:
-    """Return the sentences in at most three passages, of which the longest is as short as possible."""
+    """Return the sentences in at most three passages: no short first one, and the longest as short as possible."""
     word_counts = [count_words(sentence.words) for sentence in chosen]
 
     def unevenness(edges: tuple[int, ...]) -> tuple[bool, list[int]]:

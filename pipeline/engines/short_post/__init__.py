@@ -1,4 +1,4 @@
-"""Short Post: one idea in at most 280 weighted characters, with the source's address if there is one."""
+"""Makes a Short Post: one idea in at most 280 weighted characters, with the source's address if there is one."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ if TYPE_CHECKING:
 
     from pipeline.engines.base import Brief, Fact, PersonaCard, SourceText
 
-_TITLE_CHARACTERS = 60
+_ADDRESS_CHARACTERS = 60
+"""The space that the first words of a long title leave for an address, in weighted characters."""
 _MIN_LENGTH_RATIO = 2
-"""A source longer than so many times its title has something else to say."""
+"""A source that is longer than its title by more than this factor says more than the title."""
 
 # 17 characters are left for the line break before the source's address, and for miscounting.
 _RULES = f"""\
@@ -69,7 +70,7 @@ A Short Post is one idea from one source, for readers who scroll past quickly.
 
 @dataclass(frozen=True)
 class _Wording:
-    """A sentence as it can be posted; `fact` is None for the source's title."""
+    """A sentence, and the body in which it can be posted; `fact` is `None` for the source's title."""
 
     sentence: str
     body: str
@@ -77,9 +78,9 @@ class _Wording:
 
 
 def _link_to_add(sentence: str, url: str) -> str | None:
-    """Return what has to follow the sentence: the source's address, or "" if it names an address itself.
+    """Return the address to add below the sentence, or "" if the sentence names an address or there is none.
 
-    Returns None if the sentence can't be posted because of the addresses in it.
+    It is `None` if the sentence can't be posted, because it has a whole link or several addresses.
     """
     links = find_links(sentence)
     if any(link.has_scheme for link in links) or len(links) > MAX_LINKS:
@@ -88,20 +89,20 @@ def _link_to_add(sentence: str, url: str) -> str | None:
 
 
 def _fit(sentence: str, url: str, *, may_cut: bool) -> str | None:
-    """Return the body with the fewest edits that bring it under the limit; None if none does."""
-    tail = _link_to_add(sentence, url)
-    if tail is None:
+    """Return the body with the fewest edits that bring it to the limit, or `None` if it can't be posted."""
+    link = _link_to_add(sentence, url)
+    if link is None:
         return None
-    ending = f"\n{tail}" if tail else ""
+    ending = f"\n{link}" if link else ""
     words = shorten_sentence(sentence, MAX_LENGTH - weighted_length(ending), may_cut=may_cut)
     return None if words is None else words + ending
 
 
-def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
-    """Yield the sentences that stand alone, best first: those that fit, then cut ones.
+def _find_wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
+    """Yield the sentences that stand alone, best first: those that fit, then all that fit when they are cut.
 
-    If there are none, it yields the others. None begins with a reference to another sentence: without that,
-    it would say something else.
+    If there are none, the other sentences follow. No sentence begins with a reference to another one, because
+    without that it would say something else.
     """
     url = ascii_url(brief.url)
     sentences = [(trim_conjunction(collapse(fact.quote)), fact) for fact in brief.facts]
@@ -113,12 +114,11 @@ def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
         and not lacks_antecedent(sentence)
     ]
     has_found = False
-    # Whether it has to stand alone, whether it may be cut.
-    for must_stand_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):
-        if has_found and not must_stand_alone:
+    for stands_alone, may_cut in ((True, False), (True, True), (False, False), (False, True)):
+        if has_found and not stands_alone:
             return
         for sentence, fact in usable:
-            if is_self_contained(sentence, brief.language) is not must_stand_alone:
+            if is_self_contained(sentence, brief.language) is not stands_alone:
                 continue
             body = _fit(sentence, url, may_cut=may_cut)
             if body is not None and is_allowed(body, brief, persona) and not missing_in(body, persona):
@@ -127,38 +127,35 @@ def _wordings(brief: Brief, persona: PersonaCard) -> Iterator[_Wording]:
 
 
 def _whole_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
-    """Return all of a short text in its own lines; None if it doesn't fit, or can't be posted."""
+    """Return all of a short text in its own lines, or `None` if it doesn't fit or can't be posted."""
     fact = brief.whole
     if fact is None:
         return None
     words = "\n".join(line for line in map(collapse, fact.quote.splitlines()) if line)
-    tail = _link_to_add(words, ascii_url(brief.url))
-    if tail is None or not is_postable(collapse(words)):
+    link = _link_to_add(words, ascii_url(brief.url))
+    if link is None or not is_postable(collapse(words)):
         return None
-    body = f"{words}\n{tail}" if tail else words
-    if (
-        weighted_length(body) > MAX_LENGTH
-        or not is_allowed(body, brief, persona)
-        or missing_in(body, persona)
-    ):
+    body = f"{words}\n{link}" if link else words
+    if weighted_length(body) > MAX_LENGTH or not is_allowed(body, brief, persona) or missing_in(body, persona):
         return None
     return _Wording(words, body, fact)
 
 
 def _title_wording(brief: Brief, persona: PersonaCard) -> _Wording | None:
-    """Return the title as a post; None if it can't be one."""
+    """Return the title, cut if it is too long, as a post, or `None` if it can't be posted."""
     title = collapse(brief.title)
     if not is_postable(title) or not is_allowed(title, brief, persona):
         return None
     url = ascii_url(brief.url)
     body = _fit(title, url, may_cut=True)
     if body is None and _link_to_add(title, url) is not None:
-        # Half the limit in code points fits whatever the characters weigh, with room for an address.
-        body = _fit(first_words(title, MAX_LENGTH // 2 - _TITLE_CHARACTERS // 2), url, may_cut=False)
+        # Half the limit in code points fits whatever the characters weigh, with space for an address.
+        body = _fit(first_words(title, MAX_LENGTH // 2 - _ADDRESS_CHARACTERS // 2), url, may_cut=False)
     return None if body is None or missing_in(body, persona) else _Wording(title, body, None)
 
 
 def _draft(wording: _Wording, brief: Brief, persona: PersonaCard) -> Draft:
+    """Return the draft of a wording, whose claim is the first line, or the whole of a short text."""
     words = wording.body.partition("\n")[0]
     fact = wording.fact
     claimed_words = wording.sentence if fact is not None and fact is brief.whole else words
@@ -195,12 +192,15 @@ class ShortPost(Engine):
         return "This item has no title and no words, so there is nothing to say."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return the best first, whatever the seed: for a further variant ask for one more and take the last."""
+        """Return the whole text, if it is a post, then the best sentences, whatever the seed.
+
+        For a further variant ask for one more and take the last.
+        """
         del seed
         whole_wording = _whole_wording(brief, persona)
         chosen: list[_Wording] = [] if whole_wording is None else [whole_wording]
         earlier_words: list[frozenset[str]] = []
-        for wording in _wordings(brief, persona):
+        for wording in _find_wordings(brief, persona):
             if len(chosen) >= variants:
                 break
             words = distinct_words(wording.sentence)
@@ -213,7 +213,7 @@ class ShortPost(Engine):
             message = ""
             if title is None:
                 message = "The source holds no sentence and no title that could stand as a post of its own."
-            # A post of one sentence may also have it as its title.
+            # The text of a source of one sentence may be the same as its title.
             elif brief.characters > _MIN_LENGTH_RATIO * len(brief.title) and not brief.facts:
                 message = (
                     "The source has no sentence that makes sense on its own, and words that only repeat "
@@ -227,6 +227,7 @@ class ShortPost(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
+        """Check that it is a single post of one part, and check the text as every post's."""
         body = draft.body
         links = find_links(body)
         # A separator that no number and no address spans.
@@ -236,7 +237,7 @@ class ShortPost(Engine):
             _check_length(body),
             check_link_count(len(links)),
             check_addresses(title_and_body, brief, persona, url=source.url),
-            check_hashtags(body, unlisted_tags(body, brief, persona), most=MAX_HASHTAGS),
+            check_hashtags(body, unlisted_tags(body, brief, persona), max_tags=MAX_HASHTAGS),
             check_accounts(title_and_body, persona),
             check_contacts(title_and_body, brief, persona, url=source.url),
             _check_thread_mark(body),
@@ -254,10 +255,13 @@ class ShortPost(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft. The source's address is added here, as a model neither sees nor writes it."""
+        """Build the draft. The source's address is added here, as a model neither sees nor writes it.
+
+        Raises `Refused` if a claim cites an unknown fact.
+        """
         words = "\n".join(line for line in map(collapse, answer["text"].splitlines()) if line)
         url = ascii_url(brief.url)
-        # If the words hold an address of the persona's own, that is the one link that fits.
+        # An address of the persona in the words is the one link that a post may have.
         body = words if not url or find_links(words) else f"{words}\n{url}"
         return Draft(
             title=title_of(brief, persona, words),
@@ -286,9 +290,10 @@ def _check_thread_mark(body: str) -> Check:
 
 
 def _is_title(body: str, title: str) -> bool:
+    """Return whether the body's first line is the title or its beginning, with or without the title's asides."""
     words = normalize_quotation(body.partition("\n")[0]).rstrip(".\u2026 ")
     titles = (normalize_quotation(title), normalize_quotation(drop_asides(collapse(title))))
-    return bool(words) and any(whole.startswith(words) for whole in titles)
+    return bool(words) and any(wording.startswith(words) for wording in titles)
 
 
 PLUGIN = ShortPost()

@@ -1,4 +1,4 @@
-"""Template Short: a title, three points and an end card on the screen, 6 to 20 seconds, without a voice."""
+"""Makes a Template Short: a title, three points and an end card on the screen, 6 to 20 seconds, without a voice."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.engines.base import Check, Claim, Draft, Engine, claims_of, make_check, variant_schema
 from pipeline.engines.checks.allowed_contacts import is_allowed
 from pipeline.engines.shared.film_checks import (
-    FROM_SHORT_POST,
     MAX_TAGS,
     MAX_TITLE_CHARACTERS,
+    SHORT_POST_CHECKS,
     check_content,
     check_film_links,
     check_fits,
@@ -21,10 +21,10 @@ from pipeline.engines.shared.film_parts import (
     alt_text_of,
     caption_of,
     cast_of,
+    choose_title,
     compose_caption,
     end_of,
     tags_of,
-    title_from,
 )
 from pipeline.engines.short_post import ShortPost
 from pipeline.plugins import Refused
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Storyboard
 
 SECONDS: Final = (6.0, 20.0)
-_SAME_POINT: Final = 0.5
+"""The shortest and the longest film."""
+_SAME_POINT_SHARE: Final = 0.5
 """Two sentences that share this much of their words count as the same point."""
 _WORD: Final = re.compile(r"\w+")
 _RULES: Final = f"""\
@@ -68,9 +69,9 @@ A Template Short is a silent film of about 15 seconds: a title, three points tha
 
 
 class TemplateShort(Engine):
-    """Its body is what is on the screen, line by line: title, points, end card.
+    """Makes a film whose body stands on the screen, line by line: title, points, end card.
 
-    So an edit of it is filmed again.
+    An edit of the body is filmed again.
     """
 
     kind = "template_short"
@@ -98,8 +99,9 @@ class TemplateShort(Engine):
         return f"A Template Short needs {POINTS} sentences of at most {maximum} characters; this item has {len(usable)}."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Return drafts: each variant has its own three points, best first, in the order of the source,
-        whatever the seed.
+        """Return drafts of three different points each, the best in the first, in the source's order.
+
+        They are the same whatever the seed.
         """
         del seed
         usable = _find_points(brief, persona)
@@ -138,7 +140,8 @@ class TemplateShort(Engine):
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
         """Build the draft.
 
-        The end card and the source's address are added here: a model neither sees nor writes them.
+        The end card and the source's address are added here, because a model neither sees nor writes them.
+        Raises `Refused` if a claim cites an unknown fact.
         """
         point_texts = [
             line for raw_point in answer["points"] if (line := collapse(raw_point.replace("\n", " ")))
@@ -159,12 +162,12 @@ class TemplateShort(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        """Run Short Post's rules for the words, and check that they can be filmed."""
+        """Run a Short Post's checks of the words, and check that they can be filmed."""
         as_post = dataclasses.replace(draft, content={"parts": [draft.body]})
         post_checks = self._post.check(as_post, brief, source, persona)
         return (
-            check_content(draft, brief, source, persona, what=self.name),
-            *(check for check in post_checks if check.code in FROM_SHORT_POST),
+            check_content(draft, brief, source, persona, noun=self.name),
+            *(check for check in post_checks if check.code in SHORT_POST_CHECKS),
             _check_slots(draft),
             check_film_links(draft.body),
             check_glyphs(draft, persona),
@@ -174,7 +177,8 @@ class TemplateShort(Engine):
     def film(self, draft: Draft, persona: PersonaCard, media: AvailableMedia) -> Storyboard:
         """Return the storyboard.
 
-        Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for a body of another form.
+        Raises `Refused` if the body has too few or too many lines, `MissingGlyphs` if the fonts lack a
+        character, and `TextDoesNotFit` if a text is too long.
         """
         return points.plan(
             values_of(draft),
@@ -185,7 +189,7 @@ class TemplateShort(Engine):
 
 
 def values_of(draft: Draft) -> PointsTexts:
-    """Return the slots of a body, one per line. Raises `Refused` if there are too few or too many."""
+    """Return the texts of a body, one per line. Raises `Refused` if there are too few or too many lines."""
     lines = [line for raw_line in draft.body.splitlines() if (line := raw_line.strip())]
     if len(lines) != POINTS + 2:
         message = (
@@ -212,7 +216,7 @@ def _is_usable(sentence: str, language: str) -> bool:
 
 def _find_points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
     """Return the sentences that can be points, best first, none like another or like the title."""
-    points_found: list[tuple[str, Fact]] = []
+    found_points: list[tuple[str, Fact]] = []
     earlier_words = [distinct_words(brief.title)]
     for fact in brief.facts:
         sentence = _as_point(fact.quote)
@@ -221,19 +225,17 @@ def _find_points(brief: Brief, persona: PersonaCard) -> list[tuple[str, Fact]]:
             _is_usable(sentence, brief.language)
             and not undrawable_clusters(typeset(sentence, brief.language))
             and is_allowed(sentence, brief, persona)
-            and not any(is_same_idea(words, other, share=_SAME_POINT) for other in earlier_words)
+            and not any(is_same_idea(words, other, share=_SAME_POINT_SHARE) for other in earlier_words)
         ):
-            points_found.append((sentence, fact))
+            found_points.append((sentence, fact))
             earlier_words.append(words)
-    return points_found
+    return found_points
 
 
 def _choose_title(brief: Brief, persona: PersonaCard, usable: list[tuple[str, Fact]]) -> str | None:
-    """Return the source's title.
-
-    If it is missing or too long, the best short sentence, which is removed from `usable`.
-    """
-    title = title_from(brief, persona, [sentence for sentence, _ in usable], most=SLOTS["title"].characters)
+    """Return the title that `choose_title` chooses; a sentence that becomes the title is removed from `usable`."""
+    sentences = [sentence for sentence, _ in usable]
+    title = choose_title(brief, persona, sentences, max_width=SLOTS["title"].characters)
     index = next((index for index, (sentence, _) in enumerate(usable) if sentence == title), None)
     if index is not None:
         del usable[index]
@@ -275,13 +277,14 @@ def _build_draft(
 
 
 def _check_slots(draft: Draft) -> Check:
+    """Check the number of lines, the length of each, and the film's seconds, which follow from them."""
     fault = None
     try:
         values = values_of(draft)
     except Refused as refused:
         fault = refused.message
     else:
-        fault = points.too_long(values)
+        fault = points.length_fault(values)
         seconds = points.seconds_of(values)
         if fault is None and not SECONDS[0] <= seconds <= SECONDS[1]:
             fault = f"The film is {seconds:.1f} seconds long; it takes {SECONDS[0]:.0f} to {SECONDS[1]:.0f}."

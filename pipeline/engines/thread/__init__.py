@@ -1,4 +1,4 @@
-"""Thread: three to eight posts, each of at most 280 weighted characters; the last one links to the source."""
+"""Makes a Thread: three to eight posts of at most 280 weighted characters; the last one links to the source."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 MIN_POSTS: Final = 3
 MAX_POSTS: Final = 8
 MAX_VERBATIM_POSTS: Final = 6
-"""Of one thread without a model; more would be the whole article."""
-_POSTS_WITHOUT_HEADINGS: Final = 5
-"""For a source without headings."""
+"""The maximum of a thread without a model; more posts would be the whole article."""
+_MAX_POSTS_WITHOUT_HEADINGS: Final = 5
+"""The same for a source without headings."""
 
 _NUMBERING: Final = re.compile(r"^[(\[]?\d{1,2}\s?/\s?\d{0,2}[)\]]?[.:]?\s+")
+"""A number before a post, such as "1/ " or "(2/5) "."""
 _RULES: Final = f"""\
 A Thread is {MIN_POSTS} to {MAX_POSTS} posts that are read one after another; four to six are best.
 - Each post has at most {MAX_LENGTH - LINK_WEIGHT - 17} characters; an emoji counts as two, and so does a Chinese, Japanese or Korean character.
@@ -52,7 +53,7 @@ back (it, this, they, he, she), nor with a word such as "but" or "so". Name agai
 
 
 class Thread(Engine):
-    """Its body is its parts with a blank line between them."""
+    """Makes posts that are read one after another; the body is these parts with a blank line between them."""
 
     kind = "thread"
     name = "Thread"
@@ -71,9 +72,10 @@ class Thread(Engine):
         return f"This item has {count_text}; a Thread has a post for each of {MIN_POSTS} or more."
 
     def offline(self, brief: Brief, persona: PersonaCard, *, variants: int, seed: str) -> tuple[Draft, ...]:
-        """Put sentences in the order of the source.
+        """Return drafts of one sentence a post, in the source's order, whatever the seed.
 
-        The best go into the first thread, the next ones into the second.
+        The best sentences make the first thread, the next ones the second. A thread is left out if it lacks a
+        structure that the persona requires.
         """
         del seed
         url = ascii_url(brief.url)
@@ -102,7 +104,8 @@ class Thread(Engine):
     def check(
         self, draft: Draft, brief: Brief, source: SourceText, persona: PersonaCard
     ) -> tuple[Check, ...]:
-        parts = _parts(draft)
+        """Check the posts, one by one and together, and run the checks of a plain text on them."""
+        parts = _parts_of(draft)
         return (
             _check_content(draft, parts),
             _check_count(parts),
@@ -111,7 +114,7 @@ class Thread(Engine):
             _check_dangling(parts, draft),
             _check_repetition(parts),
             _check_link_place(parts, source.url or brief.url),
-            *check_words(draft, brief, source, persona, parts=parts, most_tags=MAX_HASHTAGS, what="thread"),
+            *check_words(draft, brief, source, persona, parts=parts, max_tags=MAX_HASHTAGS, noun="thread"),
         )
 
     def draft_schema(self) -> Mapping[str, Any]:
@@ -126,8 +129,9 @@ class Thread(Engine):
         return _RULES
 
     def draft_from(self, answer: Mapping[str, Any], brief: Brief, persona: PersonaCard, angle: str) -> Draft:
-        """Build the draft: numbers before the posts are removed, and the source's address, which no model
-        sees, is added.
+        """Build the draft, without numbers before the posts and with the source's address, which no model sees.
+
+        Raises `Refused` if there are no posts, or a claim cites an unknown fact.
         """
         posts = [_NUMBERING.sub("", _collapse_lines(post)) for post in answer["posts"]]
         posts = [post for post in posts if post]
@@ -148,8 +152,11 @@ class Thread(Engine):
 
 
 def _choose_sentences(remaining: Sequence[FactSentence], brief: Brief) -> tuple[FactSentence, ...]:
-    """Return the next thread's sentences, in the order of the source; the best of each part of it first."""
-    maximum = MAX_VERBATIM_POSTS if brief.headings else _POSTS_WITHOUT_HEADINGS
+    """Return the next thread's sentences in the source's order: the best of each part of the source, then others.
+
+    Sentences that lean on others are taken only if there are fewer than `MIN_POSTS` before them.
+    """
+    maximum = MAX_VERBATIM_POSTS if brief.headings else _MAX_POSTS_WITHOUT_HEADINGS
     best = [
         sentence
         for index, sentence in enumerate(spread_over_parts(remaining, brief)[:maximum])
@@ -176,8 +183,8 @@ def _collapse_lines(post: str) -> str:
     return "\n".join(line for line in map(collapse, post.splitlines()) if line)
 
 
-def _parts(draft: Draft) -> list[str]:
-    """Return the posts as they are, or the body as one post if the content has none."""
+def _parts_of(draft: Draft) -> list[str]:
+    """Return the posts of the content, or the body as one post if the content has no list of texts."""
     parts = draft.content.get("parts")
     is_valid = isinstance(parts, list | tuple) and parts and all(isinstance(part, str) for part in parts)
     return list(parts) if is_valid and parts else [draft.body]
@@ -220,6 +227,7 @@ def _check_lengths(parts: Sequence[str]) -> Check:
 
 
 def _check_opening(parts: Sequence[str], language: str) -> Check:
+    """Check that the first post makes sense on its own."""
     words = _without_links(parts[0])
     fault = None
     if not is_balanced(words):
@@ -238,19 +246,19 @@ def _has_open_reference(words: str) -> bool:
 
 
 def _lacks_previous(index: int, parts: Sequence[str], claims: Sequence[Claim]) -> bool:
-    """Return whether the post has a sentence whose "he" or "there" is named in a sentence missing from the
-    post before.
-    """
+    """Return whether a sentence of the post refers to one ("he", "there") that the post before it leaves out."""
     ends_before = {claim.end for claim in claims if claim.text in parts[index - 1]}
     return any(
         claim.text in parts[index]
         and _has_open_reference(claim.text)
+        # One or two characters of white space lie between two sentences that follow one another.
         and ends_before.isdisjoint((claim.start - 1, claim.start - 2))
         for claim in claims
     )
 
 
 def _check_dangling(parts: Sequence[str], draft: Draft) -> Check:
+    """Check that no further post begins with a word that points back, or refers to what the one before lacks."""
     dangling = [
         number
         for number, part in enumerate(parts, 1)
@@ -278,7 +286,10 @@ def _check_repetition(parts: Sequence[str]) -> Check:
 
 
 def _check_link_place(parts: Sequence[str], url: str) -> Check:
-    """Check that only the thread's last post has a link, and that it leads to the source."""
+    """Check that only the last post has a link, at most one, and that it leads to a source that has an address.
+
+    A bare name of a site counts as leading there; other checks report where it leads.
+    """
     fault = None
     early_links = [number for number, part in enumerate(parts[:-1], 1) if find_links(part)]
     last_links = find_links(parts[-1])

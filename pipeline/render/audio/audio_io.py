@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AAC_BITS_PER_SECOND: Final = 192_000
 """The bit rate of the film's sound."""
 MAX_DECODED_SECONDS: Final = 600.0
-"""Seconds that are decoded at most: the sound is held in memory, 23 MB a minute."""
+"""The part of a sound that is decoded, because it is held in memory, 23 MB a minute."""
 _FRAME_SAMPLES: Final = 1024
 
 
@@ -49,7 +49,7 @@ def decode(file: Path | Any, *, max_seconds: float = MAX_DECODED_SECONDS) -> Sou
 
 
 def _decode_frames(opened: Any, stream: Any) -> Iterator[Any]:
-    """Yield all frames, then None, which flushes the resampler; damaged packets are skipped."""
+    """Yield all frames, then `None`, which flushes the resampler; damaged packets are skipped."""
     for packet in opened.demux(stream):
         try:
             yield from packet.decode()
@@ -59,7 +59,7 @@ def _decode_frames(opened: Any, stream: Any) -> Iterator[Any]:
 
 
 def encode_aac(file: BinaryIO | Path, sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> None:
-    """Write an MP4 file with the sound alone; on a path its tables come first, for which FFmpeg writes it twice."""
+    """Write an MP4 file with the sound alone; in a file at a path the tables come first, so it is written twice."""
     target = str(file) if isinstance(file, Path) else file
     options = {"movflags": "+faststart"} if isinstance(file, Path) else {}
     with av.open(target, "w", format="mp4", options=options) as out:

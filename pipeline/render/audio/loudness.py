@@ -1,7 +1,7 @@
 """Measures the loudness of a film by BS.1770, brings it to the target, and measures it again after the encoder.
 
-Sounds are arrays of 32-bit floats at 48,000 Hz, of the shape (samples, 2), from -1 to 1. FFmpeg's filters do the work,
-inside the process. `loudnorm` isn't used: it leaves its linear mode without a notice, and then changes every level.
+FFmpeg's filters run inside the process. `loudnorm` isn't used, because it leaves its linear mode without a notice, and
+then changes every level.
 """
 
 from __future__ import annotations
@@ -39,22 +39,23 @@ LIMITER_CEILING_DBFS: Final = -2.0
 BLOCK_SECONDS: Final = 0.4
 """The length of a block of BS.1770; a shorter sound has no loudness."""
 SILENCE_LUFS: Final = -70.0
-"""Blocks that are quieter don't count."""
+"""The loudness below which a block doesn't count."""
 MAX_GAIN_DB: Final = 40.0
-"""A sound that needs more gain is noise."""
+"""The maximum gain; a sound that needs more is noise."""
 _MAX_ROUNDS: Final = 6
-"""The limit of tries, of the whole and of the gain within each."""
+"""The maximum of rounds of `master`, and of those of the gain within each round."""
 _CLOSE_ENOUGH_LU: Final = 0.1
-"""A try that is nearer to its aim, in LU, is the last."""
+"""The distance from the aim, in LU, at which no further round is tried."""
 _SILENT_PEAK_DBTP: Final = -120.0
-"""Stands for silence, whose peak in decibels has no number."""
+"""The number that stands for the peak of silence, which has none in decibels."""
 
 
 @dataclass(frozen=True)
 class Loudness:
     """A measured loudness.
 
-    `integrated` is in LUFS, None where the sound is silent or shorter than a block; `peak` is in dBTP, -120 for silence.
+    `integrated` is in LUFS, or `None` if the sound is silent or shorter than a block. `peak` is in dBTP, or -120 for
+    silence.
     """
 
     integrated: float | None
@@ -63,7 +64,7 @@ class Loudness:
 
     @property
     def note(self) -> str:
-        """The reason why there is no loudness, for people; empty where there is one."""
+        """The reason why there is no loudness, for people, or "" if there is one."""
         if self.integrated is not None:
             return ""
         if not self.seconds:
@@ -77,7 +78,7 @@ class Loudness:
 class Mastered:
     """A sound at the target. `aac` is an MP4 of the sound alone, whose packets a film can take unchanged.
 
-    `loudness` was measured in `aac`, `gain` is in decibels. `note` says what couldn't be reached; empty otherwise.
+    `loudness` was measured in `aac`, `gain` is in decibels. `note` is the reason why the target isn't reached, or "".
     """
 
     sound: Sound
@@ -88,7 +89,7 @@ class Mastered:
 
 
 def measure(sound: Sound) -> Loudness:
-    """Measure integrated loudness and true peak (four times oversampled)."""
+    """Return the sound's integrated loudness and its true peak, which is four times oversampled."""
     seconds = len(sound) / SAMPLE_RATE
     if not len(sound):
         return Loudness(None, _SILENT_PEAK_DBTP, 0.0)
@@ -113,12 +114,12 @@ def _ebur128_values(sound: Sound) -> dict[str, str]:
 
 
 def measure_file(path: Path) -> Loudness:
-    """Measure the first sound of a probed file."""
+    """Return the loudness of the first sound of a probed file. Raises `Refused` if the file has no sound."""
     return measure(decode(path))
 
 
 def sound_faults(loudness: Loudness) -> tuple[str, ...]:
-    """Return the faults of a delivered sound, one sentence each; none for a film without sound."""
+    """Return the faults of a delivered sound, one sentence each; silence has none."""
     messages = []
     if loudness.integrated is not None and abs(loudness.integrated - TARGET_LUFS) > TOLERANCE_LU:
         messages.append(
@@ -130,10 +131,11 @@ def sound_faults(loudness: Loudness) -> tuple[str, ...]:
 
 
 def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Mastered:
-    """Bring the sound to the target: measure, gain, limit, encode, verify, and again from the result.
+    """Return the sound at the target: gained, limited, encoded, measured, and again by what was measured.
 
-    `bits` are the encoder's for each second. A limiter takes loudness away and an encoder adds peaks, so both are
-    measured and not computed.
+    `bits_per_second` is the encoder's bit rate. A limiter takes loudness away and an encoder adds peaks, which only
+    measuring finds. The best of at most `_MAX_ROUNDS` rounds is returned; they end early at a sound on target, or if
+    the next aim would be about the same. A sound without a loudness is only limited.
     """
     before = measure(sound)
     if not len(sound):
@@ -142,12 +144,11 @@ def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Maste
     aimed_lufs, ceiling = TARGET_LUFS, LIMITER_CEILING_DBFS
     best: tuple[float, Mastered] | None = None
     for _ in range(_MAX_ROUNDS):
-        # Silence stays silence; a sound too short to have a loudness is only kept from clipping.
-        limited, gain = (
-            (_limit_peaks(sound, ceiling), 0.0)
-            if before.integrated is None
-            else _gain_to_target(sound, gain, aim=aimed_lufs, ceiling=ceiling)
-        )
+        if before.integrated is None:
+            # Silence stays silence; a sound too short to have a loudness is only kept from clipping.
+            limited, gain = _limit_peaks(sound, ceiling), 0.0
+        else:
+            limited, gain = _gain_to_target(sound, gain, aim=aimed_lufs, ceiling=ceiling)
         aac = _encode(limited, bits_per_second)
         after = _measure_aac(aac)
         off_target = 0.0 if after.integrated is None else TARGET_LUFS - after.integrated
@@ -157,13 +158,12 @@ def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Maste
         if best is None or penalty < best[0]:
             note = before.note or " ".join(sound_faults(after))
             best = (penalty, Mastered(limited, aac, after, gain, note))
-        if over_peak == 0 and (
-            abs(off_target) <= TOLERANCE_LU / 2
-            or abs(TARGET_LUFS + off_target - aimed_lufs) < _CLOSE_ENOUGH_LU
-        ):
+        is_on_target = abs(off_target) <= TOLERANCE_LU / 2
+        is_same_aim = abs(TARGET_LUFS + off_target - aimed_lufs) < _CLOSE_ENOUGH_LU
+        if over_peak == 0 and (is_on_target or is_same_aim):
             break
         if over_peak:
-            # A tenth of a decibel more than the peak was over.
+            # The ceiling falls by a tenth of a decibel more than the peak was over.
             ceiling -= over_peak + 0.1
         else:
             aimed_lufs = TARGET_LUFS + off_target
@@ -172,7 +172,7 @@ def master(sound: Sound, *, bits_per_second: int = AAC_BITS_PER_SECOND) -> Maste
 
 
 def _gain_to_target(sound: Sound, gain: float, *, aim: float, ceiling: float) -> tuple[Sound, float]:
-    """Return the limited sound and its gain, which makes up for the limiter's loss, up to `MAX_GAIN_DB`."""
+    """Return the limited sound and its gain in decibels, which makes up for the limiter up to `MAX_GAIN_DB`."""
     best: tuple[float, Sound, float] | None = None
     for _ in range(_MAX_ROUNDS):
         gain = min(gain, MAX_GAIN_DB)
@@ -189,13 +189,15 @@ def _gain_to_target(sound: Sound, gain: float, *, aim: float, ceiling: float) ->
 
 
 def _limit_peaks(sound: Sound, ceiling: float) -> Sound:
-    """Keep every sample under the ceiling, at the same length; at four times the rate it sees peaks between samples."""
+    """Return the sound with every peak under the ceiling in dBFS, at the same length.
+
+    At four times the sample rate the limiter sees the peaks between samples.
+    """
     if measure(sound).peak <= ceiling:
         return sound
     limit = f"limit={from_decibels(ceiling):.5f}:attack=5:release=60:level=false:latency=true"
     limited = run_filters(
-        [sound],
-        [("aresample", f"{4 * SAMPLE_RATE}"), ("alimiter", limit), ("aresample", f"{SAMPLE_RATE}")],
+        [sound], [("aresample", f"{4 * SAMPLE_RATE}"), ("alimiter", limit), ("aresample", f"{SAMPLE_RATE}")]
     )
     return pad_or_cut(limited, len(sound))
 

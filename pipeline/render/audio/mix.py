@@ -29,9 +29,9 @@ MIN_MUSIC_BELOW_DB: Final = 12.0
 MAX_MUSIC_BELOW_DB: Final = 18.0
 """Decibels by which music lies under a voice while it speaks, at least and at most."""
 _DUCKING_DB: Final = 6.0
-"""About how many decibels the voice presses the music down by."""
+"""The approximate decibels by which the voice presses the music down."""
 _CROSSFADE_SECONDS: Final = 0.5
-"""Seconds over which music that is too short fades from its end into its beginning."""
+"""The time in which music that is too short fades from its end into its beginning."""
 _MAX_REST_SECONDS: Final = 0.3
 """A rest between two words that is shorter than this, in seconds, counts as spoken."""
 _TAKE_FADE_SECONDS: Final = 0.01
@@ -39,10 +39,10 @@ _TAKE_FADE_SECONDS: Final = 0.01
 
 
 def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audio | None = None) -> Sound:
-    """Mix voice and music to exactly the film's length, at no set loudness; silence where there is neither.
+    """Return voice and music, or silence, at exactly the film's length and no set loudness.
 
-    The voice is high-passed at 80 Hz and compressed 3:1. Music lies `audio.music_below` under it while it speaks, at
-    least 12 and at most 18 dB; it is repeated where it is too short, and fades out at the end.
+    The voice is high-passed at 80 Hz and compressed 3:1. Music lies `audio.music_below` dB under the voice while it
+    speaks, at least 12 and at most 18 dB. Music that is too short is repeated, and all music fades out at the end.
     """
     settings = audio or Audio()
     samples = round(seconds * SAMPLE_RATE)
@@ -56,7 +56,7 @@ def mix(*, voice: Sound | None, music: Sound | None, seconds: float, audio: Audi
 
 
 def even_out(voice: Sound) -> Sound:
-    """Return the voice high-passed at 80 Hz and compressed 3:1, at its own length."""
+    """Return the voice high-passed at 80 Hz and compressed 3:1, at its length, or unchanged without a loudness."""
     level = measure(voice).integrated
     if level is None:
         return voice
@@ -131,7 +131,10 @@ def _only_while_spoken(sound: Sound, voice: Sound) -> Sound:
 
 
 def film_sound(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | None:
-    """Return the film's sound at its full length and loudness; None without takes, or where all takes are silent."""
+    """Return the mastered sound of the film's takes, or `None` if there are none or all are silent.
+
+    `watch` opens an asset. Raises `UnusableAsset` if an asset can't be read.
+    """
     if not board.audio.takes:
         return None
     takes = join_takes(board, watch)
@@ -142,7 +145,7 @@ def film_sound(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound | N
 
 
 def join_takes(board: Storyboard, watch: Callable[[str], BinaryIO]) -> Sound:
-    """Put the unchanged takes at their times in one sound. A film's frame is a whole number of samples long."""
+    """Return one sound with the takes at their times, faded at their edges so that no cut clicks."""
     sound = silence(0, samples=board.frames * SAMPLE_RATE // board.fps)
     for take in board.audio.takes:
         start, end = round(take.start * SAMPLE_RATE), min(round(take.end * SAMPLE_RATE), len(sound))

@@ -1,4 +1,4 @@
-"""The spoken text of a film, and the time of each of its words: engines write the script and lay scenes on its times."""
+"""Holds the spoken text of a film and the times of its words, on which engines lay the scenes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SYLLABIC_SCRIPTS: Final = (
 
 @dataclass(frozen=True)
 class NarrationScript:
-    """The text for a voice: passages in order, in one language. `rate` in words a minute, `pitch` 0 to 100."""
+    """The text for a voice: passages in one language. `rate` is in words a minute, `pitch` from 0 to 100."""
 
     passages: tuple[str, ...]
     language: str
@@ -52,10 +52,10 @@ class NarrationScript:
 
 @dataclass(frozen=True)
 class Narration:
-    """A script with the times of its words, in seconds from the film's beginning, for each of its passages.
+    """The words of each passage of a script, with their times in seconds from the film's beginning.
 
-    `voice` is the name of the voice's asset; empty for a film without a voice, whose words are shown at the pace of
-    speech.
+    `seconds` is the length of the speech. `voice` is the name of the voice's asset, or "" for a film without a voice,
+    whose words are shown at the pace of speech.
     """
 
     passages: tuple[tuple[Word, ...], ...]
@@ -68,7 +68,7 @@ class Narration:
 
 
 def spoken(script: NarrationScript, speech: Speech, *, voice: str) -> Narration:
-    """Return the narration for a speech of `script.text`: word times by passage, with the words of the script."""
+    """Return the narration for a speech of `script.text`. Raises `ValueError` if it has another number of words."""
     starts, offset = [], 0
     for passage in script.passages:
         starts.append(offset)
@@ -118,7 +118,7 @@ def from_json(data: Mapping[str, Any]) -> Narration:
 
 
 def _with_full_stop(passage: str) -> str:
-    """Return the passage, with a full stop where it doesn't end like a sentence."""
+    """Return the passage, with a full stop if it doesn't end like a sentence."""
     stripped = passage.strip()
     return stripped if _SENTENCE_END.search(stripped) else f"{stripped}."
 
@@ -131,7 +131,7 @@ def _without_added_full_stop(passage: str, words: Sequence[Word]) -> tuple[Word,
 
 
 def _spoken_length(word: str) -> float:
-    """Return how many characters the word counts for when it is spoken, with the blank behind it."""
+    """Return the number of characters that the word counts for when it is spoken, with the blank after it."""
     length = len(word) + 1 + (_DIGIT_CHARACTERS - 1) * sum(character.isdigit() for character in word)
     if word.isascii():
         return length

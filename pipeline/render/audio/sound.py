@@ -22,7 +22,7 @@ _CHUNK_SAMPLES: Final = 4_800
 
 
 def to_decibels(amplitude: float) -> float:
-    """Return the amplitude in decibels, where 1 is 0 dB; minus infinity for silence."""
+    """Return the amplitude in decibels, 0 dB for 1 and minus infinity for silence."""
     return 20 * math.log10(amplitude) if amplitude > 0 else -math.inf
 
 
@@ -32,7 +32,7 @@ def from_decibels(decibels: float) -> float:
 
 
 def silence(seconds: float, *, samples: int | None = None) -> Sound:
-    """Return so many seconds of silence, or exactly `samples` samples where they are given."""
+    """Return so many seconds of silence, or exactly `samples` samples if they are passed."""
     return np.zeros((round(seconds * SAMPLE_RATE) if samples is None else samples, 2), np.float32)
 
 
@@ -53,8 +53,8 @@ def run_filters(
 ) -> Sound:
     """Run the sounds through a chain of filters, the first of which takes all of them, and return the result.
 
-    All sounds are as long as the first. With `on_frame`, which is called with every frame of the result, nothing is
-    collected and an empty sound is returned.
+    The sounds have to be as long as the first. `on_frame` is called with every frame of the result; then nothing is
+    collected, and an empty sound is returned.
     """
     graph = Graph()
     sample_format = "flt"

@@ -23,7 +23,7 @@ MAX_CHARACTERS: Final = 2_000_000
 """The limit of a file: eight hours of speech with a time at each word."""
 MAX_WORDS: Final = 100_000
 MAX_WORD_SECONDS: Final = 3.0
-"""Seconds; a tool that doesn't know a word's end gives the next one's start, however late."""
+"""The longest word: a tool that doesn't know a word's end may give the next word's start, however late."""
 
 _TIMESTAMP: Final = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _CUE: Final = re.compile(rf"^[ \t]*{_TIMESTAMP}[ \t]*-->[ \t]*{_TIMESTAMP}(?:[ \t].*)?$")
@@ -34,13 +34,13 @@ _SOUND_NOTE: Final = re.compile(r"\[[^\[\]]{0,60}\]|[♪♫]")
 
 @dataclass(frozen=True)
 class TimedTranscript:
-    """Words with times. `is_word_timed` is False where only lines had times and those of words are estimated."""
+    """Words with times. `is_word_timed` is False if only lines had times and those of words are estimated."""
 
     words: tuple[Word, ...]
     is_word_timed: bool
 
     def between(self, start: float, end: float) -> tuple[Word, ...]:
-        """Return the words spoken wholly between two times, with times from `start` on, in seconds."""
+        """Return the words spoken wholly between two seconds, with times from `start` on."""
         return tuple(
             Word(word.t, word.start - start, word.end - start)
             for word in self.words
@@ -58,7 +58,7 @@ class _Cue:
 
 
 def read_transcript(text: str) -> TimedTranscript:
-    """Return the words in order. Raises `Refused` for a text without any, for impossible times, and beyond the limits."""
+    """Return the words in order. Raises `Refused` for a file without any or with invalid ones, or beyond a limit."""
     if len(text) > MAX_CHARACTERS:
         message = f"The transcript has {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}."
         raise Refused(message, code="transcript_too_long")
@@ -76,6 +76,7 @@ def read_transcript(text: str) -> TimedTranscript:
 
 
 def _from_json(text: str) -> TimedTranscript:
+    """Return the words of a transcript in JSON. Raises `Refused` for broken JSON and for an invalid word."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -96,7 +97,7 @@ def _from_json(text: str) -> TimedTranscript:
 
 
 def _word_objects(data: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the words; an empty one for what isn't an object, so that it is refused."""
+    """Yield the objects of the words, or an empty object for another value, which is refused then."""
     if isinstance(data, dict):
         segments = data.get("segments")
         if isinstance(data.get("words"), list):
@@ -123,6 +124,7 @@ def _from_cues(text: str) -> TimedTranscript:
 
 
 def _parse_cues(text: str) -> Iterator[_Cue]:
+    """Yield the cues of SubRip or WebVTT that have words."""
     times: tuple[float, float] | None = None
     rows: list[str] = []
     for row in [*text.splitlines(), ""]:

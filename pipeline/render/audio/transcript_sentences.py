@@ -25,7 +25,7 @@ MIN_STOPS_PER_WORD: Final = 1 / 40
 
 @dataclass(frozen=True)
 class SpokenSentence:
-    """The words `words[first:last]`, spoken from `start` to `end` in seconds; `text` joins them with blanks."""
+    """The words `words[first:last]`, spoken from second `start` to second `end`; `text` joins them with blanks."""
 
     first: int
     last: int
@@ -73,8 +73,9 @@ def _edges_by_punctuation(words: Sequence[Word]) -> list[int]:
 def _split_long(words: Sequence[Word], first: int, last: int, *, by_rests: bool) -> list[int]:
     """Return the index at which the stretch begins, those at which it is split, and the one at which it ends.
 
-    It is split at its longest rest, then each part at its own, until none is too long. That is the same as to go
-    through all rests from the longest to the shortest, and to split at each whatever is still too long.
+    With `by_rests` it is split at every long rest. Then each part that is too long is split at its longest rest, until
+    none is. That is the same as to go through all rests from the longest to the shortest, and to split at each the part
+    around it if that is too long.
     """
     words_by_rest: dict[int, list[int]] = {}
     for number in range(first + 1, last):

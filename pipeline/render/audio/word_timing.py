@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ADJACENT_SECONDS: Final = 0.001
-"""Seconds; a pause that ends no longer than this before a moment still leads up to it."""
+"""The longest gap between the end of a pause and a moment to which the pause leads up."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,9 @@ class Speech:
 
 
 class SpeechEvent(NamedTuple):
-    """The moment at which a synthesiser begins to speak the text at `place`, in code points from 0.
+    """The second `start` at which a synthesiser begins to speak the text at `offset`, in code points from 0."""
 
-    `start` is in seconds.
-    """
-
-    place: int
+    offset: int
     start: float
 
 
@@ -67,28 +64,28 @@ class Token(NamedTuple):
 
 
 def written_words(text: str) -> list[Token]:
-    """Return the words as they are shown. Marks that stand alone, such as a dash, belong to the word before them."""
+    """Return the words as they are shown; marks alone make no word.
+
+    Marks that stand alone, such as a dash, belong to the word before them, or to the first word.
+    """
     tokens: list[Token] = []
     leading_marks: Token | None = None
     offset = 0
     for part in (phrase for chunk in text.split() for phrase in split_words(chunk)):
         start = text.index(part, offset)
         offset = start + len(part)
-        token = Token(part, start, offset)
-        if not is_spoken(part):
-            if tokens:
-                tokens[-1] = Token(join_words((tokens[-1].text, part)), tokens[-1].start, offset)
-            else:
-                leading_marks = Token(
-                    part if leading_marks is None else join_words((leading_marks.text, part)), start, offset
-                )
-            continue
-        if leading_marks is not None:
-            token, leading_marks = (
-                Token(join_words((leading_marks.text, part)), leading_marks.start, offset),
-                None,
-            )
-        tokens.append(token)
+        if is_spoken(part):
+            token = Token(part, start, offset)
+            if leading_marks is not None:
+                token = Token(join_words((leading_marks.text, part)), leading_marks.start, offset)
+                leading_marks = None
+            tokens.append(token)
+        elif tokens:
+            tokens[-1] = Token(join_words((tokens[-1].text, part)), tokens[-1].start, offset)
+        elif leading_marks is None:
+            leading_marks = Token(part, start, offset)
+        else:
+            leading_marks = Token(join_words((leading_marks.text, part)), start, offset)
     return tokens
 
 
@@ -102,9 +99,9 @@ def time_words(
 ) -> tuple[Word, ...]:
     """Return each word of the text with its times in seconds.
 
-    Synthesisers report what they speak: a number makes several events, an abbreviation one, two words sometimes one
-    together. A word begins with the first event in it; a word without any shares the time of its neighbours by
-    letters. It ends where the next word begins, or where the silence before that begins.
+    Synthesisers report an event for each piece that they speak, such as the parts of a number or two words together. A
+    word begins with the first event within it, and words without an event share the time of their neighbours by
+    letters. A word ends at the start of the next word, or of the silence before that.
     """
     words = written_words(text)
     starts = _find_starts(words, events, seconds)
@@ -118,7 +115,7 @@ def time_words(
 
 
 def _end_of_sound(start: float, limit: float, pauses: Sequence[Pause]) -> float:
-    """Return where the sound before `limit` ends: pauses that lead up to the limit are cut off."""
+    """Return the second at which the sound before `limit` ends: pauses that lead up to the limit are cut off."""
     end = limit
     for pause in reversed(pauses):
         if start < pause.start < end and pause.end >= end - _ADJACENT_SECONDS:
@@ -130,9 +127,9 @@ def _find_starts(words: Sequence[Token], events: Sequence[SpeechEvent], seconds:
     """Return when each word begins, in seconds: with its first event, or between its neighbours."""
     starts: list[float | None] = []
     for word in words:
-        events_inside = (event.start for event in events if word.start <= event.place < word.end)
+        events_inside = (event.start for event in events if word.start <= event.offset < word.end)
         starts.append(next(events_inside, None))
-    # An event for a place that was already passed would turn time back.
+    # An event for a word that was already passed would turn time back.
     latest = 0.0
     for index, start in enumerate(starts):
         if start is None:
@@ -151,7 +148,7 @@ def _interpolate(words: Sequence[Token], known_starts: list[float | None], secon
         if start is not None:
             starts.append(start)
             continue
-        # The word before, whose beginning is known, shares its time with this one.
+        # The word before, whose start is known by now, shares its time with this one.
         first_word = index - 1 if index else 0
         begin = starts[-1] if starts else 0.0
         next_known = next(

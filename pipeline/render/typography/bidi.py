@@ -28,7 +28,7 @@ def is_rtl_language(language: str) -> bool:
 
 
 def first_strong_is_rtl(text: str) -> bool | None:
-    """Return whether the first letter with a direction runs right to left; None without such a letter."""
+    """Return whether the first letter with a direction runs right to left, or `None` if there is no such letter."""
     for character in text:
         bidi_class = unicodedata.bidirectional(character)
         if bidi_class in {"L", "R", "AL"}:
@@ -90,7 +90,7 @@ def _resolve_marks(classes: list[str], base: str) -> None:
 
 
 def _strong_direction(bidi_class: str) -> str | None:
-    """Return the class's direction as "R" or "L", numbers counting as "R"; None for a neutral one."""
+    """Return the class's direction as "R" or "L", numbers counting as "R", or `None` for a neutral one."""
     return "R" if bidi_class in _NUMBER_CLASSES or bidi_class == "R" else "L" if bidi_class == "L" else None
 
 
@@ -104,6 +104,7 @@ def _resolve_brackets(text: str, classes: list[str], base: str) -> None:
         if character in _BRACKETS:
             opened.append((index, _BRACKETS[character]))
         elif any(closing == character for _, closing in opened):
+            # Brackets that were opened within the pair and not closed have no partner.
             while True:
                 start, closing = opened.pop()
                 if closing == character:

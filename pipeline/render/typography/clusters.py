@@ -34,7 +34,7 @@ _SAMPLE_EMOJI: Final = "\U0001f600"
 
 
 class MissingGlyphs(Refused):
-    """No font draws these characters; the message names them."""
+    """No font draws these characters, which the message names."""
 
     def __init__(self, characters: tuple[str, ...]) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class MissingGlyphs(Refused):
 
 
 def list_characters(characters: tuple[str, ...]) -> str:
-    """Return the first characters as they look and by their code points, and how many more there are."""
+    """Return the first characters as they look and by their code points, and the number of the others."""
     named = ", ".join(_name_character(character) for character in characters[:_MAX_CHARACTERS_NAMED])
     more = len(characters) - _MAX_CHARACTERS_NAMED
     return f"{named} and {more} more" if more > 0 else named
@@ -74,7 +74,7 @@ def _extends_cluster(character: str) -> bool:
 
 
 def split_clusters(text: str) -> list[str]:
-    """Return the grapheme clusters of UAX #29, with Thai vowels beside their consonant; joined they are the text.
+    """Return the grapheme clusters of UAX #29, with Thai vowels joined to their consonant; joined they are the text.
 
     Left separate are consonants of Indic scripts (GB9c), Hangul that isn't composed (GB6 to GB8) and characters that
     are prepended to a letter (GB9b).
@@ -111,9 +111,9 @@ def is_emoji(cluster: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def font_of(cluster: str) -> str | None:
-    """Return the first font that draws the whole cluster; None where none does.
+    """Return the first font that draws the whole cluster, or `None` if there is none.
 
-    For emoji it is the emoji font alone, and only if that draws the sequence as one emoji.
+    An emoji has the emoji font, if that draws the sequence as one emoji, or no font.
     """
     code_points = {ord(character) for character in cluster if character not in _WITHOUT_GLYPH}
     if is_emoji(cluster):
@@ -123,13 +123,13 @@ def font_of(cluster: str) -> str | None:
 
 
 def _is_one_emoji(cluster: str) -> bool:
-    """Return whether it is as wide as one: an unknown sequence falls apart into several emoji, or emoji and swatch."""
+    """Return whether the cluster is as wide as one emoji: an unknown sequence falls apart into several."""
     face = fonts.face(fonts.EMOJI, fonts.EMOJI_PIXELS, 400, fonts.MIN_OPTICAL_SIZE)
     return face.getlength(cluster) == face.getlength(_SAMPLE_EMOJI)
 
 
 def fonts_of(clusters: list[str]) -> list[str]:
-    """Return a font for each cluster; a space keeps the font of the word before. Raises `MissingGlyphs`."""
+    """Return a font for each cluster; a space keeps that of the word before. Raises `MissingGlyphs` without one."""
     chosen_fonts: list[str] = []
     undrawable: list[str] = []
     for cluster in clusters:
@@ -146,7 +146,7 @@ def fonts_of(clusters: list[str]) -> list[str]:
 
 
 def undrawable_clusters(text: str) -> tuple[str, ...]:
-    """Return the clusters that no font draws, each once, in the order of the text; line ends and tabs count as drawn."""
+    """Return the clusters that no font draws, each once, in the text's order; line ends and tabs count as drawn."""
     normalized = unicodedata.normalize("NFC", text)
     clusters = split_clusters(" ".join(normalized.split()))
     return tuple(dict.fromkeys(cluster for cluster in clusters if font_of(cluster) is None))

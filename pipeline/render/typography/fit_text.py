@@ -20,7 +20,9 @@ _SEARCH_STEPS = 10
 _COLUMN_SHARE = 1.05
 """The column that lines aim at, as a multiple of the narrowest one that takes no more lines."""
 _MAX_LINE_SHARE = 1.25
-"""The limit of a line, as a multiple of the narrowest column, where a longer line spares a bad break."""
+"""The limit of a line that spares a bad break, as a multiple of the narrowest column."""
+# Costs of lines: factors for the squared slack of an overlong and of the last line, a last line's share of the column
+# that is too short and its cost, and the cost of each line.
 _OVERLONG_WEIGHT = 3.0
 _SHORT_LAST_LINE_SHARE = 0.34
 _SHORT_LAST_LINE_COST = 0.25
@@ -29,13 +31,13 @@ _LINE_COST = 2.0
 _MEASURING_PIXELS: Final = 128
 _ASCENT: Final = 0.96875
 _DESCENT: Final = 0.2412109375
-"""Inter's own, in units of the size; every line is set on Inter's baseline, whatever font stands on it."""
+"""Inter's ascent and descent, in units of the size; every line has Inter's baseline, whatever font stands on it."""
 _ARABIC_LEADING: Final = 1.14
 """Arabic reaches further up and down than Latin, so its lines stand further apart by this factor."""
 _MAX_LEADING: Final = 1.9
-"""Enough for two marks over a high Arabic letter; no word of any script needs more, and higher piles are refused."""
+"""The highest line, which holds two marks over a high Arabic letter; no word needs more, and more is refused."""
 _OVERSHOOT: Final = 0.18
-"""How far ink may leave its line above or below, in units of the size."""
+"""The distance by which ink may leave its line above or below, in units of the size."""
 _ACCEPTED_RAGGEDNESS: Final = 0.03
 _SMALLER_SHARES: Final = (0.96, 0.92, 0.88, 0.84)
 _SHRINKING_COST: Final = 0.15
@@ -53,14 +55,14 @@ class MeasuredPiece:
     cost: float
 
 
-def _count_lines(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
-    """Return the lines that a greedy fill takes, which are the fewest; None where a piece is wider than a line."""
+def count_lines(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
+    """Return the number of lines of a greedy fill, which is the lowest, or `None` if a piece is wider than a line."""
     lines = 1
     filled = 0.0
     for piece in pieces:
         if piece.width + piece.hyphen > width:
             return None
-        # A hyphen is only drawn where the line ends there.
+        # A hyphen is drawn only if the line ends with it.
         if filled and filled + piece.width + piece.hyphen > width:
             lines += 1
             filled = 0.0
@@ -68,14 +70,9 @@ def _count_lines(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
     return lines
 
 
-def line_count(pieces: Sequence[MeasuredPiece], width: float) -> int | None:
-    """Return the fewest lines for the pieces; None where a piece is wider than a line."""
-    return _count_lines(pieces, width)
-
-
 def balance_lines(pieces: Sequence[MeasuredPiece], width: float) -> list[tuple[int, int]]:
-    """Return even lines as ranges of pieces. Every piece must fit into the width, or `ValueError` is raised."""
-    fewest = _count_lines(pieces, width)
+    """Return even lines as ranges of pieces. Raises `ValueError` if a piece is wider than `width`."""
+    fewest = count_lines(pieces, width)
     if fewest is None:
         message = "A piece is wider than the line."
         raise ValueError(message)
@@ -84,7 +81,7 @@ def balance_lines(pieces: Sequence[MeasuredPiece], width: float) -> list[tuple[i
     low, high = 0.0, width
     for _ in range(_SEARCH_STEPS):
         middle = (low + high) / 2
-        lines = _count_lines(pieces, middle)
+        lines = count_lines(pieces, middle)
         if lines is not None and lines <= fewest:
             high = middle
         else:
@@ -93,7 +90,7 @@ def balance_lines(pieces: Sequence[MeasuredPiece], width: float) -> list[tuple[i
 
 
 def _cheapest_lines(pieces: Sequence[MeasuredPiece], column: float, max_line: float) -> list[tuple[int, int]]:
-    """Return the cheapest lines: each costs its squared distance from the column, its break, and a line's own cost."""
+    """Return the cheapest lines, each of which costs its squared distance from the column, its break and more."""
     count = len(pieces)
     best = [0.0] + [float("inf")] * count
     cut_at = [0] * (count + 1)
@@ -136,7 +133,7 @@ class Paragraph:
 
 
 class TextFitter:
-    """Tries one text in one box at sizes. Pieces are measured once, in units of the size."""
+    """Tries one text in one box at several sizes. Pieces are measured once, in units of the size."""
 
     def __init__(
         self, paragraphs: list[Paragraph], box: tuple[float, float], style: Style, language: str
@@ -151,7 +148,7 @@ class TextFitter:
         self.measured_pieces = [self._measure(paragraph, paragraph.pieces) for paragraph in paragraphs]
 
     def _min_leading(self) -> float:
-        """Return the height of a line, in units of the size, that holds every word; a smaller size needs as much."""
+        """Return the height of a line that holds every word, in units of the size, the same at every size."""
         min_leading = 0.0
         for paragraph in self.paragraphs:
             for piece in paragraph.pieces:
@@ -168,6 +165,7 @@ class TextFitter:
         return min_leading
 
     def _measure(self, paragraph: Paragraph, pieces: Sequence[UnbrokenRun]) -> list[MeasuredPiece]:
+        """Return the pieces' widths in units of the size, measured at one size."""
         measured_pieces = []
         for piece in pieces:
             runs = self._split_runs(paragraph, piece.start, piece.end)
@@ -208,7 +206,7 @@ class TextFitter:
         return RunStyle(font, size, self.style.weight, self.style.optical, self.language, _direction(level))
 
     def largest_fit(self, largest: int, smallest: int, *, may_break: bool) -> Block | None:
-        """Return the block at the largest size that fits, or somewhat smaller and more even; None if none fits."""
+        """Return the block at the largest size that fits, or smaller and more even, or `None` if no size fits."""
         low, high = smallest, largest
         best: int | None = None
         while low <= high:
@@ -226,7 +224,7 @@ class TextFitter:
         return None
 
     def _prefer_even_lines(self, block: Block, smallest: int, *, may_break: bool) -> Block:
-        """Return a somewhat smaller block where its lines are much more even, which long words often need."""
+        """Return the block, or a somewhat smaller one if its lines are much more even, as with long words."""
         raggedness = self._raggedness(block.size, may_break=may_break)
         if raggedness < _ACCEPTED_RAGGEDNESS:
             return block
@@ -240,7 +238,7 @@ class TextFitter:
         return (self._set_block(best, may_break=may_break) or block) if best != block.size else block
 
     def _raggedness(self, size: int, *, may_break: bool) -> float:
-        """Return the mean square of the space that lines leave beside the longest one, without the last line."""
+        """Return the mean square of the lines' free shares, the last one's left out, or 0 for very few lines."""
         widths: list[float] = []
         for _, _, measured in self._pieces_at(size, may_break=may_break) or ():
             for first, end in balance_lines(measured, self.width / size):
@@ -254,35 +252,35 @@ class TextFitter:
     def _pieces_at(
         self, size: int, *, may_break: bool
     ) -> list[tuple[Paragraph, list[UnbrokenRun], list[MeasuredPiece]]] | None:
-        """Return each paragraph's pieces at a size; None where one is wider than the box."""
-        room = self.width / size
+        """Return each paragraph with its pieces at a size, or `None` if a piece is wider than the box."""
+        width = self.width / size
         paragraph_pieces = []
         for paragraph, measured in zip(self.paragraphs, self.measured_pieces, strict=True):
             pieces, sizes = list(paragraph.pieces), measured
-            if any(piece.width + piece.hyphen > room for piece in measured):
+            if any(piece.width + piece.hyphen > width for piece in measured):
                 if not may_break:
                     return None
-                pieces, sizes = self._break_wide(paragraph, measured, room)
-                if any(piece.width + piece.hyphen > room for piece in sizes):
+                pieces, sizes = self._break_wide(paragraph, measured, width)
+                if any(piece.width + piece.hyphen > width for piece in sizes):
                     return None
             paragraph_pieces.append((paragraph, pieces, sizes))
         return paragraph_pieces
 
     def _break_wide(
-        self, paragraph: Paragraph, measured: list[MeasuredPiece], room: float
+        self, paragraph: Paragraph, measured: list[MeasuredPiece], width: float
     ) -> tuple[list[UnbrokenRun], list[MeasuredPiece]]:
-        """Break the pieces that are wider than `room` at good places, or anywhere where that isn't enough."""
+        """Break the pieces that are wider than `width` at good places, or anywhere if that isn't enough."""
         pieces: list[UnbrokenRun] = []
         measured_pieces: list[MeasuredPiece] = []
         clusters = list(paragraph.clusters)
         for piece, measured_piece in zip(paragraph.pieces, measured, strict=True):
-            if measured_piece.width + measured_piece.hyphen <= room:
+            if measured_piece.width + measured_piece.hyphen <= width:
                 pieces.append(piece)
                 measured_pieces.append(measured_piece)
                 continue
             for subpiece in break_piece(piece, clusters, anywhere=False):
                 (measured_subpiece,) = self._measure(paragraph, [subpiece])
-                if measured_subpiece.width + measured_subpiece.hyphen <= room:
+                if measured_subpiece.width + measured_subpiece.hyphen <= width:
                     pieces.append(subpiece)
                     measured_pieces.append(measured_subpiece)
                 else:
@@ -292,14 +290,15 @@ class TextFitter:
         return pieces, measured_pieces
 
     def _line_count_at(self, size: int, *, may_break: bool) -> int | None:
+        """Return the number of lines at a size, or `None` if they or a piece don't fit the box."""
         paragraph_pieces = self._pieces_at(size, may_break=may_break)
         if paragraph_pieces is None:
             return None
-        counts = [line_count(measured, self.width / size) or 1 for _, _, measured in paragraph_pieces]
+        counts = [count_lines(measured, self.width / size) or 1 for _, _, measured in paragraph_pieces]
         return sum(counts) if sum(counts) * size * self.leading <= self.height + 0.5 else None
 
     def _set_block(self, size: int, *, may_break: bool) -> Block | None:
-        """Set the block at a size; None where a line turns out too wide or ink leaves its line."""
+        """Return the block at a size, or `None` if a line, its ink or the block turns out too large."""
         paragraph_pieces = self._pieces_at(size, may_break=may_break)
         if paragraph_pieces is None:
             return None
@@ -330,7 +329,7 @@ class TextFitter:
     def _set_line(
         self, paragraph: Paragraph, pieces: Sequence[UnbrokenRun], baseline: float, size: int
     ) -> TextLine:
-        """Set one line of pieces, its runs from left to right, with its hyphen where it ends within a word."""
+        """Return one line of pieces, its runs from left to right, with its hyphen if it ends within a word."""
         start, end = pieces[0].start, pieces[-1].end
         hyphen = pieces[-1].hyphen if end < len(paragraph.clusters) else ""
         runs: list[TextRun] = []
@@ -345,7 +344,7 @@ class TextFitter:
             runs.append(TextRun(text, font, 0.0, width, _direction(level), paragraph.accents[first]))
         ordered = visual_order(runs, run_levels)
         width = sum(run.width for run in ordered)
-        start_x = self._start_of_line(ordered, self.width - width, size, is_rtl=paragraph.is_rtl)
+        start_x = self._line_start(ordered, self.width - width, size, is_rtl=paragraph.is_rtl)
         placed: list[TextRun] = []
         x = start_x
         for run in ordered:
@@ -356,19 +355,19 @@ class TextFitter:
         text = _visible_text(paragraph.clusters[start:end]) + hyphen
         return TextLine(text, round(start_x, 2), round(baseline, 2), round(width, 2), tuple(placed))
 
-    def _start_of_line(self, runs: Sequence[TextRun], room: float, size: int, *, is_rtl: bool) -> float:
-        """Return where a line begins, in pixels from the left; below 0 where its opening quotation mark hangs out."""
+    def _line_start(self, runs: Sequence[TextRun], spare: float, size: int, *, is_rtl: bool) -> float:
+        """Return a line's left edge in pixels, below 0 if its opening mark hangs out; `spare` pixels are left."""
         if self.style.align == "center":
-            return room / 2
+            return spare / 2
         if (self.style.align == "start") is is_rtl:
-            return room
+            return spare
         if self.style.hang and not is_rtl and runs and runs[0].text[0] in _OPENING_MARKS:
             mark_width = advance(runs[0].text[0], self._run_style(runs[0].font, 0, size))
             return -min(self.style.hang, mark_width)
         return 0.0
 
     def _is_ink_inside(self, line: TextLine, size: int, line_height: float, above: float) -> bool:
-        """Return whether the ink of a line stays near enough to the line and the box."""
+        """Return whether the ink of a line, except emoji, stays near enough to the line and the box."""
         overshoot = _OVERSHOOT * size
         for run in line.runs:
             if run.font == fonts.EMOJI:

@@ -20,9 +20,9 @@ THAI: Final = "NotoSansThai"
 EMOJI: Final = "NotoColorEmoji"
 
 CJK: Final = "NotoSansCJK"
-"""Chinese, Japanese and Korean: 40 MB, so it isn't bundled; it is used where it is installed."""
+"""The font for Chinese, Japanese and Korean: with 40 MB it isn't bundled, but used if it is installed."""
 SYSTEM_FOLDER: Final = Path("/usr/share/fonts/opentype/noto")
-"""The folder into which Debian's package fonts-noto-cjk installs it."""
+"""The folder into which Debian's package fonts-noto-cjk installs that font."""
 
 BUNDLED: Final = (INTER, HEBREW, ARABIC, DEVANAGARI, THAI, EMOJI)
 """The bundled fonts, in the order of `search_order`."""
@@ -30,7 +30,7 @@ TWO_WEIGHT_FONTS: Final = frozenset({DEVANAGARI, THAI, CJK})
 """Fonts with a file for each of two weights, `-Regular` and `-Bold`."""
 
 EMOJI_PIXELS: Final = 109
-"""The one size in which the emoji exist; other sizes are scaled from it."""
+"""The one size in pixels in which the emoji exist; other sizes are scaled from it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _font_path(font: str, weight: int) -> Path:
 
 @cache
 def coverage(font: str) -> frozenset[int]:
-    """Return the code points for which the font has a glyph, by its own table, without private-use ones."""
+    """Return the code points for which the font's table has a glyph, without private-use ones."""
     data = _font_path(font, 400).read_bytes()
     start = _table_offset(data, b"cmap")
     (count,) = struct.unpack_from(">H", data, start + 2)
@@ -95,7 +95,7 @@ _UNICODE_ENCODINGS: Final = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}
 
 
 def _table_offset(data: bytes, tag: bytes) -> int:
-    """Return the offset of a table; in a collection, that of its first font. Raises `ValueError` without one."""
+    """Return the offset of a table, in a collection that of its first font. Raises `ValueError` without it."""
     first = int.from_bytes(data[12:16], "big") if data[:4] == b"ttcf" else 0
     (count,) = struct.unpack_from(">H", data, first + 4)
     for index in range(count):
@@ -140,15 +140,13 @@ def _group_codes(data: bytes, start: int) -> set[int]:
 
 @lru_cache(maxsize=256)
 def face(font: str, size: int, weight: int, optical: int) -> ImageFont.FreeTypeFont:
-    """Return a face for drawing, cached for the process. Emoji come in their one size, whatever `size` is.
+    """Return a face for drawing, cached for the process. Emoji have their one size, whatever `size` is.
 
-    Of a collection it is the first font, whose forms are Japanese; those of other languages it chooses by the language.
+    A collection's face is that of its first font, which has Japanese forms, and other languages' forms by language.
     """
     axes = _AXES.get(font)
     opened = ImageFont.truetype(
-        _font_path(font, weight),
-        EMOJI_PIXELS if font == EMOJI else size,
-        layout_engine=ImageFont.Layout.RAQM,
+        _font_path(font, weight), EMOJI_PIXELS if font == EMOJI else size, layout_engine=ImageFont.Layout.RAQM
     )
     if axes is not None:
         position: list[float] = [min(max(weight, axes.lightest), axes.heaviest)]

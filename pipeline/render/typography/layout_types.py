@@ -1,4 +1,4 @@
-"""Laid-out text as data: the result of `text_layout.layout`, and what a stored layout consists of."""
+"""Defines laid-out text as data, which `text_layout.layout` returns and stored layouts consist of."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ Align = Literal["start", "center", "end"]
 
 @dataclass(frozen=True)
 class Style:
-    """The look of text, except its size. `optical` is Inter's optical size, 14 for small text to 32 for titles."""
+    """The look of text, except its size.
+
+    `optical` is Inter's optical size, from 14 for small text to 32 for titles; `line_height` is in units of the size.
+    """
 
     weight: int = 400
     optical: int = 28
     line_height: float = 1.3
     align: Align = "start"
     hang: float = 0.0
-    """Pixels by which a quotation mark that opens a line may hang out to the left, so that the words line up."""
+    """The pixels by which a quotation mark that opens a line may hang out to the left, so that the words line up."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class TextLine:
 
 @dataclass(frozen=True)
 class Block:
-    """Laid-out text, in pixels from its own top left corner; `width` is the box's, `height` that of the lines."""
+    """Laid-out text, in pixels from the block's top left corner; `width` is the box's, `height` that of the lines."""
 
     width: float
     height: float

@@ -1,4 +1,4 @@
-"""Finds where a line may end: splits a paragraph into pieces that stay together, after UAX #14 and good typography."""
+"""Splits a paragraph into pieces that stay on one line, after UAX #14 and good typography."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ _SHORT_WORD_CLUSTERS: Final = 2
 class UnbrokenRun:
     """A piece that stays on one line: clusters `start` to `end` of the paragraph, without the spaces that follow.
 
-    `next_start` is where the next piece begins; `cost` is the cost of ending a line after this one, and `hyphen` is
-    then drawn.
+    The next piece begins at `next_start`. `cost` is that of a line that ends after this piece, and `hyphen` is drawn
+    then.
     """
 
     start: int
@@ -74,7 +74,7 @@ class UnbrokenRun:
 
 
 def _is_ideographic(cluster: str) -> bool:
-    """Return whether the cluster's script sets no spaces; Korean does, and its lines end at them."""
+    """Return whether the cluster's script sets no spaces; Korean sets them, and its lines end at spaces."""
     code = ord(cluster[0])
     return (
         0x2E80 <= code <= 0x312F
@@ -86,7 +86,7 @@ def _is_ideographic(cluster: str) -> bool:
 
 
 def _cost_between(before: str, after: str, earlier: str) -> float | None:
-    """Return the cost of a break between two clusters without a space between; None where no break is allowed."""
+    """Return the cost of a break between two adjacent clusters, or `None` if no break is allowed there."""
     if before[0] in _GLUE or after[0] in _GLUE or after[0] in _NOT_AT_START or before[0] in _NOT_AT_END:
         return None
     if before[0] == ZERO_WIDTH_SPACE:
@@ -176,7 +176,7 @@ def number_goes_on(before: str, after: str) -> bool:
 
 
 def holds_unit(before: str, after: str) -> bool:
-    """Return whether the space stands between a number and its unit, or a day and its month: "212 euros", "1. Mai"."""
+    """Return whether the space is between a number and its unit or a day and its month: "212 euros", "1. Mai"."""
     unit = _UNIT.match(after)
     if unit is None:
         return False
@@ -216,11 +216,11 @@ def break_piece(
     anywhere: bool,
     uncut_piece: UnbrokenRun | None = None,
 ) -> list[UnbrokenRun]:
-    """Break a piece that is too long for a line at its best places; with `anywhere` between any two clusters.
+    """Break a piece that is too long for a line at good places, or with `anywhere` between any two clusters.
 
     Addresses, accounts and tags are broken after their marks, without a hyphen, which would read as a part of them.
     Words are broken before a consonant that begins a syllable. Scripts without hyphens get none. `uncut_piece` is the
-    word that the piece was broken from before.
+    whole word, if the piece is already a part of one.
     """
     clusters = paragraph_clusters[piece.start : piece.end]
     uncut = uncut_piece or piece

@@ -1,4 +1,4 @@
-"""Measures a run of text: its width, the bounds of its ink, and an emoji's image at a size; all in pixels."""
+"""Measures a run of text in pixels, its width and the bounds of its ink, and scales an emoji's image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunStyle(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def advance(text: str, run_style: RunStyle) -> float:
-    """Return how far a run moves the pen, in pixels."""
+    """Return the distance by which a run moves the pen, in pixels."""
     face = fonts.face(run_style.font, run_style.size, run_style.weight, run_style.optical)
     if run_style.font == fonts.EMOJI:
         return face.getlength(text) * emoji_scale(run_style.size)
@@ -70,7 +70,7 @@ def emoji_scale(size: int) -> float:
 
 @lru_cache(maxsize=256)
 def emoji_image(cluster: str, size: int) -> tuple[Image.Image, int]:
-    """Return an emoji's image at a size, and how many pixels it rises above the baseline."""
+    """Return an emoji's image at a size, and the number of pixels by which it rises above the baseline."""
     face = fonts.face(fonts.EMOJI, size, 400, fonts.MIN_OPTICAL_SIZE)
     left, top, right, bottom = (int(edge) for edge in face.getbbox(cluster, anchor="ls"))
     large = Image.new("RGBA", (right - left, bottom - top), (255, 255, 255, 0))

@@ -38,12 +38,12 @@ _UNCHANGED_LANGUAGES: Final = frozenset({"ar", "fa", "he", "ur", "yi", "ps"})
 
 
 def quotation_marks(language: str) -> tuple[str, str]:
-    """Return a language's opening and closing quotation mark; French ones with their narrow no-break spaces."""
+    """Return the quotation marks of a language, or of English; French ones have narrow no-break spaces."""
     return _QUOTATION_MARKS.get(language.lower().replace("_", "-").partition("-")[0], _ENGLISH_MARKS)
 
 
 def typeset(text: str, language: str) -> str:
-    """Return the text with a printer's punctuation, for drawing only: what is stored and quoted stays unchanged."""
+    """Return the text with a printer's punctuation, for drawing only: stored and quoted text stays unchanged."""
     tag = language.lower().replace("_", "-").partition("-")[0]
     if tag in _UNCHANGED_LANGUAGES:
         return text

@@ -1,4 +1,4 @@
-"""Tells which scripts pictures and films can show on this machine, and what would add the others."""
+"""Finds the scripts that pictures and films can't show on this machine, and the remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_CHARACTERS_CHECKED: Final = 20_000
 
 @dataclass(frozen=True)
 class Script:
-    """A script with some of its letters; `package` is Debian's package of its font where that isn't bundled."""
+    """A script with some of its letters; `package` is Debian's package of its font if that isn't bundled."""
 
     name: str
     letters: str
@@ -46,7 +46,7 @@ def missing_scripts() -> tuple[Script, ...]:
 
 
 def unshown_scripts() -> Unavailability | None:
-    """Return which scripts can't be shown here, with the remedy; None where all listed ones can."""
+    """Return the listed scripts that can't be shown here, with the remedy, or `None` if all can."""
     missing = missing_scripts()
     if not missing:
         return None
@@ -56,7 +56,7 @@ def unshown_scripts() -> Unavailability | None:
 
 @lru_cache(maxsize=64)
 def unshown_text(text: str) -> Unavailability | None:
-    """Return why no sentence of the text can be shown here; None where one can."""
+    """Return why no sentence of the text can be shown here, with the remedy, or `None` if one can."""
     checked_text = text[:_MAX_CHARACTERS_CHECKED]
     unknown_letters = _letters_without_font(checked_text)
     if not unknown_letters:
@@ -78,7 +78,7 @@ def _letters_without_font(text: str) -> list[str]:
 
 
 def _script_of(letter: str) -> str:
-    """Return a letter's script as people call it: kana is Japanese, an ideograph Chinese, others by Unicode's name."""
+    """Return a letter's script as people call it: Japanese for kana, Chinese for ideographs, else Unicode's name."""
     name = unicodedata.name(letter, "").replace("FULLWIDTH ", "").replace("HALFWIDTH ", "")
     first = name.partition(" ")[0].partition("-")[0]
     known = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
@@ -86,7 +86,7 @@ def _script_of(letter: str) -> str:
 
 
 def _remedy() -> str:
-    """Return what to do about a missing script, for people."""
+    """Return the advice for a missing script, for people."""
     if fonts.CJK in fonts.search_order():
         return "Choose a format without pictures."
     return f"Ask the operator to install Debian's package {CJK_PACKAGE}, or choose a format without pictures."

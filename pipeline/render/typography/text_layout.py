@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from pipeline.render.typography.layout_types import Block, Direction, Style, TextRun
 
 _MIN_UNBROKEN_SHARE: Final = 0.8
-"""A long word is broken where keeping it whole would shrink the text below this share."""
+"""A long word is broken if the text would be smaller than this share of its size otherwise."""
 _LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 _ROUNDING_PIXELS: Final = 1
 """Pixels by which whole pixels may exceed what was measured in fractions of them."""
 
 
 class TextDoesNotFit(Refused):
-    """Even at the smallest size the text is larger than its box; `why` replaces the usual message."""
+    """The text is larger than its box even at the smallest size; `why` replaces the default message."""
 
     def __init__(self, width: float, height: float, smallest: int, *, why: str = "") -> None:
         super().__init__(
@@ -59,9 +59,10 @@ def layout(
 ) -> Block:
     """Lay the text out at the largest whole size from `largest` to `smallest` pixels at which it fits the box.
 
-    `accents` are ranges of the text, in code points after NFC, that are drawn in the second colour. With the
-    direction `auto` each paragraph follows its first letter, or the language where it has none. Lines are as even
-    as can be. Raises `MissingGlyphs` before anything is measured, `TextDoesNotFit` if the smallest size is too large.
+    `box` is width and height in pixels. `accents` are ranges of the text, in code points after NFC, that have the
+    second colour. With the direction `auto` each paragraph follows its first letter, or the language if it has none.
+    Lines are as even as can be. Raises `MissingGlyphs` before anything is measured, and `TextDoesNotFit` if the text
+    doesn't fit at the smallest size.
     """
     language_tag = language if _LANGUAGE_TAG.fullmatch(language) else ""
     paragraphs = [
@@ -85,7 +86,7 @@ def layout(
 
 
 def _fit(shape: TextFitter, largest: int, smallest: int) -> Block | None:
-    """Fit the shape with whole words, or with broken ones where that makes the text much larger; None if too large."""
+    """Return the block with whole words, or with broken ones if the text is much larger then, or `None`."""
     unbroken = shape.largest_fit(largest, smallest, may_break=False)
     broken = None
     if unbroken is None or unbroken.size < _MIN_UNBROKEN_SHARE * largest:
@@ -120,6 +121,7 @@ def _accents_within(accents: Sequence[tuple[int, int]], start: int, length: int)
 def _paragraph(
     text: str, *, direction: Direction | Literal["auto"], language: str, accents: list[tuple[int, int]]
 ) -> Paragraph:
+    """Return a paragraph's clusters with fonts, levels and accents. Raises `MissingGlyphs` for undrawable ones."""
     clusters = split_clusters(text)
     cluster_fonts = fonts_of(clusters)
     if direction == "auto":
@@ -146,7 +148,7 @@ def _paragraph(
 
 
 def ink_box(block: Block) -> tuple[float, float, float, float]:
-    """Return left, top, right and bottom of what is drawn, from the block's top left corner; emoji don't count."""
+    """Return left, top, right and bottom of the ink without emoji, or of the block without ink, from its corner."""
     boxes = []
     for line in block.lines:
         for run in line.runs:
@@ -161,7 +163,7 @@ def ink_box(block: Block) -> tuple[float, float, float, float]:
 
 
 def visible_box(block: Block) -> tuple[float, float, float, float]:
-    """Return `ink_box` without the empty part between the visible ink and the baseline; slower, for ornaments."""
+    """Return the box of the visible ink alone, which doesn't reach to the baseline; slower, for ornaments."""
     boxes = [
         (run.x + box[0], line.baseline + box[1], run.x + box[2], line.baseline + box[3])
         for line in block.lines

@@ -1,4 +1,4 @@
-"""Splits words of scripts without spaces, and joins words with a space only where their script has one."""
+"""Splits texts of scripts without spaces into words, and joins words, with a space if their script has one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPACELESS: Final = (
 _NOT_AT_WORD_START: Final = (
     "\u0e30-\u0e3a\u0e45-\u0e4e、。，．！？：；」』）】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョヮ"
 )
-"""No word begins with these: vowels behind their consonant, small kana, closing marks."""
+"""Characters with which no word begins: vowels after their consonant, small kana, closing marks."""
 _OPENING_MARKS: Final = "\u0e40-\u0e44「『（【〈《"
 _NO_SPACE_BETWEEN: Final = re.compile(f"[{_SPACELESS}]{{2}}|[、。，！？；：].", re.DOTALL)
 _POSSIBLE_WORD_EDGE: Final = re.compile(
@@ -36,7 +36,7 @@ _PHRASE_ENDS: Final = re.compile("(?<=[ぁ-ん])(?=[一-鿿ァ-ヶ])|(?<=[年月
 _THAI: Final = re.compile("[\u0e00-\u0e7f]")
 _KANA: Final = re.compile("[\u3040-\u30ff]")
 MAX_WORD_CHARACTERS: Final = 12
-"""The limit of a word in a script without spaces: what fits on a caption card."""
+"""The longest word in a script without spaces that fits on a caption card."""
 
 
 @lru_cache(maxsize=4096)
@@ -58,8 +58,8 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def _split_long(part: str) -> list[str]:
-    """Split a part that is longer than a word may be into even lengths, at the end of a phrase where it has one."""
-    # Digits and Latin letters are half as wide.
+    """Split a part that is longer than a word may be into even lengths, at ends of phrases if there are enough."""
+    # Rounded up; digits and Latin letters are half as wide.
     count = -(-(len(part) + sum(not character.isascii() for character in part)) // (2 * MAX_WORD_CHARACTERS))
     if count == 1:
         return [part]

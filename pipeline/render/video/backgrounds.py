@@ -1,4 +1,4 @@
-"""Draws what fills the frame behind everything: flat colours, stills under a moving camera, films."""
+"""Draws the backgrounds of scenes: flat colours and gradients, stills under a moving camera, clips."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from pipeline.render.video.footage import Reel
     from pipeline.render.video.storyboard import Crop, Scene, Visual, Zoom
 
-# Levels of a black pixel in limited range: 16 for the brightness, 128 for both colours.
 _PAD_BRIGHTNESS: Final = 0.6
+"""The share of its brightness that a blurred background keeps."""
+# Levels of a black pixel in limited range: 16 for the brightness, 128 for both colours.
 _BLACK_LEVEL: Final = 16
 _NEUTRAL_LEVEL: Final = 128
 
@@ -31,7 +32,7 @@ _MAX_PIXELS: Final = 40_000_000
 _FORMATS: Final = ("JPEG", "PNG", "WEBP")
 _PAD_BLUR: Final = 9
 _PAD_SHRINK: Final = 16
-"""A background to be blurred is first made this many times smaller: nobody sees it, and it costs next to nothing."""
+"""A background is made this many times smaller before it is blurred, which isn't seen and costs very little."""
 _WARP_FLAGS: Final = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
 _GRAIN_SEED: Final = 7
 
@@ -40,7 +41,7 @@ class Background(ABC):
     """A scene's visual, ready to be drawn at any frame of the scene."""
 
     is_still = True
-    """True where every frame looks the same."""
+    """Whether every frame looks the same."""
 
     @abstractmethod
     def draw(self, target: Planes, progress: float) -> None:
@@ -48,7 +49,7 @@ class Background(ABC):
 
 
 class ClipBackground(Background):
-    """A clip. The scene is drawn for `frames` frames; each shows the video's second that is as far on."""
+    """A clip, in a scene that is drawn for `frames` frames; each shows the video's second of the same time."""
 
     is_still = False
 
@@ -68,7 +69,7 @@ class ClipBackground(Background):
 
     def _fill(self, source: Planes) -> None:
         crop_box = _crop_box(self._visual.crop, source)
-        # The aspect of the file's pixels, which may be longer than wide.
+        # The ratio of the file's pixels, which may be wider than high.
         pixel_aspect = self._reel.width / self._reel.height / (source.y.shape[1] / source.y.shape[0])
         ratio = self._size[0] / self._size[1] / pixel_aspect
         cover_box = _cover_box_even(crop_box, ratio)
@@ -136,7 +137,7 @@ def _draw_blurred(target: Planes, source: Planes, box: Box) -> None:
 
 
 def _scale_toward(plane: Plane, base: int, share: float) -> Plane:
-    """Scale the levels toward `base`, by the share that stays."""
+    """Return the levels scaled toward `base`, of whose distance `share` remains."""
     return np.asarray(cv2.convertScaleAbs(plane, alpha=share, beta=base * (1 - share)), np.uint8)
 
 
@@ -206,7 +207,7 @@ class StillBackground(Background):
 
 
 def draw_through_camera(target: Planes, source: Planes, zoom: Zoom, progress: float) -> None:
-    """Draw what a camera sees of a picture that is at least as large as the frame."""
+    """Draw the part that a camera sees of a picture that is at least as large as the frame."""
     zoom_factor = max(1.0, zoom.start * (zoom.end / zoom.start) ** progress)
     if zoom_factor == 1.0 and source.y.shape == target.y.shape:
         copy(target, source)
@@ -253,10 +254,7 @@ def _prepare_still(
     canvas = np.asarray(cv2.resize(blurred, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
     canvas = np.asarray(cv2.convertScaleAbs(canvas, alpha=0.6), np.uint8)
     scale = min(width / (box[2] - box[0]), height / (box[3] - box[1]))
-    inner_size = (
-        max(1, round((box[2] - box[0]) * scale)),
-        max(1, round((box[3] - box[1]) * scale)),
-    )
+    inner_size = (max(1, round((box[2] - box[0]) * scale)), max(1, round((box[3] - box[1]) * scale)))
     left, top = (width - inner_size[0]) // 2, (height - inner_size[1]) // 2
     canvas[top : top + inner_size[1], left : left + inner_size[0]] = np.asarray(
         picture.resize(inner_size, Image.Resampling.LANCZOS, box=box)
@@ -276,7 +274,10 @@ def _cover_box(box: tuple[float, float, float, float], ratio: float) -> tuple[fl
 
 
 def open_picture(name: str, data: bytes) -> Image.Image:
-    """Return the picture as RGB, upright. Raises `UnusableAsset` for other bytes, and for too many pixels."""
+    """Return the picture as RGB, upright, on black if it is transparent.
+
+    Raises `UnusableAsset` if the bytes are no whole JPEG, PNG or WebP picture, or have too many pixels.
+    """
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as opened:
             if opened.width * opened.height > _MAX_PIXELS:
@@ -305,7 +306,7 @@ def background_of(
 ) -> Background:
     """Return the background of a scene that is drawn for so many frames.
 
-    `read` returns the bytes of an asset, `reel` opens a video. Raises `UnusableAsset`.
+    `read` returns the bytes of an asset, `reel` opens a video. Raises `UnusableAsset` if the asset can't be read.
     """
     visual = scene.visual
     if visual.kind == "colour":
@@ -316,7 +317,7 @@ def background_of(
 
 
 def crossfade(target: Planes, before: Planes, after: Planes, share: float) -> None:
-    """Blend two frames: `share` is that of `after`."""
+    """Blend two frames into the target; `share` is that of `after`."""
     for index in range(3):
         cv2.addWeighted(before[index], 1 - share, after[index], share, 0, dst=target[index])
 

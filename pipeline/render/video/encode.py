@@ -1,4 +1,4 @@
-"""Encodes drawn frames into a file: one thread draws, one encodes, and only a handful of frames are held."""
+"""Encodes drawn frames into a file: one thread draws, another one encodes, and few frames are held in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLE_RATE: Final = 48_000
 _CHUNK_SAMPLES: Final = 1_024
 AUDIO_BITS_PER_SECOND: Final = 160_000
 _QUEUED_FRAMES: Final = 3
-"""Frames that wait between the two threads."""
+"""The frames that wait between the two threads."""
 _POLL_SECONDS: Final = 0.2
 _KEYFRAME_SECONDS: Final = 2
 """The time between two frames from which a player can start."""
@@ -35,7 +35,7 @@ _KEYFRAME_SECONDS: Final = 2
 
 @dataclass(frozen=True)
 class Quality:
-    """Settings of x264; `threads` are its own."""
+    """Settings of x264: its preset, its constant rate factor and the number of its threads."""
 
     preset: Literal["ultrafast", "superfast", "veryfast", "faster", "fast", "medium"] = "veryfast"
     crf: int = 20
@@ -56,11 +56,11 @@ def encode(
     sound: NDArray[np.float32] | None = None,
     on_frame: Callable[[int], None] | None = None,
 ) -> None:
-    """Write an MP4 with `frames` frames, each drawn by `draw(planes, number)`, and as much sound.
+    """Write an MP4 with `frames` frames, each drawn by `draw(planes, number)`, and with sound of the same length.
 
-    `sound` is 48 kHz, of the shape (samples, 2), from -1 to 1; silence follows where it ends, and stands in where there
-    is none. `on_frame` is called with each number after it was drawn. An error of `draw` is raised; the file is
-    incomplete then.
+    `sound` is 48 kHz, of the shape (samples, 2), from -1 to 1; silence follows a short one and replaces a missing one.
+    `on_frame` is called with each frame's number after it was drawn. Errors of `draw` and of the encoder are raised;
+    the file is incomplete then.
     """
     # `faststart` moves the index to the front, so that a player starts before it has everything.
     options = {"movflags": "+faststart", "fflags": "+bitexact"}
@@ -92,7 +92,7 @@ def _configure_video(video: Any, size: tuple[int, int], fps: int, quality: Quali
 
 
 class _SoundChunks:
-    """Splits the sound into chunks of the length that AAC takes, up to the film's end; silence follows the samples."""
+    """Splits the sound, followed by silence up to the film's end, into chunks of the length that AAC takes."""
 
     def __init__(self, samples: NDArray[np.float32] | None, length: int) -> None:
         self._samples = samples
@@ -136,7 +136,7 @@ class _Writer:
 
 
 class _DrawAndEncode:
-    """Runs the two threads: this one draws, the other encodes. Frames are reused between them."""
+    """Runs two threads: the calling one draws, the other one encodes. Frames are reused between them."""
 
     def __init__(
         self,
@@ -145,6 +145,7 @@ class _DrawAndEncode:
         size: tuple[int, int],
         on_frame: Callable[[int], None] | None,
     ) -> None:
+        """Make the frames that the threads share, two more than wait between them."""
         self._draw, self._writer, self._on_frame = draw, writer, on_frame
         self._drawn: Queue[tuple[Any, int] | None] = Queue(_QUEUED_FRAMES)
         self._free: Queue[Any] = Queue()
@@ -154,6 +155,7 @@ class _DrawAndEncode:
         self._is_over = threading.Event()
 
     def run(self, frames: int, fps: int) -> None:
+        """Draw and encode all frames. Raises the error of either thread after both have ended."""
         encoder = threading.Thread(target=self._encode, args=(fps,), name="encode", daemon=True)
         encoder.start()
         try:
@@ -161,7 +163,7 @@ class _DrawAndEncode:
                 frame = self._take_free_frame()
                 if frame is None:
                     break
-                # The encoder may still hold the frame's memory, which stays as it is: this copies it then.
+                # If the encoder still holds the frame's memory, this gives the frame a copy of it.
                 frame.make_writable()
                 self._draw(frame_planes(frame), number)
                 self._queue_drawn((frame, number))
@@ -175,7 +177,7 @@ class _DrawAndEncode:
             raise self._error
 
     def _take_free_frame(self) -> Any:
-        """Return a frame to draw on; None after an error of the encoder's."""
+        """Wait for a frame to draw on and return it, or `None` after an error of the encoder."""
         while self._error is None:
             try:
                 return self._free.get(timeout=_POLL_SECONDS)
@@ -184,7 +186,7 @@ class _DrawAndEncode:
         return None
 
     def _queue_drawn(self, drawn: tuple[Any, int] | None) -> None:
-        """Queue a drawn frame, or None for the end, unless the encoder has failed."""
+        """Queue a drawn frame, or `None` for the end, unless the encoder has failed."""
         while self._error is None:
             try:
                 self._drawn.put(drawn, timeout=_POLL_SECONDS)
@@ -193,6 +195,7 @@ class _DrawAndEncode:
             return
 
     def _encode(self, fps: int) -> None:
+        """Write the queued frames until the end, or until drawing has ended; store an error."""
         try:
             while True:
                 try:
@@ -206,7 +209,7 @@ class _DrawAndEncode:
                 frame, number = drawn
                 self._writer.write(frame, number, fps)
                 self._free.put(frame)
-        # Raised again by the thread that draws; the error would be lost otherwise.
+        # The thread that draws raises the error again, which would be lost otherwise.
         except BaseException as error:  # noqa: BLE001
             self._error = error
 

@@ -1,4 +1,4 @@
-"""Makes a film inside of the child process: from a job's JSON to the film, its thumbnails, and the checks of both."""
+"""Makes a film and its thumbnails from a job's JSON, inside of the child process, and checks the film."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ _JPEG_QUALITIES: Final = (92, 85, 75, 60, 45)
 
 
 class BadFilm(Refused):
-    """The written film isn't what the storyboard asked for."""
+    """The written film differs from its storyboard."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__(f"The film was made wrongly: {'; '.join(faults)}.", code="bad_film")
 
 
 def make_film(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]) -> dict[str, Any]:
-    """Write the files of a job and return what is known of each. Raises `Refused` with a sentence for people."""
+    """Write the files of a job, and return them with the film's length, loudness and a note.
+
+    Raises `Refused` if the storyboard is wrong or something can't be drawn, and `BadFilm` if the film is wrong.
+    """
     board = storyboard_json.from_json(job["storyboard"])
     files = {name: Path(path) for name, path in job["files"].items()}
 
@@ -94,9 +97,9 @@ def make_film(job: dict[str, Any], folder: Path, on_frame: Callable[[int], None]
 
 
 def mixed_sound(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
-    """Return the storyboard's voice and music, mixed to its length and mastered; None where it names neither.
+    """Return the storyboard's voice and music, mixed to its length and mastered, or `None` if it names neither.
 
-    Raises `UnusableAsset`.
+    Raises `UnusableAsset` if a file is missing or holds no sound.
     """
     audio = board.audio
     if not (audio.voice or audio.music):
@@ -107,7 +110,7 @@ def mixed_sound(board: Storyboard, files: Mapping[str, Path]) -> NDArray[np.floa
 
 
 def _decode_asset(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] | None:
-    """Return the sound of an asset; None for an empty name. Raises `UnusableAsset`."""
+    """Return the sound of an asset, or `None` for an empty name. Raises as `mixed_sound` does."""
     if not name:
         return None
     if name not in files:
@@ -119,7 +122,7 @@ def _decode_asset(name: str, files: Mapping[str, Path]) -> NDArray[np.float32] |
 
 
 def _check_film(path: Path, board: Storyboard, size: tuple[int, int], *, is_final: bool) -> None:
-    """Raise `BadFilm` where the written film differs from the storyboard."""
+    """Raise `BadFilm` if the written film differs from the storyboard."""
     facts = verify.probe_film(path)
     faults = verify.film_faults(facts, frames=board.frames, fps=board.fps, size=size, is_final=is_final)
     if faults:
@@ -127,7 +130,7 @@ def _check_film(path: Path, board: Storyboard, size: tuple[int, int], *, is_fina
 
 
 def _write_thumbnails(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
-    """Write the frame that the storyboard names as thumbnail, upright and wide, and describe both files."""
+    """Write the frame that the storyboard names as thumbnail, upright and wide, and return both files' sizes."""
     target = new_planes(*composer.size)
     composer.draw(target, min(board.frame_at(board.meta.thumbnail_at), board.frames - 1))
     picture = Image.fromarray(to_rgb(target))
@@ -139,7 +142,7 @@ def _write_thumbnails(board: Storyboard, composer: Composer, folder: Path) -> li
 
 
 def _write_strip(board: Storyboard, composer: Composer, folder: Path) -> list[dict[str, Any]]:
-    """Write a small frame of each scene, at a moment when everything has come and nothing has left."""
+    """Write a small frame of each scene, half a second before its end, when everything has come and nothing left."""
     files = []
     for index, scene in enumerate(board.scenes):
         target = new_planes(*composer.size)
@@ -158,14 +161,14 @@ def _write_strip(board: Storyboard, composer: Composer, folder: Path) -> list[di
 def crop_wide(picture: Image.Image) -> Image.Image:
     """Return the band of an upright picture that holds its title, at its full width, in the wide thumbnail's size."""
     height = picture.width * WIDE_THUMBNAIL_SIZE[1] / WIDE_THUMBNAIL_SIZE[0]
-    # The title's band and what stands under it: from a little above 260 of 1920 on.
+    # The band has the title and what is under it: it begins a little above pixel 260 of 1920.
     top = picture.height * 0.117
     box = (0.0, top, float(picture.width), top + height)
     return picture.resize(WIDE_THUMBNAIL_SIZE, Image.Resampling.LANCZOS, box=box)
 
 
 def to_jpeg(picture: Image.Image, max_bytes: int = MAX_THUMBNAIL_BYTES) -> bytes:
-    """Return the picture as JPEG, at the best quality that takes at most `max_bytes`."""
+    """Return the picture as JPEG, at the best quality that takes at most `max_bytes`, else at the lowest."""
     data = b""
     for quality in _JPEG_QUALITIES:
         buffer = BytesIO()
@@ -177,7 +180,7 @@ def to_jpeg(picture: Image.Image, max_bytes: int = MAX_THUMBNAIL_BYTES) -> bytes
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    """Write the file under another name and rename it, so that a reader never sees a half."""
+    """Write the file under another name and rename it, so that it is never read half-written."""
     partial = path.with_name(f"{path.name}.part")
     with partial.open("wb") as file:
         file.write(data)
@@ -187,7 +190,7 @@ def _write_atomically(path: Path, data: bytes) -> None:
 
 
 def read_sound(path: Path) -> NDArray[np.float32]:
-    """Return the samples of one of our own files, at 48 kHz in stereo. Raises `UnusableAsset`."""
+    """Return the samples of one of our own files, at 48 kHz in stereo. Raises `UnusableAsset` if it has no sound."""
     try:
         with av.open(str(path)) as container:
             resampler = av.AudioResampler(format="fltp", layout="stereo", rate=SAMPLE_RATE)

@@ -1,7 +1,7 @@
-"""The process in which a film is made: `python film_child.py <folder>`, started by `film_process.py` with little environment.
+"""Makes a film in a process that `film_process.py` starts with little environment: `python film_child.py <folder>`.
 
-It reads `job.json` in its folder, writes the film beside it, and reports its progress on standard output, a line of
-JSON at a time. It limits its own memory, and dies with the process that started it.
+The process reads `job.json` in the folder, writes the film into it, and reports its progress on standard output, a line
+of JSON at a time. It limits its memory, and dies with the process that started it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _FRAMES_PER_REPORT: Final = 15
 
 
 def limit_itself(job: dict[str, Any]) -> None:
-    """Limit memory and files and die with the parent; called before anything large is loaded.
+    """Limit memory and files, and have the system end this process with its parent.
 
-    A later limit couldn't take back what was taken. `job` has `memory` and `file` in bytes, `nice`, and the process id
-    of the `parent`.
+    It is called before anything large is loaded, because a limit takes no memory back. `job` has `memory` and `file` in
+    bytes, `nice`, and the process id of the `parent`.
     """
-    from pipeline.render.rlimits import cap  # noqa: PLC0415  found once the project's folder is known
+    from pipeline.render.rlimits import cap  # noqa: PLC0415  importable once the project's folder is on the path
 
     cap(resource.RLIMIT_AS, job["memory"])
     cap(resource.RLIMIT_FSIZE, job["file"])
     cap(resource.RLIMIT_CORE, 0)
     os.nice(job["nice"])
     if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415  only here, and only where there is such a call
+        import ctypes  # noqa: PLC0415  only Linux has this call
 
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
         # The parent may have died before `prctl` was called.
@@ -51,7 +51,8 @@ def send(**message: Any) -> None:
 def main(folder: Path) -> None:
     """Make the film and send how it ended: `made`, `refused` or `failed`.
 
-    Other errors are raised, for the log. `failed` is sent for missing memory, a full disk and errors of OpenCV alone.
+    All errors but `Refused` are raised, for the log; `failed` is sent for missing memory, a full disk and errors of
+    OpenCV alone.
     """
     job = json.loads((folder / JOB).read_text())
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
@@ -85,7 +86,7 @@ def main(folder: Path) -> None:
 
 
 def _is_memory(error: Exception) -> bool:
-    """Return whether memory was missing, for which OpenCV has an error of its own."""
+    """Return whether memory was missing, of which OpenCV tells in the text of its own error."""
     return isinstance(error, MemoryError) or "memory" in str(error).lower()
 
 

@@ -1,4 +1,4 @@
-"""Makes a film in a process of its own, with limits on memory and time, in a folder of its own."""
+"""Makes a film in a separate process with limits on memory and time, and in a folder that only it uses."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ MEMORY_BYTES: Final = 1_500 * 1024 * 1024
 MAX_FILE_BYTES: Final = 1024 * 1024 * 1024
 NICE: Final = 10
 MAX_BYTES_PER_SECOND: Final = 3_000_000
-"""More than a second of a film ever took; three times that has to be free for each second before a film is begun."""
+"""More than a second of a film ever took; for each second three times that has to be free before a film is begun."""
 _EXIT_GRACE_SECONDS: Final = 5.0
+"""The time in which a child has to exit after its last message."""
 DISK_FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _BUSY_ERRORS: Final = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-"""Errors with which the system says that it can't start a process just now."""
+"""The system's errors if it can't start a process at the moment."""
 _KILL_REASONS: Final = frozenset({"slow", "stopped"})
 _MAX_LINE_BYTES: Final = 1024 * 1024
 _PROGRAM: Final = Path(__file__).with_name("film_child.py")
@@ -51,7 +52,7 @@ REQUIRED_LIBRARIES: Final = ("av", "cv2", "numpy")
 
 @dataclass(frozen=True)
 class FilmLimits:
-    """The limits of one film. `seconds` is its time by the clock; None for ten times its length and a minute."""
+    """The limits of one film. `seconds` is the time by the clock, or `None` for ten times its length and a minute."""
 
     memory: int = MEMORY_BYTES
     seconds: float | None = None
@@ -86,10 +87,11 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished film. `files` are in the working folder, by name: `film.mp4`, `thumb.jpg`, `thumb-wide.jpg`, and a
-    `frame-01.jpg` for each scene.
+    """A finished film. `files` are in the working folder, by name.
 
-    `loudness` is the film's own in LUFS and dBTP, None for a silent one; `note` says what it fell short of.
+    They are `film.mp4`, and with thumbnails `thumb.jpg`, `thumb-wide.jpg` and for each scene `frame-01.jpg` and so on.
+    `duration` is in seconds. `loudness` is the film's in LUFS and dBTP, or `None` for a silent one; `note` has faults
+    of the sound.
     """
 
     files: Mapping[str, MadeFile]
@@ -99,7 +101,7 @@ class Made:
 
 
 class RenderFailed(Refused):
-    """The process that should have made the film ended without one."""
+    """The process that should have made the film ended without a film."""
 
     def __init__(self, message: str, *, code: str, log: str = "") -> None:
         super().__init__(message, code=code)
@@ -108,7 +110,7 @@ class RenderFailed(Refused):
 
 
 class RenderBusy(TryLater):
-    """The machine has no room for another film at the moment."""
+    """The machine can't make another film at the moment."""
 
     def __init__(self) -> None:
         super().__init__("The machine is busy; it is tried again.", code="render_busy")
@@ -122,7 +124,7 @@ class NoRoom(TryLater):
 
 
 def unavailable_reason() -> str | None:
-    """Return why films can't be made here, for people; None where they can."""
+    """Return why films can't be made here, for people, or `None` if they can."""
     absent = [name for name in REQUIRED_LIBRARIES if find_spec(name) is None]
     if not absent:
         return None
@@ -131,7 +133,7 @@ def unavailable_reason() -> str | None:
 
 @contextmanager
 def disk_full_as_no_room() -> Iterator[None]:
-    """Raise `NoRoom` for a full disk, which passes, so that no attempt is counted."""
+    """Raise `NoRoom` for an error of a full disk, because that passes, so that no attempt is counted."""
     try:
         yield
     except OSError as error:
@@ -142,7 +144,7 @@ def disk_full_as_no_room() -> Iterator[None]:
 
 @contextmanager
 def claim_slot(folder: Path, slots: int) -> Iterator[None]:
-    """Hold one of `slots` slots, shared by all processes of this machine. Raises `RenderBusy` where all are taken."""
+    """Hold one of `slots` slots, shared by all processes of this machine. Raises `RenderBusy` if all are taken."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(slots):
         with (folder / _LOCK_NAME.format(number)).open("w") as file:
@@ -169,7 +171,7 @@ def working_folder(root: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(root: Path, *, older: timedelta, now: float) -> int:
-    """Remove the folders that killed processes left, and return how many."""
+    """Remove the folders, at least as old as `older`, that killed processes left, and return their number."""
     if not root.is_dir():
         return 0
     removed = 0
@@ -191,9 +193,10 @@ def render(
 ) -> Made:
     """Make the film in a folder that only this call uses, and wait for it.
 
-    `on_progress` gets the share that is done; where it returns False, the film is given up with `RenderFailed`. Raises
-    `Refused` for a storyboard that can't be filmed, `NoRoom`, `RenderBusy` where no process can be started now, and
-    `RenderFailed` for a process that a limit ended or that broke. The process has always ended when this returns.
+    `on_progress` gets the share that is done; if it returns False, the film is given up with `RenderFailed`. Raises
+    `Refused` if the storyboard can't be filmed, `NoRoom` if there is too little free space, `RenderBusy` if no process
+    can be started at the moment, and `RenderFailed` if a limit ended the process or it broke. The process has always
+    ended when this returns or raises.
     """
     film_limits = limits or FilmLimits()
     refuse_without_room(job.board, folder, shrink=job.shrink)
@@ -211,7 +214,7 @@ def render(
 
 
 def refuse_without_room(board: Storyboard, folder: Path, *, shrink: int) -> None:
-    """Raise `NoRoom` where the film may not fit on the folder's disk."""
+    """Raise `NoRoom` if the film may not fit on the folder's disk."""
     needed_bytes = 3 * MAX_BYTES_PER_SECOND * board.duration / shrink**2
     if shutil.disk_usage(folder).free < needed_bytes:
         raise NoRoom
@@ -235,6 +238,7 @@ def _job_json(job: Job, limits: FilmLimits) -> dict[str, Any]:
 
 
 def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start the child. Raises `RenderBusy` if the system can't at the moment, `RenderFailed` if it can't at all."""
     try:
         return subprocess.Popen(  # noqa: S603  the command is ours
             [sys.executable, "-I", "-W", "ignore", str(_PROGRAM.resolve()), str(folder.resolve())],
@@ -255,12 +259,12 @@ def _start(folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _read_messages(
-    child: subprocess.Popen[bytes],
-    frames: int,
-    deadline: float,
-    on_progress: Callable[[float], bool] | None,
+    child: subprocess.Popen[bytes], frames: int, deadline: float, on_progress: Callable[[float], bool] | None
 ) -> dict[str, Any]:
-    """Return the child's last message; `{}` without one, `{"slow": True}` or `{"stopped": True}` to have it killed."""
+    """Return the child's last message, or `{}` if there was none.
+
+    While the child still runs, it is `{"slow": True}` after the deadline, or `{"stopped": True}` by `on_progress`.
+    """
     assert child.stdout is not None  # noqa: S101  it is a pipe
     unread, last_message = b"", dict[str, Any]()
     os.set_blocking(child.stdout.fileno(), False)
@@ -294,7 +298,7 @@ def _wait_briefly(child: subprocess.Popen[bytes]) -> None:
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child with everything that it has started; one that has exited is only reaped."""
+    """Kill the child with all processes that it has started, and wait for its end."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     if child.stdout is not None:

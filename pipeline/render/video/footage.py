@@ -1,7 +1,7 @@
-"""Reads films within films: any moment of a video as planes of BT.709, and any span of its sound, to the sample.
+"""Reads the videos that a film shows: any frame as planes of BT.709, and any span of the sound, to the sample.
 
-Seconds are counted as a player counts them, from the video's beginning. A video was probed before and still isn't
-trusted: it is opened in the limited child alone, may name no other file, and is held one whole frame at a time.
+Seconds are counted from the video's beginning, as players count them. A video was probed before and still isn't
+trusted: it is opened only in a limited child, may refer to no other file, and is decoded one frame at a time.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 _BUFFER_BYTES: Final = 1024 * 1024
 _CLOCK_TOLERANCE: Final = 0.002
-"""Seconds by which the clocks of containers round."""
+"""The time by which the clocks of containers round."""
 _SEEK_BEYOND_SECONDS: Final = 3.0
-"""A moment further ahead than this is sought; a nearer one is reached by decoding."""
+"""A second further ahead than this is sought; a nearer one is reached by decoding."""
 _MAX_LAST_FRAME_SECONDS: Final = 0.5
-"""Seconds for which the last frame may stand in where the video has ended: its sound is often a little longer."""
+"""The time for which the last frame stays after the video's end, because the sound is often a little longer."""
 _MAX_DAMAGE_SECONDS: Final = 1.0
-"""Seconds without a frame, after damaged packets, from which on a video counts as damaged."""
+"""The longest time without a frame, after damaged packets, in a video that doesn't count as damaged."""
 _DECODER_LEAD_SECONDS: Final = 0.3
-"""Seconds of sound before a span that a decoder needs to start up."""
+"""The sound before a span that a decoder needs to start up."""
 _MAX_DRIFT_SECONDS: Final = 0.02
-"""Seconds by which sound may drift from its own timestamps before it is realigned to them."""
+"""The time by which sound may drift from its timestamps before it is realigned to them."""
 _MIN_BT709_LINES: Final = 720
-"""Lines from which on a video that doesn't name its colours has those of BT.709; a lower one has those of BT.601."""
+"""A video of so many lines that doesn't name its colours has those of BT.709; a lower one has those of BT.601."""
 _PQ_TRANSFER: Final = 16
 _FULL_RANGE: Final = int(ColorRange.JPEG)
 _UNSPECIFIED_MATRIX: Final = 2
@@ -59,7 +59,7 @@ def _refuse_to_open(url: str, flags: int, options: Any) -> NoReturn:
 
 @contextmanager
 def _open_video(name: str, file: BinaryIO) -> Iterator[Any]:
-    """Open a video in FFmpeg. Raises `UnusableAsset` for whatever FFmpeg finds wrong, while it is open too."""
+    """Open a video in FFmpeg. Raises `UnusableAsset` for FFmpeg's errors on opening it, and while it is open."""
     try:
         file.seek(0)
         demuxer = demuxer_of(file.read(HEAD_BYTES))
@@ -86,9 +86,10 @@ def _clock_start(opened: Any) -> float:
 
 
 class Reel:
-    """A video that is being watched: asked in order it decodes each frame once, asked for the past it seeks.
+    """An open video, which decodes each frame once if it is asked in order, and seeks otherwise.
 
-    `width` and `height` are those that a player shows, in pixels. Call `close` when done.
+    `width` and `height` are those that a player shows, in pixels. Call `close` at the end. Raises `UnusableAsset` if a
+    video can't be read.
     """
 
     def __init__(self, name: str, file: BinaryIO) -> None:
@@ -122,9 +123,9 @@ class Reel:
         self._scope.__exit__(None, None, None)
 
     def frame_at(self, second: float) -> Planes:
-        """Return what is seen at a second: the last frame that began by then, upright, in BT.709 and limited range.
+        """Return the last frame that begins by a second, upright, in BT.709 and limited range.
 
-        Raises `UnusableAsset` for a second that the video doesn't have, or that can't be read.
+        Raises `UnusableAsset` if the video has no such second, or if it can't be read.
         """
         # Errors here come from FFmpeg while the file is open, which `_open_video` doesn't see.
         try:
@@ -135,6 +136,7 @@ class Reel:
             raise UnusableAsset(self.name, f"it is damaged around second {second:.1f}.") from error
 
     def _find_frame(self, second: float) -> Any:
+        """Return the frame that is seen at a second. Raises `UnusableAsset` after the end and at damaged parts."""
         current_time = self._time_of(self._current)
         if (
             max(second, self._first_time) < current_time - _CLOCK_TOLERANCE
@@ -153,7 +155,7 @@ class Reel:
         return self._current
 
     def _seek(self, second: float) -> None:
-        """Make the frame that is seen at a second the current one; before the first frame, the first."""
+        """Make a frame up to a second, or the first, the current one. Raises `UnusableAsset` if there is none."""
         target = round((second + self._clock_start) / self._stream.time_base)
         self._damaged_packets = 0
         self._file.seek(max(target, 0), stream=self._stream, backward=True)
@@ -164,7 +166,7 @@ class Reel:
             and self._time_of(self._current) > second + _CLOCK_TOLERANCE
             and second > 0
         ):
-            # Some indexes lead past the target.
+            # Some indexes lead past the target: the video is decoded from its beginning.
             self._file.seek(0, stream=self._stream, backward=True)
             self._frames = self._decode_frames()
             self._current = next(self._frames, None)
@@ -173,7 +175,7 @@ class Reel:
         self._next = next(self._frames, None)
 
     def _decode_frames(self) -> Iterator[Any]:
-        """Yield frames with a time, in order; damaged packets are skipped and counted."""
+        """Yield the frames that have a time, in order; damaged packets are skipped and counted."""
         last = -1.0
         for packet in self._file.demux(self._stream):
             try:
@@ -208,6 +210,7 @@ class Reel:
         return self._converted[1]
 
     def _to_bt709(self, frame: Any) -> Any:
+        """Return the frame as YUV 4:2:0 of BT.709 in limited range. Raises `UnusableAsset` for HDR with PQ."""
         # PQ can't be shown, because its brightness would have to be mapped.
         if int(frame.color_trc) == _PQ_TRANSFER:
             message = "its colours are HDR with PQ, which can't be shown here. Export it as SDR."
@@ -241,9 +244,9 @@ def _rotate_upright(planes: Planes, rotation: int) -> Planes:
 
 
 def read_clip_sound(name: str, file: BinaryIO, since: float, samples: int) -> Sound:
-    """Return exactly so many samples of a video's sound from a second on; silence where it has none.
+    """Return exactly so many samples of a video's sound from a second on, silent where the video has no sound.
 
-    Raises `UnusableAsset` for a video that can't be read.
+    Raises `UnusableAsset` if the video can't be read.
     """
     sound = silence(0, samples=samples)
     with _open_video(name, file) as opened:
@@ -262,7 +265,7 @@ def read_clip_sound(name: str, file: BinaryIO, since: float, samples: int) -> So
 
 
 def _copy_into(sound: Sound, part: Sound, offset: int) -> None:
-    """Copy a part into the sound at an offset in samples; what hangs over at either end is left out."""
+    """Copy a part into the sound at an offset in samples, without what is outside of the sound."""
     part = part[max(0, -offset) :]
     offset = max(0, offset)
     target = sound[offset : offset + len(part)]

@@ -22,7 +22,7 @@ _MAX_CACHED_CARDS: Final = 12
 
 
 class _Pose(NamedTuple):
-    """The pose of an overlay on one frame: its opacity, pixels downwards, and the share that is seen from the left."""
+    """The pose of an overlay on one frame: its opacity, its shift downwards in pixels, and its visible left share."""
 
     strength: float
     drop: float
@@ -33,10 +33,10 @@ _AT_REST: Final = _Pose(1.0, 0.0, 1.0)
 
 
 class Composer:
-    """Draws any frame of a film; asked for the frames in order it draws each thing once.
+    """Draws any frame of a film; if the frames are asked for in order, each overlay and background is drawn once.
 
-    `read` returns the bytes of an asset, `watch` opens a video, which stays open until `close`. Raises `Refused` for
-    what can't be drawn, as early as possible.
+    `read` returns the bytes of an asset, `watch` opens a video, which stays open until `close`. Raises `ValueError` if
+    the film can't be made `shrink` times smaller, and `draw` raises `Refused` if something can't be drawn.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Composer:
         portrait: bytes | None = None,
         watch: Callable[[str], BinaryIO] | None = None,
     ) -> None:
+        """Set the film; `portrait` is the persona's picture, if the film shows it."""
         if shrink not in ALLOWED_SHRINKS or board.width % (2 * shrink) or board.height % (2 * shrink):
             message = f"A film of {board.width} × {board.height} can't be made {shrink} times smaller."
             raise ValueError(message)
@@ -92,7 +93,7 @@ class Composer:
             copy(self._last_frame, target)
 
     def _scene_at(self, number: int) -> tuple[int, float, float | None]:
-        """Return the scene's index, the camera's progress, and how far it has taken over; None where it has wholly."""
+        """Return the scene's index, the camera's progress, and the share of its transition, or `None` after that."""
         board = self.board
         index = next(
             (
@@ -120,6 +121,7 @@ class Composer:
         return (number - start) / max(end - start - 1, 1)
 
     def _draw_scenes(self, target: Planes, scene_index: int, progress: float, entering: float | None) -> None:
+        """Draw the scene's background, and during a transition that of the scene before, too."""
         if entering is None:
             self._drop_backgrounds(before=scene_index)
             self._background(scene_index).draw(target, progress)
@@ -138,7 +140,7 @@ class Composer:
             backgrounds.wipe(target, spare, _ease_out(entering))
 
     def _frame_count(self, scene_index: int) -> int:
-        """Return how many frames the scene is drawn for, with those in which the next one takes over."""
+        """Return the number of the scene's frames, with those in which the next scene takes over."""
         board = self.board
         scene = board.scenes[scene_index]
         overlap_seconds = (
@@ -159,7 +161,8 @@ class Composer:
         return self._backgrounds[scene_index]
 
     def _reel(self, name: str, scene_index: int) -> Reel:
-        """Return the scene's reel: a video goes on over a cut; two scenes that are seen at once have one each."""
+        """Return the scene's reel: a video goes on over a cut, and two scenes that are seen at once have one each."""
+        # Scenes on both sides of a transition have different parities, and so different reels.
         parity = sum(scene.transition.kind != "cut" for scene in self.board.scenes[: scene_index + 1]) % 2
         if (name, parity) not in self._reels:
             for key in [key for key in self._reels if key[1] == parity]:
@@ -204,7 +207,7 @@ class Composer:
         return self._overlays[index]
 
     def _card_at(self, number: int) -> tuple[int, int | None] | None:
-        """Return the caption card that is shown, and the word that is spoken; None without a card or a word."""
+        """Return the indexes of the shown caption card and of its spoken word; each may be `None`."""
         board = self.board
         for index, card in enumerate(board.captions):
             if board.frame_at(card.start) <= number < board.frame_at(card.end):
@@ -232,7 +235,7 @@ class Composer:
 
 
 def _pose_at(overlay: Overlay, passed: int, frames: int, fps: int, shrink: int) -> _Pose:
-    """Return how an overlay lies `passed` frames after it came."""
+    """Return the pose of an overlay `passed` frames after it came."""
     remaining = frames - 1 - passed
     enter, leave = overlay.enter, overlay.leave
     enter_frames, leave_frames = round(enter.seconds * fps), round(leave.seconds * fps)
@@ -244,7 +247,7 @@ def _pose_at(overlay: Overlay, passed: int, frames: int, fps: int, shrink: int) 
 
 
 def _moving_pose(motion: Motion, share: float, shrink: int, *, is_coming: bool) -> _Pose:
-    """Return the pose at a `share` of a motion, from away to its place."""
+    """Return the pose at a `share` of a motion, from 0 for away to 1 for the overlay's position."""
     eased = _ease_out(share) if is_coming else _ease_in_out(share)
     if motion.kind == "grow":
         return _Pose(1.0, 0.0, eased)

@@ -1,4 +1,4 @@
-"""The material that a raw item brings for films, as data: its videos with the words spoken in them, and its pictures."""
+"""Defines the material that a raw item brings for films: its videos with their spoken words, and its pictures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shot:
-    """A stretch of a video without a cut, in its own seconds. `crop` is the part to show; None shows all of it, padded."""
+    """A stretch of a video without a cut, in the video's seconds; `crop` is shown, or with `None` all, padded."""
 
     start: float
     end: float
@@ -20,10 +20,11 @@ class Shot:
 
 @dataclass(frozen=True)
 class Clip:
-    """A video. `name` is its name in storyboards, `words` are the words spoken in it, with their times in its seconds.
+    """A video. `name` is its name in storyboards, `words` are the spoken words with times in the video's seconds.
 
-    `shots` are those of the spans to be filmed; empty until they were detected. `author` and `licence` are as given by
-    whoever supplied the video. `seconds` is its length, 0 where it isn't known.
+    `is_word_timed` is False if only lines had times and those of words are estimated. `shots` are those of the
+    spans to be filmed; there are none until they were detected. `author` and `licence` are as the person who
+    supplied the video named them. `seconds` is the length, or 0 if it isn't known.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class StillImage:
-    """A picture. `width` and `height` are in pixels, 0 where they aren't known."""
+    """A picture. `width` and `height` are in pixels, or 0 if they aren't known."""
 
     name: str
     width: int = 0
@@ -48,10 +49,10 @@ class StillImage:
 
 @dataclass(frozen=True)
 class FilmMaterial:
-    """The videos and pictures of a raw item. `credit` names whose video it is.
+    """The videos and pictures of a raw item. `credit` names the owner of the video.
 
-    `why_no_words` is the reason why a transcript can't be used, for people. `words_at` is where in the raw item's text
-    the words of the transcript begin, -1 where that wasn't looked up.
+    `why_no_words` is the reason why a transcript can't be used, for people. `words_at` is the offset in the raw item's
+    text at which the words of the transcript begin, or -1 if it wasn't looked up or they aren't there.
     """
 
     clips: tuple[Clip, ...] = ()
@@ -62,14 +63,18 @@ class FilmMaterial:
 
     @property
     def spoken(self) -> Clip | None:
-        """The first video with a transcript; None without one."""
+        """The first video with a transcript, or `None` if there is none."""
         return next((clip for clip in self.clips if clip.words), None)
 
 
 @dataclass(frozen=True)
 class VideoSpan:
-    """A part of a video that a film shows, in the video's seconds."""
+    """A part of a video that a film shows, in the video's seconds; both are 0 for a still picture."""
 
     name: str
     start: float
     end: float
+
+    @property
+    def is_still(self) -> bool:
+        return not self.end

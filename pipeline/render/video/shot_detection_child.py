@@ -1,6 +1,6 @@
 """Finds the shots of a video in a process of its own: a program that `shot_process` runs by its path, isolated.
 
-The video comes on standard input, so that the process needs no file name and opens no file. The arguments are the
+The video is the standard input, so that the process needs no file name and opens no file. The arguments are the
 folders of the project and of the libraries, which are put on the import path, and last the request as JSON. The answer
 is a line of JSON on standard output: `{"shots": [fields of a Shot]}` or `{"refused": {"code", "message"}}`.
 """

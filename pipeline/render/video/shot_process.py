@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 _PROGRAM: Final = Path(__file__).with_name("shot_detection_child.py")
 MEMORY_BYTES: Final = 1_200 * 1024 * 1024
-"""Address space: a frame of 2160p takes 12 MB, its decoder 300, the libraries 500."""
+"""The limit of address space: a frame of 2160p takes 12 MB, its decoder 300 MB, the libraries 500 MB."""
 TIMEOUT_PER_SECOND: Final = 6
 """Seconds by the clock for each second of the span; 2160p takes one on a quiet machine."""
-_MIN_TIMEOUT: Final = 60
+_MIN_TIMEOUT_SECONDS: Final = 60
 _MAX_ANSWER_BYTES: Final = 256 * 1024
 _CODE_BY_ENDING: Final = {"slow": "slow", "flooded": "memory", "died": "died"}
 
 
 def timeout_seconds(span: VideoSpan) -> int:
-    """Return how many seconds by the clock `detect_shots` may take."""
-    return _MIN_TIMEOUT + round(TIMEOUT_PER_SECOND * (span.end - span.start))
+    """Return the seconds by the clock that `detect_shots` may take."""
+    return _MIN_TIMEOUT_SECONDS + round(TIMEOUT_PER_SECOND * (span.end - span.start))
 
 
 def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
     """Return the shots of a span.
 
-    Raises `Refused` for a span longer than a film, `UnusableAsset`, `RenderFailed` for a video that takes too much time
-    or memory, and `RenderBusy`.
+    Raises `Refused` for a span longer than a film or a video that can't be read, `UnusableAsset` if there is no file,
+    `RenderFailed` if the child takes too much time or memory or dies, and `RenderBusy` if it can't be started.
     """
     if not 0 < span.end - span.start <= MAX_FILM_SECONDS:
         message = (
@@ -57,11 +57,7 @@ def detect_shots(path: Path, span: VideoSpan) -> tuple[Shot, ...]:
                 [*child_program.python_command(_PROGRAM, "av", "cv2", "numpy", "PIL"), json.dumps(request)],
                 file=file,
                 caps=child_program.Caps(seconds=seconds, answer=_MAX_ANSWER_BYTES),
-                environment={
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "OMP_NUM_THREADS": "1",
-                    **child_program.FEW_ARENAS,
-                },
+                environment={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **child_program.FEW_ARENAS},
             )
     except FileNotFoundError:
         raise UnusableAsset(span.name, "it isn't there.") from None

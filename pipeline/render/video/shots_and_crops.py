@@ -1,7 +1,7 @@
-"""Finds where a video cuts, and which part of each shot an upright frame should show, from the frames themselves.
+"""Finds the cuts of a video, and the part of each shot that an upright frame should show, by the frames themselves.
 
-A part is one of three: left, middle, right. It is chosen by where the detail is and where things move, and stays for
-the whole shot; a shot with activity everywhere is shown whole, before a blurred background.
+A part is the left, the middle or the right one. It is chosen by its detail and motion, and stays for the whole shot; a
+shot with activity everywhere is shown whole, before a blurred background.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ if TYPE_CHECKING:
 ANALYSIS_WIDTH: Final = 320
 """The width in pixels of the small picture that is analysed."""
 CUT_CHANGE_PERCENT: Final = 10.0
-"""Per cent of the possible change that a cut adds to the usual change from frame to frame around it."""
+"""The per cent of the possible change that a cut adds to the usual change from frame to frame around it."""
 SPIKE_CHANGE: Final = (4.0, 6.0)
 """The change in per cent, and as a multiple of the usual one, that makes a cut between two similar pictures."""
 _CONTEXT_FRAMES: Final = 8
-"""Frames whose changes give the usual change."""
+"""The frames whose changes give the usual change."""
 MIN_SHOT_SECONDS: Final = 0.4
-"""The least length of a shot; anything shorter is a flash, or part of a fade."""
+"""The shortest shot; anything shorter is a flash, or part of a fade."""
 CENTRE_CROP_SHARE: Final = 0.8
-"""A video of whose width an upright frame shows this share is cropped to the middle."""
+"""A video is cropped to the middle if an upright frame shows at least this share of its width."""
 CLEAR_SHARE: Final = 0.43
 """The share of the activity that a third must hold to be shown alone; an equal share is a third."""
 SWITCH_MARGIN: Final = 0.06
 """The lead in share that a third needs over the one of the shot before."""
 _FRAMES_PER_SAMPLE: Final = 3
-"""Every such frame is examined for where the activity is."""
+"""One of so many frames is examined for activity."""
 _MOTION_WEIGHT: Final = 0.6
+"""The share of motion in the activity; the rest is detail."""
 _MIDDLE_WEIGHT: Final = 1.08
-"""People film with the subject in the middle, so activity there counts this much more."""
+"""The factor for activity in the middle, where people film their subject."""
 _INTERPOLATION: Final = cv2.INTER_AREA
 _NOISE_LEVELS: Final = 0.4
-"""Levels by which noise alone changes a picture."""
+"""The levels by which noise alone changes a picture."""
 
 
 @dataclass
@@ -59,7 +60,7 @@ class _ShotActivity:
 
 
 def find_shots(reel: Reel, start: float, end: float) -> tuple[Shot, ...]:
-    """Return the shots of a span of seconds, in order and without gaps. Raises `UnusableAsset`."""
+    """Return the shots of a span of seconds, in order, without gaps. Raises `UnusableAsset` if it can't be read."""
     activities = list(_analyse_shots(reel, start, end))
     starts = [activity.start for activity in activities]
     ends = [*starts[1:], end]
@@ -68,7 +69,7 @@ def find_shots(reel: Reel, start: float, end: float) -> tuple[Shot, ...]:
 
 
 def _analyse_shots(reel: Reel, start: float, end: float) -> Iterator[_ShotActivity]:
-    """Yield shot by shot; a shot that is too short is merged with the next."""
+    """Yield the activity of each shot; a cut that would make a shot too short is ignored."""
     shot = _ShotActivity(start, np.zeros(3), np.zeros(3))
     previous: Planes | None = None
     previous_sample: Plane | None = None
@@ -113,7 +114,7 @@ def _small_frame(reel: Reel, second: float) -> Planes:
 
 
 def _change_percent(first: Planes, second: Planes) -> float:
-    """Return by how much two frames differ, in per cent of the possible change of brightness and colours."""
+    """Return the difference of two frames, in per cent of the possible change of brightness and colours."""
     brightness, *colours = (
         float(cv2.absdiff(plane, other_plane).mean())
         for plane, other_plane in zip(first, second, strict=True)
@@ -150,7 +151,7 @@ def _mean_by_third(energy: Plane) -> np.ndarray[tuple[int], np.dtype[np.float64]
 
 
 def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> Iterator[Crop | None]:
-    """Yield the crop of each shot; None for a shot that is shown whole, padded."""
+    """Yield the crop of each shot, or `None` for a shot that is shown whole, padded."""
     share = SIZE[0] / SIZE[1] * height / width
     if share >= CENTRE_CROP_SHARE:
         yield from (Crop() for _ in activities)
@@ -164,7 +165,7 @@ def _choose_crops(activities: list[_ShotActivity], width: int, height: int) -> I
 
 
 def _choose_third(activity: _ShotActivity, previous_third: int | None, *, is_first: bool) -> int | None:
-    """Return the third that is shown, 0 for the left; None for all."""
+    """Return the third to show, 0 for the left, or `None` for all: that of before, unless another is much better."""
     shares = _share_by_third(activity)
     best = int(np.argmax(shares))
     if is_first:

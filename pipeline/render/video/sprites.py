@@ -1,4 +1,4 @@
-"""Draws overlays and captions once, with the layout engine of pictures, and lays them on each frame as planes."""
+"""Draws overlays and captions as planes, once, with the layout engine of pictures, and lays them on frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.render.typography.layout_types import Style
 from pipeline.render.typography.punctuation import typeset
 from pipeline.render.typography.text_layout import layout
 from pipeline.render.typography.word_segmentation import join_words
-from pipeline.render.video.ycbcr import Plane, Planes, halve, of_premultiplied
+from pipeline.render.video.ycbcr import Plane, Planes, halve, planes_of_premultiplied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Caption, CaptionStyle, Item
 
 _SHADOW_REACH: Final = 88
-"""How far a panel's shadow reaches beyond the panel, in pixels."""
+"""The distance by which a panel's shadow reaches beyond the panel, in pixels."""
 _MAX_LINES: Final = 2
 _CAPTION_STYLE: Final = Style(weight=800, optical=32, line_height=1.12, align="center")
 
@@ -33,7 +33,7 @@ _CAPTION_STYLE: Final = Style(weight=800, optical=32, line_height=1.12, align="c
 class Sprite:
     """A drawn overlay. `left` and `top` are even, in pixels of the film.
 
-    The planes are premultiplied by the opacity; `clear` is 255 less the opacity, for each plane.
+    `planes` are premultiplied by the opacity; `clear` is 255 less the opacity, for each plane.
     """
 
     left: int
@@ -73,9 +73,9 @@ def _shift(item: Item, left: int, top: int) -> Item:
 def sprite_of_caption(
     card: Caption, caption_style: CaptionStyle, active: int | None, *, language: str, shrink: int = 1
 ) -> Sprite:
-    """Draw a caption card with one of its words highlighted; `active` is the word's index, None for none.
+    """Draw a caption card with one of its words highlighted; `active` is the word's index, or `None` for no word.
 
-    Raises `MissingGlyphs` or `TextDoesNotFit`.
+    Raises `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit` if the card is too small.
     """
     text, accents = _marked_text(card, active, language)
     style = dataclasses.replace(_CAPTION_STYLE, weight=caption_style.weight)
@@ -101,7 +101,7 @@ def sprite_of_caption(
 
 
 def _marked_text(card: Caption, active: int | None, language: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return the card's text, and the range of its active word."""
+    """Return the card's text, and a list with the range of its active word, if it has one."""
     text, accents = "", []
     for index, word in enumerate(card.words):
         word_text = typeset(word.t.strip(), language)
@@ -131,9 +131,7 @@ def _bounds(items: Iterable[Item]) -> tuple[float, float, float, float]:
             continue
         width, height = (item.width, item.height) if isinstance(item, Panel) else (item.size, item.size)
         margin = _SHADOW_REACH if isinstance(item, Panel) and item.has_shadow else 0
-        boxes.append(
-            (item.x - margin, item.y - margin, item.x + width + margin, item.y + height + margin),
-        )
+        boxes.append((item.x - margin, item.y - margin, item.x + width + margin, item.y + height + margin))
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
@@ -152,7 +150,7 @@ def _round_outwards(box: tuple[float, float, float, float], step: int) -> tuple[
 def _premultiplied(items: tuple[Item, ...], size: tuple[int, int], portrait: bytes | None) -> Plane:
     """Return red, green, blue and opacity, with the colours premultiplied by the opacity.
 
-    The items are drawn on black and on white: the difference is what shines through. So films can draw whatever
+    The items are drawn on black and on white, and the difference is their transparency, so films can show all that
     pictures can.
     """
     drawings = [
@@ -193,14 +191,14 @@ def _to_sprite(pixels: Plane, left: int, top: int, shrink: int) -> Sprite:
     clear = np.ascontiguousarray(255 - pixels[:, :, 3])
     half_size = halve(clear)
     return Sprite(
-        left // shrink, top // shrink, of_premultiplied(pixels), Planes(clear, half_size, half_size)
+        left // shrink, top // shrink, planes_of_premultiplied(pixels), Planes(clear, half_size, half_size)
     )
 
 
 def draw_sprite(
     target: Planes, sprite: Sprite, *, strength: float = 1.0, drop: float = 0.0, share: float = 1.0
 ) -> None:
-    """Lay a sprite on a frame: faded by `strength`, `drop` pixels lower, and only the left `share` of it."""
+    """Lay the left `share` of a sprite on a frame, `drop` pixels lower and with `strength` as its opacity."""
     if strength <= 0.0 or share <= 0.0:
         return
     planes, clear = sprite.planes, sprite.clear
@@ -221,7 +219,7 @@ def draw_sprite(
 
 
 def _shift_down(planes: Planes, pixels: float, border: int) -> Planes:
-    """Shift the planes down by less than two pixels, in fractions of pixels where need be."""
+    """Return the planes shifted down by less than two pixels, which need not be whole."""
     shifted = []
     for index, plane in enumerate(planes):
         shift = pixels if index == 0 else pixels / 2
@@ -243,7 +241,7 @@ def _shift_down(planes: Planes, pixels: float, border: int) -> Planes:
 def _lay_plane(
     target: Plane, colour: Plane, clear: Plane, position: tuple[int, int], strength: float
 ) -> None:
-    """Lay one plane of a sprite on the target's plane, as far as it lies inside."""
+    """Lay one plane of a sprite on the target's plane, as far as the sprite lies inside of it."""
     x, y = position
     height, width = target.shape
     top, left = max(-y, 0), max(-x, 0)

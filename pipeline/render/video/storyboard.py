@@ -1,7 +1,7 @@
-"""A film to be rendered, as data: engines plan it, `film_process.render` films it, and a stored one films the same again.
+"""Defines a film as data: engines plan it, `film_process.render` films it, and a stored one is filmed the same again.
 
-Times are seconds from the start, places are pixels of the storyboard's own size; a smaller file is the same drawn
-smaller. In the end whole frames decide, not times: `frame_at` converts.
+Times are seconds from the film's start, positions are pixels of the storyboard's size; a smaller file is the same
+drawing, scaled. Whole frames decide in the end, not times: `frame_at` converts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Item = Panel | Disc | Portrait | DrawnText
 
 
 class UnusableAsset(Refused):
-    """A file of the storyboard can't be shown."""
+    """A file of the storyboard can't be shown or heard; the message has its name and the reason."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"The file {name} can't be shown: {why}", code="unusable_asset")
@@ -70,8 +70,9 @@ class Zoom:
 class Visual:
     """The background of a scene, which fills the frame behind everything else.
 
-    `colour` is flat, or a gradient down to `colour_to`. `picture` is a still, `clip` a film from its second `since` on;
-    both cover the frame, or with `fit` `pad` stand whole before a blurred copy. `shade` darkens, 0 to 1.
+    The kind `colour` is a flat colour, or a gradient down to `colour_to`. `picture` is a still, `clip` a film from its
+    second `since` on; both cover the frame, or with the `fit` `pad` stand whole before a blurred copy. `shade` is the
+    share of darkness, 0 to 1.
     """
 
     kind: Literal["colour", "picture", "clip"]
@@ -105,7 +106,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Word:
-    """A word `t` as it is shown, and the seconds from and to which it is spoken."""
+    """A word `t` as it is shown, which is spoken from second `start` to second `end`."""
 
     t: str
     start: float
@@ -123,7 +124,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class CaptionStyle:
-    """The look of captions: `y` is the middle of a card, `width` its maximum, centred on `x`; all in pixels."""
+    """The look of captions: a card is centred on `x` and `y` and at most `width` wide; lengths are in pixels."""
 
     x: float = 540.0
     y: float = 1200.0
@@ -152,7 +153,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Overlay:
-    """Items that lie over the scenes and move as one, back to front; later overlays lie over earlier ones."""
+    """Items that lie over the scenes, back to front, and move together; later overlays lie over earlier ones."""
 
     start: float
     end: float
@@ -173,7 +174,7 @@ class Duck:
 
 @dataclass(frozen=True)
 class Take:
-    """The own sound of a clip, from its second `since` on, while the film goes from `start` to `end`."""
+    """The sound of a clip, from its second `since` on, while the film goes from `start` to `end`."""
 
     asset: str
     since: float
@@ -183,7 +184,7 @@ class Take:
 
 @dataclass(frozen=True)
 class Audio:
-    """The film's sound: names of assets, empty for none. `music_below` is how far music lies under the voice, in dB.
+    """The film's sound: names of assets, or "" for none. `music_below` is the music's level under the voice, in dB.
 
     `takes` are the sounds of clips, which are treated as a voice. `fade_out` is in seconds.
     """
@@ -216,7 +217,7 @@ class Storyboard:
     captions: tuple[Caption, ...] = ()
     caption_look: CaptionStyle = field(default_factory=CaptionStyle)
     told: tuple[Caption, ...] = ()
-    """The cards of the caption files where they aren't `captions`: for a silent film the words on the screen."""
+    """The cards of the caption files if they aren't `captions`: in a silent film the words on the screen."""
     audio: Audio = field(default_factory=Audio)
     meta: Meta = field(default_factory=Meta)
     fps: int = FPS
@@ -239,7 +240,7 @@ class Storyboard:
 
     @property
     def assets(self) -> tuple[str, ...]:
-        """The names of the film's files, each once, in order of use."""
+        """The names of the film's files, each once: those of the scenes, then voice, music and takes."""
         names = [scene.visual.asset for scene in self.scenes] + [self.audio.voice, self.audio.music]
         names += [take.asset for take in self.audio.takes]
         return tuple(dict.fromkeys(name for name in names if name))
@@ -250,11 +251,12 @@ class Storyboard:
 
 
 def storyboard_faults(board: Storyboard) -> tuple[str, ...]:
-    """Return what keeps the storyboard from being filmed, one sentence each; none for a good one."""
+    """Return the faults that keep the storyboard from being filmed, one sentence each."""
     return tuple(_faults(board))
 
 
 def _faults(board: Storyboard) -> Iterator[str]:
+    """Yield the faults of the whole, then of each part; faulty numbers of parts end the search."""
     if not 1 <= board.fps <= 60:
         yield f"fps: from 1 to 60, not {board.fps}."
         return
@@ -275,6 +277,7 @@ def _faults(board: Storyboard) -> Iterator[str]:
 
 
 def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
+    """Yield the faults of scenes, which have to follow one another without gaps, and of their visuals."""
     previous_end = 0.0
     for index, scene in enumerate(board.scenes):
         where = f"scenes[{index}]"
@@ -294,6 +297,7 @@ def _faults_of_scenes(board: Storyboard) -> Iterator[str]:
 
 
 def _faults_of_takes(board: Storyboard) -> Iterator[str]:
+    """Yield the faults of takes, which have to follow one another within the film."""
     if len(board.audio.takes) > MAX_SCENES:
         yield f"audio.takes: at most {MAX_SCENES}."
         return
@@ -311,6 +315,7 @@ def _faults_of_takes(board: Storyboard) -> Iterator[str]:
 
 
 def _faults_of_visual(visual: Visual) -> Iterator[str]:
+    """Yield the faults of a visual's asset, colours, crop, zoom, shade and start."""
     if visual.kind != "colour" and not _ASSET_NAME.fullmatch(visual.asset):
         yield f"the asset of a {visual.kind} is the name of a file, not {visual.asset!r}."
     for name, value in (("colour", visual.colour), ("colour_to", visual.colour_to or visual.colour)):
@@ -331,6 +336,7 @@ def _faults_of_visual(visual: Visual) -> Iterator[str]:
 
 
 def _faults_of_captions(board: Storyboard, field_name: str, cards: tuple[Caption, ...]) -> Iterator[str]:
+    """Yield the faults of cards, which have to follow one another within the film, and of their words' times."""
     previous_end = 0.0
     for index, card in enumerate(cards):
         where = f"{field_name}[{index}]"
@@ -352,6 +358,7 @@ def _faults_of_captions(board: Storyboard, field_name: str, cards: tuple[Caption
 
 
 def _faults_of_overlay(board: Storyboard, index: int, overlay: Overlay) -> Iterator[str]:
+    """Yield the faults of an overlay's times and motions, or that it has no items."""
     where = f"overlays[{index}]"
     if not 0 <= overlay.start < overlay.end or board.frame_at(overlay.end) > board.frames:
         yield f"{where}: from {overlay.start:g} to {overlay.end:g} s, which is not within the film."
@@ -368,7 +375,7 @@ def _faults_of_overlay(board: Storyboard, index: int, overlay: Overlay) -> Itera
 
 
 def texts_outside(board: Storyboard, area: tuple[float, float, float, float] = SAFE_AREA) -> tuple[str, ...]:
-    """Return the texts that reach out of the area, which is scaled with the board's size; empty where none does."""
+    """Return the texts of overlays that reach out of the area, which is scaled with the board's size."""
     scale_x, scale_y = board.width / SIZE[0], board.height / SIZE[1]
     left, top, right, bottom = area[0] * scale_x, area[1] * scale_y, area[2] * scale_x, area[3] * scale_y
     texts = []

@@ -1,7 +1,7 @@
-"""Changes that people make to a storyboard's texts. Pure functions: a board in, a board out.
+"""Changes a storyboard's texts as people edit them, by pure functions: a board in, a board out.
 
-New words are laid out in the place of the old ones, at most as large, and made smaller until they fit. Scenes are
-reordered by `storyboard_rearrange`.
+New words are laid out in the old ones' box, at most as large, and made smaller until they fit. `storyboard_rearrange`
+reorders scenes.
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ if TYPE_CHECKING:
 MAX_TYPE_PIXELS: Final = 400
 """The largest type size."""
 _LINE_DELAY_SECONDS: Final = 0.07
-"""The time between two lines that come one after the other, where the old text had one line."""
+"""The time between two lines that come one after the other, if the old lines came at once."""
 _MIN_TYPE_SHARE: Final = 0.55
-"""The share of the old type size that new words have at least; smaller ones couldn't be read."""
+"""The minimum of the new type size as a share of the old one; smaller words couldn't be read."""
 _MIN_TYPE_PIXELS: Final = 26
+"""The smallest type size, unless the old one was smaller."""
 _GAP_PIXELS: Final = 12.0
+"""The space between a text and the item below it."""
 TOLERANCE_SECONDS: Final = 0.02
-"""An overlay or a caption that ends this little after its scene still belongs to it."""
+"""An overlay or a caption that ends so soon after its scene still belongs to it."""
 _SCENERY: Final = "scenery"
+"""The name of overlays over which a text may lie."""
 
 
 class Unfit(Refused):
@@ -50,7 +53,10 @@ class Unfit(Refused):
 
 @dataclass(frozen=True)
 class SceneText:
-    """Words on the screen that people may rewrite; `overlays` are the indexes of those that show its lines, in order."""
+    """Words on the screen that people may rewrite; `overlays` are the indexes of the overlays of its lines, in order.
+
+    `scene` is the index of its scene, and `start` and `end` are seconds of the film.
+    """
 
     key: str
     name: str
@@ -62,7 +68,7 @@ class SceneText:
 
 
 def editable_texts(board: Storyboard) -> tuple[SceneText, ...]:
-    """Return the texts in the order in which they appear; words within a group, such as a disc's initials, don't count."""
+    """Return the texts of overlays that show nothing else, in order; the lines of one text are joined."""
     texts: list[SceneText] = []
     for index, overlay in enumerate(board.overlays):
         block = _block_of(overlay)
@@ -85,7 +91,7 @@ def editable_texts(board: Storyboard) -> tuple[SceneText, ...]:
 
 
 def _block_of(overlay: Overlay) -> Block | None:
-    """Return the laid-out text of an overlay that shows nothing else; None for any other overlay."""
+    """Return the laid-out text of an overlay that shows nothing else, or `None` for any other overlay."""
     (item,) = overlay.items if len(overlay.items) == 1 else (None,)
     return item.block if isinstance(item, DrawnText) and item.block.lines else None
 
@@ -108,7 +114,10 @@ def scene_at(board: Storyboard, second: float) -> int:
 
 
 def lay_out_changed_texts(board: Storyboard) -> Storyboard:
-    """Lay out every text whose lines say something else than what is drawn, and return the board. Raises `Unfit`."""
+    """Return the board, with every text laid out again whose runs differ from its lines.
+
+    Raises `Unfit` if a text doesn't fit, or if it isn't one of `editable_texts`.
+    """
     for text in reversed(editable_texts(board)):
         if not all(_draws_its_text(board.overlays[index]) for index in text.overlays):
             board = replace_text(board, text, text.words)
@@ -130,7 +139,7 @@ def _draws_its_text(overlay: Overlay) -> bool:
 
 
 def _count_characters(words: str) -> Counter[str]:
-    """Count the visible characters; hyphens are left out, since a line's end may add one."""
+    """Return the numbers of the visible characters, without hyphens, since a line's end may add one."""
     return Counter(
         character
         for character in words
@@ -139,7 +148,7 @@ def _count_characters(words: str) -> Counter[str]:
 
 
 def overlay_faults(board: Storyboard) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong with overlays that no renderer could draw or nobody could see: the index, and a sentence."""
+    """Yield an overlay's index and a sentence for each item that can't be drawn or couldn't be seen."""
     max_pixels = 4 * max(board.width, board.height)
     for index, overlay in enumerate(board.overlays):
         for item in overlay.items:
@@ -147,6 +156,7 @@ def overlay_faults(board: Storyboard) -> Iterator[tuple[int, str]]:
 
 
 def _item_faults(item: Item, max_pixels: int) -> Iterator[str]:
+    """Yield the faults of an item's position, colours, size and fonts."""
     if max(abs(item.x), abs(item.y)) > max_pixels:
         yield "It lies far outside of the picture."
     colours = [getattr(item, name) for name in ("colour", "accent") if hasattr(item, name)]
@@ -178,10 +188,10 @@ def _item_faults(item: Item, max_pixels: int) -> Iterator[str]:
 
 
 def replace_text(board: Storyboard, text: SceneText, words: str) -> Storyboard:
-    """Return the board with other words in the place of a text.
+    """Return the board with other words in the box of a text.
 
-    Raises `Unfit` for words that have no room, or no glyphs. The keys of `editable_texts` change when overlays are added
-    or removed: replace the last text first.
+    Raises `Unfit` if there are no words, if they don't fit or can't be drawn, or if the text is fixed. The keys of
+    `editable_texts` change when overlays are added or removed, so the last text has to be replaced first.
     """
     first = board.overlays[text.overlays[0]]
     item, old_block = first.items[0], _block_of(first)
@@ -202,7 +212,7 @@ def replace_text(board: Storyboard, text: SceneText, words: str) -> Storyboard:
 
 
 def _lay_out(board: Storyboard, text: SceneText, item: DrawnText, old_block: Block, words: str) -> Block:
-    """Lay the words out in the style and the place of the old block. Raises `Unfit`."""
+    """Lay the words out in the old block's style and box. Raises `Unfit` if they don't fit or can't be drawn."""
     style = Style(
         weight=old_block.weight,
         optical=old_block.optical,
@@ -228,7 +238,7 @@ def _lay_out(board: Storyboard, text: SceneText, item: DrawnText, old_block: Blo
 
 
 def _line_geometry(board: Storyboard, text: SceneText) -> list[tuple[float, float, float]]:
-    """Return left edge, width and baseline of each line of a text, in pixels from its block."""
+    """Return left edge, width and baseline of each line of a text, in pixels from the block's corner."""
     blocks = [block for index in text.overlays if (block := _block_of(board.overlays[index])) is not None]
     return [(line.x, line.width, line.baseline) for block in blocks for line in block.lines]
 
@@ -257,7 +267,7 @@ def _align_of(board: Storyboard, text: SceneText) -> Literal["start", "center", 
 
 
 def _lowest_edge(board: Storyboard, text: SceneText, item: DrawnText, old_block: Block) -> float:
-    """Return how far down the text may reach: to what stands below at the same time, or to the end of the safe area."""
+    """Return the lowest edge for the text: the safe area's, or above an item that is below it at the same time."""
     bottom = SAFE_AREA[3] * board.height / SIZE[1]
     below = item.y + old_block.height
     for index, overlay in enumerate(board.overlays):
@@ -275,7 +285,7 @@ def _lowest_edge(board: Storyboard, text: SceneText, item: DrawnText, old_block:
 
 
 def _line_by_line(board: Storyboard, text: SceneText, item: DrawnText, block: Block) -> tuple[Overlay, ...]:
-    """Return an overlay for each line, each coming as long after the one before as in the old text."""
+    """Return an overlay for each line, which come with the same delay as the old lines."""
     first_line, second_line = (board.overlays[index] for index in text.overlays[:2])
     delay = round(second_line.start - first_line.start, 4) or _LINE_DELAY_SECONDS
     return tuple(
@@ -289,7 +299,7 @@ def _line_by_line(board: Storyboard, text: SceneText, item: DrawnText, block: Bl
 
 
 def _replace_told_cards(board: Storyboard, text: SceneText, words: str) -> tuple[Caption, ...]:
-    """Replace the words in the caption files of a silent film, which say what stands on the screen."""
+    """Return the cards of a silent film's caption files, with the new words where they had the text of the scene."""
     before = normalize_text(text.words)
     cards = []
     for card in board.told:
@@ -303,12 +313,15 @@ def _replace_told_cards(board: Storyboard, text: SceneText, words: str) -> tuple
 
 
 def normalize_text(words: str) -> str:
-    """Return the words for comparison: one blank between words, whatever space it was, without invisible marks."""
+    """Return the words for comparison, with one blank for any white space and without invisible marks."""
     return " ".join(words.replace("\u00ad", "").replace("\u2060", "").split())
 
 
 def replace_caption(board: Storyboard, index: int, words: str) -> Storyboard:
-    """Replace a caption card's text; as many words keep their times, otherwise they share the card's by their length."""
+    """Return the board with another text on a caption card. Raises `Unfit` if it has no words.
+
+    If there are as many words as before, they keep the old times; else they share them by their lengths.
+    """
     card = board.captions[index]
     new_words = [word for chunk in words.split() for word in split_words(chunk)]
     if not new_words:

@@ -1,4 +1,4 @@
-"""Storyboards as JSON, and back: each member that is read is checked, because people may edit the JSON."""
+"""Writes storyboards as JSON and reads them; each member that is read is checked, because people may edit it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BadStoryboard(Refused):
-    """The JSON isn't a storyboard that can be filmed; the message says what to change, `where` says in which member."""
+    """The JSON isn't a storyboard that can be filmed; the message says what to change, and `where` is the member."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(
@@ -31,7 +31,7 @@ def as_json(board: Storyboard) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Storyboard:
-    """Return the storyboard from the JSON of `as_json`. Raises `BadStoryboard`, also for one that can't be filmed."""
+    """Return the storyboard from the JSON of `as_json`. Raises `BadStoryboard` if it is wrong or can't be filmed."""
     board = parse(data)
     faults = storyboard_faults(board)
     if faults:
@@ -40,7 +40,7 @@ def from_json(data: Mapping[str, Any]) -> Storyboard:
 
 
 def parse(data: Mapping[str, Any]) -> Storyboard:
-    """Return the storyboard from JSON, whether or not it can be filmed. Raises `BadStoryboard` for wrong members."""
+    """Return the storyboard from JSON, even if it can't be filmed. Raises `BadStoryboard` if a member is wrong."""
     board: Storyboard = _read(Storyboard, data, "storyboard")
     return board
 
@@ -67,6 +67,7 @@ def _field_types(cls: type) -> dict[str, tuple[Any, bool]]:
 
 
 def _read(expected: Any, value: Any, where: str) -> Any:
+    """Return the value as the expected type. Raises `BadStoryboard` if it isn't of that type."""
     if dataclasses.is_dataclass(expected):
         return _read_object(expected, value, where)
     origin = get_origin(expected)

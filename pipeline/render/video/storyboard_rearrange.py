@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pipeline.render.video.storyboard import Scene, Storyboard
 
 MIN_SCENE_SECONDS: Final = 0.5
-"""The least length of a scene."""
+"""The minimum of a scene that is moved or changed."""
 
 
 def fixed_scenes_reason(board: Storyboard) -> str:
-    """Return why scenes can't be moved or change their length, for people; empty where they can."""
+    """Return why scenes can't be moved or change their length, for people, or "" if they can."""
     if board.audio.voice:
         return "A voice tells the scenes at its own pace, so that they keep their lengths and their order."
     if board.audio.takes:
@@ -42,8 +42,8 @@ def fixed_scenes_reason(board: Storyboard) -> str:
 def rearrange(board: Storyboard, order: Sequence[int], seconds: Mapping[int, float]) -> Storyboard:
     """Return the board with the scenes of `order`, which are indexes into its scenes, each as long as `seconds` says.
 
-    A scene that `seconds` doesn't name keeps its length. Scenes that `order` doesn't name are left out with all that
-    they show. Raises `Unfit`.
+    A scene that isn't in `seconds` keeps its length. Scenes that aren't in `order` are left out with all their items.
+    Raises `Unfit` if no scene is left, if the scenes are fixed (`fixed_scenes_reason`), or if one would be too short.
     """
     lengths = {
         index: round(seconds.get(index, scene.end - scene.start) * board.fps) / board.fps
@@ -116,13 +116,13 @@ def _move_scenes(
 
 @dataclass(frozen=True)
 class _SceneTimes:
-    """Converts times within a scene as it was to those of the scene at its new place, `span`."""
+    """Converts times within the former `scene` to times within its new `span`, all in seconds of the film."""
 
     scene: Scene
     span: tuple[float, float]
 
     def new_time(self, second: float) -> float:
-        """Convert a time: in the first half it keeps its distance from the scene's start, later that from its end."""
+        """Convert a time: in the scene's first half it keeps its distance from the start, later that from the end."""
         from_start, to_end = second - self.scene.start, self.scene.end - second
         start, end = self.span
         moved = start + from_start if from_start <= to_end else end - to_end

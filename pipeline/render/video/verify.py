@@ -1,4 +1,4 @@
-"""Examines a written film, before anybody gets it."""
+"""Examines a written film before it is delivered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONG_BOX_HEADER: Final = 16
 
 @dataclass(frozen=True)
 class FilmFacts:
-    """The facts that a film's file declares, and that were counted in it; times in seconds."""
+    """The facts that a film's file declares, or that were counted in it; times are in seconds."""
 
     frames: int
     is_constant: bool
@@ -37,15 +37,10 @@ class FilmFacts:
     sound_seconds: Fraction
     is_fast_start: bool
     first_is_seen: bool
-    """True where the first frame could be decoded."""
+    """Whether the first frame could be decoded."""
 
 
-_BT709: Final = (
-    int(ColorPrimaries.BT709),
-    int(ColorTrc.BT709),
-    int(Colorspace.ITU709),
-    int(ColorRange.MPEG),
-)
+_BT709: Final = (int(ColorPrimaries.BT709), int(ColorTrc.BT709), int(Colorspace.ITU709), int(ColorRange.MPEG))
 EXPECTED_SOUND: Final = "aac LC 48000 Hz 2"
 
 
@@ -114,7 +109,7 @@ def _boxes(path: Path) -> Iterator[bytes]:
 def film_faults(
     facts: FilmFacts, *, frames: int, fps: int, size: tuple[int, int], is_final: bool = True
 ) -> list[str]:
-    """Return how a film differs from what was asked for; none for a good one. A shrunken one may have a lower profile."""
+    """Return how a film differs from its storyboard; a shrunken one, which isn't final, may have a lower profile."""
     seconds = Fraction(frames, fps)
     checks: list[tuple[bool, str]] = [
         (facts.frames == frames, f"it has {facts.frames} frames instead of {frames}"),

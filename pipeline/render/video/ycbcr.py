@@ -48,7 +48,7 @@ class Planes(NamedTuple):
 
 
 def new_planes(width: int, height: int) -> Planes:
-    """Return planes of that size; their content is whatever the memory held."""
+    """Return planes of that size, whose content is undefined."""
     half = (height // 2, width // 2)
     return Planes(np.empty((height, width), np.uint8), np.empty(half, np.uint8), np.empty(half, np.uint8))
 
@@ -67,13 +67,13 @@ def planes_of_rgb(picture: Plane) -> Planes:
     return _split(cv2.transform(picture, _OPAQUE_MATRIX))
 
 
-def of_premultiplied(picture: Plane) -> Planes:
+def planes_of_premultiplied(picture: Plane) -> Planes:
     """Convert a picture of four channels with premultiplied colours; the planes are premultiplied too."""
     return _split(cv2.transform(picture, _PREMULTIPLIED_MATRIX))
 
 
 def halve(plane: Plane) -> Plane:
-    """Return the plane at half the size, sampled where the colour planes are."""
+    """Return the plane at half the size, sampled at the positions of the colour planes."""
     small = cv2.filter2D(plane, -1, _HALVING_KERNEL, anchor=(1, 0), borderType=cv2.BORDER_REPLICATE)
     return np.ascontiguousarray(small[::2, ::2])
 

@@ -148,11 +148,11 @@ def _time_words(text: str, spoken: Sequence[tuple[str, float, float]], seconds: 
     matched_starts = [event.start for event in events]
     matched = 0
     for word in written:
-        if any(word.start <= event.place < word.end for event in events):
+        if any(word.start <= event.offset < word.end for event in events):
             matched += 1
             continue
         # A text spoken in other words, mostly a number, begins with the first of those.
-        previous_start = max((event.start for event in events if event.place < word.start), default=-1.0)
+        previous_start = max((event.start for event in events if event.offset < word.start), default=-1.0)
         next_start = min((start for start in matched_starts if start > previous_start), default=seconds)
         start = next((start for start in unmatched_starts if previous_start < start < next_start), None)
         if start is not None:

@@ -1,4 +1,4 @@
-"""The template `clipped`: one span of a video with its own shots and sound, a title at first, captions and a credit."""
+"""Plans films of the template `clipped`: a span of a video with its shots and sound, a title, captions, a credit."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ _TITLE_SIZES: Final = (88, 46)
 _CREDIT: Final = Style(weight=650, optical=26, line_height=1.25)
 _CREDIT_SIZES: Final = (34, 24)
 _CHIP_HEIGHT: Final = 56
-"""The chip's height in pixels; its lower edge is that of the safe area."""
+_CHIP_PADDING: Final = 20
+"""The height of the credit's chip and the space at its sides, in pixels; the chip ends with the safe area."""
 _INK: Final = "#0b0d12"
 _TIME_TOLERANCE: Final = 1e-6
 
 
 @dataclass(frozen=True)
 class ClipColours:
-    """The persona's colours, None for those it doesn't have."""
+    """The persona's colours, or `None` for each that it doesn't have."""
 
     primary: str | None = None
     accent: str | None = None
 
 
 def frame_count(span: VideoSpan) -> int:
-    """Return how many frames the span takes, at least one."""
+    """Return the number of frames that the span takes, at least one."""
     return max(1, round((span.end - span.start) * FPS))
 
 
@@ -86,7 +87,8 @@ def plan(
 ) -> Storyboard:
     """Plan the film; `words` have times from the span's beginning.
 
-    Raises `MissingGlyphs`, `TextDoesNotFit`, or `Refused` for captions.
+    Raises `MissingGlyphs` if the fonts lack a character, `TextDoesNotFit` if a text is too long, and `Refused` as
+    `caption_cards` does.
     """
     frames = frame_count(span)
     end = frames / FPS
@@ -139,7 +141,7 @@ def caption_style(colours: ClipColours) -> CaptionStyle:
 
 
 def title_overlay(title: str, end: float, colours: ClipColours, language: str) -> Iterator[Overlay]:
-    """Yield the title on a panel of its own, so that it is readable over any picture."""
+    """Yield the title, if there is one, on a panel, so that it is readable over any picture."""
     if not title.strip():
         return
     block = fit_title(title, language)
@@ -162,7 +164,7 @@ def title_overlay(title: str, end: float, colours: ClipColours, language: str) -
 
 
 def fit_title(title: str, language: str) -> Block:
-    """Lay the title out. Raises `TextDoesNotFit`, with what to do."""
+    """Lay the title out. Raises `TextDoesNotFit`, with advice, if it is too long."""
     box = (_WIDTH - 2 * _PADDING, TITLE_BAND[1] - TITLE_BAND[0] - 2 * _PADDING)
     try:
         return layout(
@@ -179,26 +181,30 @@ def fit_title(title: str, language: str) -> Block:
 
 
 def credit_overlay(credit: str, times: tuple[float, float], language: str) -> Iterator[Overlay]:
-    """Yield the credit, which names whose video it is, for as long as the video is seen."""
+    """Yield the credit, which names the video's owner, if there is one, for the `times` in seconds."""
     if not credit.strip():
         return
     block = _fit_credit(credit, language)
-    width = round(max(line.width for line in block.lines)) + 2 * 20
+    width = round(max(line.width for line in block.lines)) + 2 * _CHIP_PADDING
     y = _BOTTOM - _CHIP_HEIGHT
     words = DrawnText(
-        float(_LEFT + 20), round(y + (_CHIP_HEIGHT - block.height) / 2, 2), block, colour.WHITE, colour.WHITE
+        float(_LEFT + _CHIP_PADDING),
+        round(y + (_CHIP_HEIGHT - block.height) / 2, 2),
+        block,
+        colour.WHITE,
+        colour.WHITE,
     )
     yield Overlay(*times, (Panel(_LEFT, y, min(width, _WIDTH), _CHIP_HEIGHT, 14, _INK), words), name="credit")
 
 
 def _fit_credit(credit: str, language: str) -> Block:
-    """Set the credit on one line; one that is too long is cut, with an ellipsis."""
+    """Lay the credit out on one line; a longer one is cut, with an ellipsis."""
     text = credit
     while True:
         try:
             return layout(
                 typeset(text, language),
-                (_WIDTH - 40, _CHIP_HEIGHT),
+                (_WIDTH - 2 * _CHIP_PADDING, _CHIP_HEIGHT),
                 _CREDIT,
                 largest=_CREDIT_SIZES[0],
                 smallest=_CREDIT_SIZES[1],

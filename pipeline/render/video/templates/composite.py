@@ -1,6 +1,6 @@
-"""The template `composite`: a persona tells a story over the source's own films and pictures, changing every few seconds.
+"""Plans films of the template `composite`: a persona tells a story over the source's own videos and pictures.
 
-Where nothing is left to show, a card of the persona stands with the spoken figures.
+They change every few seconds. If nothing is left to show, a card of the persona shows the spoken figures.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ if TYPE_CHECKING:
 NAME: Final = "composite"
 FILM_SECONDS: Final = (20.0, 60.0)
 PIECE_SECONDS: Final = (3.0, 5.0)
-"""The least and the most seconds for which one source is shown."""
+"""The shortest and the longest time for which one source is shown."""
 MIN_VIDEO_SECONDS: Final = PIECE_SECONDS[1] + WIPE_SECONDS + 0.1
-"""Seconds of a video that are always enough for a piece and for the transition over its end."""
+"""The part of a video that is long enough for any piece and for the transition over its end."""
 _USUAL_SECONDS: Final = 4.4
+"""The length of pieces by which their number is estimated."""
 _TARGET_SECONDS: Final = 4.0
+"""The length that a piece has if sentences and clauses allow it."""
 _PICTURE_LEAD_SECONDS: Final = 0.08
-"""Seconds by which a picture comes before the word that it begins with."""
+"""The time by which a picture comes before its first word."""
 _ZOOM: Final = 1.07
 _COVERED_AFTER_SECONDS: Final = WIPE_SECONDS / 2
-"""Seconds after which a rising card covers what was there."""
+"""The time after which a rising card covers the picture before it."""
 _MIN_SECONDS_TO_CUT: Final = 0.8
-"""A cut in the video that comes sooner than this, in seconds, looks like a fault: the piece begins with it instead."""
+"""A cut in the video that comes sooner than this looks like a fault: the piece begins with the cut instead."""
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？؟۔।]['\"\u2019\u201d\u00bb)\]]*$")
 _CLAUSE_END: Final = re.compile(r"[,;:،؛、，–—]$")
 
@@ -50,7 +52,7 @@ _CLAUSE_END: Final = re.compile(r"[,;:،؛、，–—]$")
 class VisualSource:
     """A still, or the stretch of a video between two of its seconds; `end` is 0 for a still.
 
-    `credit` says whose it is, `shots` are the video's, `is_tall` means that a still fills an upright frame.
+    `credit` names the owner, `shots` are the video's, and with `is_tall` a still fills an upright frame.
     """
 
     name: str
@@ -65,22 +67,22 @@ class VisualSource:
         return not self.end
 
     @property
-    def room(self) -> float:
+    def max_seconds(self) -> float:
         return PIECE_SECONDS[1] if self.is_still else min(PIECE_SECONDS[1], self.end - self.start)
 
 
 @dataclass(frozen=True)
 class TimedVisual:
-    """When a source is shown, in seconds of the film; `place` is its index, None for a card."""
+    """The time for which a source is shown, in seconds of the film; `source_index` is `None` for a card."""
 
     start: float
     end: float
-    place: int | None
+    source_index: int | None
 
 
 @dataclass(frozen=True)
 class Outline:
-    """The times of a story that nobody has spoken yet: its words, when its end card comes, and when it ends, in seconds."""
+    """The words of a story that isn't spoken yet, and the seconds at which its end card comes and the film ends."""
 
     heard: Narration
     card: float
@@ -96,24 +98,23 @@ def plan(
     heard: Narration | None = None,
     alt_text: str = "",
 ) -> Storyboard:
-    """Plan the film of a story over these sources, in order; those for which there is no time are left out.
+    """Plan the film of a story over these sources, in order; sources for which there is no time are left out.
 
-    Raises the errors of `telling.plan`.
+    Raises as `telling.plan` does.
     """
-    return _Film(story, cast, language, heard, sources).board(alt_text)
+    return _Film(story, cast, language, heard, sources).build_board(alt_text)
 
 
 def outline(story: Telling, cast: Cast, language: str) -> Outline:
-    """Return the times of a story that nobody has spoken yet. Raises `Refused` where a passage can't be spoken."""
-    film = _Film(story, cast, language, None, ())
-    return film.outline()
+    """Return the times of a story that isn't spoken yet. Raises `Refused` if a passage can't be spoken."""
+    return _Film(story, cast, language, None, ()).outline()
 
 
 def cut_pieces(words: Sequence[Word], end_second: float, max_seconds: Sequence[float]) -> list[TimedVisual]:
-    """Return pieces of three to five seconds up to `end_second`, each ending where a sentence or a clause does.
+    """Return pieces of about three to five seconds up to `end_second`, ended by a sentence or clause if possible.
 
-    `max_seconds` are the most seconds for which each source can be shown. Cards stand between the sources where there
-    are too few.
+    `max_seconds` are the longest times for which the sources can be shown. If there are too few sources, cards stand
+    between them.
     """
     pieces: list[TimedVisual] = []
     start = 0.0
@@ -129,7 +130,7 @@ def cut_pieces(words: Sequence[Word], end_second: float, max_seconds: Sequence[f
 
 
 def _spread(source_count: int, piece_count: int) -> Iterator[int | None]:
-    """Yield the source of each piece; too few sources are spread out, the first one at the beginning."""
+    """Yield the source's index for each piece, or `None`; too few sources are spread out, from the beginning on."""
     if source_count >= piece_count:
         return chain(range(source_count), repeat(None))
     source_by_piece = (
@@ -139,7 +140,7 @@ def _spread(source_count: int, piece_count: int) -> Iterator[int | None]:
 
 
 def _end_of_piece(words: Sequence[Word], start: float, end_second: float, max_seconds: float) -> float:
-    """Return where a piece ends that begins at `start`, in seconds, at best before a sentence."""
+    """Return the second at which a piece ends that begins at `start`, at best before a sentence."""
     remaining = end_second - start
     if remaining <= max_seconds:
         return end_second
@@ -155,7 +156,7 @@ def _end_of_piece(words: Sequence[Word], start: float, end_second: float, max_se
 
 
 def _possible_edges(words: Sequence[Word]) -> Iterator[tuple[int, float]]:
-    """Yield where a picture may change, with the rank of the place: before a sentence, a clause, a word."""
+    """Yield (rank, second) for each possible change of the picture: 0 before a sentence, 1 a clause, 2 a word."""
     for index in range(1, len(words)):
         before = words[index - 1].t
         rank = 0 if _SENTENCE_END.search(before) else 1 if _CLAUSE_END.search(before) else 2
@@ -179,13 +180,16 @@ class _Film(telling.Film):
         _, _, end = self._timed_passages()
         return Outline(self._narration, end.start, end.end)
 
-    def board(self, alt_text: str) -> Storyboard:
+    def build_board(self, alt_text: str) -> Storyboard:
+        """Return the storyboard of pieces and end card. Raises `Refused` if it would be too short or too long."""
         _, _, end = self._timed_passages()
         if not FILM_SECONDS[0] <= end.end <= FILM_SECONDS[1]:
             message = f"The film would be {end.end:.1f} seconds long; it takes {FILM_SECONDS[0]:.0f} to {FILM_SECONDS[1]:.0f}."
             raise Refused(message, code="wrong_length")
-        pieces = cut_pieces(self._narration.words, end.start, [source.room for source in self._sources])
-        colours = self.dark()
+        pieces = cut_pieces(
+            self._narration.words, end.start, [source.max_seconds for source in self._sources]
+        )
+        colours = self.dark_colours()
         end_scene = Scene(
             end.start,
             end.end,
@@ -233,10 +237,10 @@ class _Film(telling.Film):
                 yield from _clip_scenes(source, piece)
 
     def _source_of(self, piece: TimedVisual) -> VisualSource | None:
-        return None if piece.place is None else self._sources[piece.place]
+        return None if piece.source_index is None else self._sources[piece.source_index]
 
     def _transition_after(self, previous: TimedVisual) -> Transition:
-        """Return the transition of a card: it rises over the source before it, where that lasts for long enough."""
+        """Return the transition of a card, which rises over the source before it if that lasts for long enough."""
         source = self._source_of(previous)
         length = previous.end - previous.start
         if (
@@ -259,7 +263,7 @@ class _Film(telling.Film):
 
 
 def _still_visual(source: VisualSource, *, zooms_in: bool) -> Visual:
-    """Return the visual of a still: whole before a blurred background where an upright frame would show too little."""
+    """Return the visual of a still, which is shown whole before a blurred background unless it is tall."""
     return Visual(
         "picture",
         asset=source.name,
@@ -269,7 +273,7 @@ def _still_visual(source: VisualSource, *, zooms_in: bool) -> Visual:
 
 
 def _start_second(source: VisualSource, length: float) -> float:
-    """Return the second of the video with which a piece begins: a cut, where one would come at once."""
+    """Return the second of the video with which a piece begins: the next cut, if that would come at once."""
     next_cut = next((shot.start for shot in source.shots if shot.start > source.start + 1 / FPS), math.inf)
     is_better = (
         next_cut - source.start < _MIN_SECONDS_TO_CUT and next_cut + length + WIPE_SECONDS <= source.end

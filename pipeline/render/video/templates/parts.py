@@ -1,4 +1,4 @@
-"""Shared parts of film templates: the persona, the scenes' colours, and the overlays that stand in a frame."""
+"""Builds the shared parts of film templates: the persona, the scenes' colours, and the overlays of texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TimedPassage:
-    """A passage on the screen, and the words that are spoken of it: none of a hook that is too long to be spoken."""
+    """A passage on the screen from second `start` to `end`, and its spoken words, which a long hook doesn't have."""
 
     text: str
     words: tuple[Word, ...]
@@ -36,7 +36,7 @@ class TimedPassage:
 
 @dataclass(frozen=True)
 class TextBox:
-    """The room of a text: its characters, a box in pixels, and the type sizes between which it is set."""
+    """The limits of a text: its characters, the box in pixels, and its largest and smallest font size."""
 
     characters: int
     width: float
@@ -46,11 +46,11 @@ class TextBox:
 
 
 LEFT, _, RIGHT, _ = SAFE_AREA
-ROOM: Final = float(RIGHT - LEFT)
+WIDTH: Final = float(RIGHT - LEFT)
 LEAVE_SECONDS: Final = 0.17
-"""Seconds in which an overlay leaves after it was read."""
+"""The time in which an overlay leaves after it was read."""
 LINE_DELAY_SECONDS: Final = 0.07
-"""Seconds between two lines that come one after the other."""
+"""The time between two lines that come one after the other."""
 WIPE_SECONDS: Final = 0.5
 
 TITLE: Final = Style(weight=800, optical=32, line_height=1.08)
@@ -87,7 +87,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class SceneColours:
-    """A scene's colours: of its background, of text on it, and of what stands out."""
+    """A scene's colours: its background down to `ground_to`, text, faint text, accents and quiet ornaments."""
 
     ground: str
     ground_to: str
@@ -98,7 +98,7 @@ class SceneColours:
 
 
 class Parts:
-    """Lays out the parts of a film. They share one edge: the right one where the film's text runs right to left."""
+    """Lays out the parts of a film at one edge, which is the right one if the film's text runs right to left."""
 
     def __init__(self, cast: Cast, language: str, *, first: str) -> None:
         """Set the persona and its colours; `first` is the text whose direction is the film's."""
@@ -112,13 +112,13 @@ class Parts:
 
     # Colours
 
-    def dark(self) -> SceneColours:
+    def dark_colours(self) -> SceneColours:
         """Return the colours of a dark scene."""
         ground = colour.mix(self.primary, INK, 0.18)
         ground = colour.readable(ground, colour.WHITE, 7.0)
         return self.scene_colours(ground, colour.mix(ground, INK, 0.55), colour.WHITE)
 
-    def light(self) -> SceneColours:
+    def light_colours(self) -> SceneColours:
         """Return the colours of a light scene."""
         ground = colour.mix(colour.mix(self.primary, self.accent, 0.3), "#fffdf8", 0.93)
         return self.scene_colours(
@@ -139,7 +139,10 @@ class Parts:
     # Parts
 
     def fit(self, label: str, box: TextBox, words: str, style: Style) -> Block:
-        """Set a text between its box's sizes; never cut. `label` names the text to people. Raises `TextDoesNotFit`."""
+        """Lay a text out in its box, never cut; `label` names the text to people.
+
+        Raises `TextDoesNotFit`, with advice, if it is too long.
+        """
         try:
             return layout(
                 # A number stays on one line with what it counts.
@@ -159,7 +162,7 @@ class Parts:
             raise TextDoesNotFit(box.width, box.height, box.smallest, why=message) from refused
 
     def fit_address(self, box: TextBox, text: str) -> Block:
-        """Set an address on one line while it can be, since a broken one is hard to read."""
+        """Lay an address out, on one line if it fits, for easier reading. Raises `TextDoesNotFit` as `fit` does."""
         typeset_text = typeset(text, self.language)
         for size in range(box.largest, box.smallest - 1, -4):
             try:
@@ -169,13 +172,13 @@ class Parts:
         return self.fit("end", box, text, TITLE)
 
     def fit_line(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
-        """Set a text on a line, or several; a handle or an address reads from left to right wherever it stands."""
+        """Lay a text out on up to three lines, in its own direction: an address runs from left to right anywhere."""
         first_strong = first_strong_is_rtl(words)
         is_rtl = self.is_rtl if first_strong is None else first_strong
         return layout(
             words,
             # Some scripts have taller lines than Latin.
-            (ROOM, sizes[0] * style.line_height * 3),
+            (WIDTH, sizes[0] * style.line_height * 3),
             style if is_rtl is self.is_rtl else dataclasses.replace(style, align="end"),
             largest=sizes[0],
             smallest=sizes[1],
@@ -184,13 +187,13 @@ class Parts:
         )
 
     def fit_single_line(self, words: str, style: Style, size: int) -> Block:
-        """Set a text on a single line at one size. Raises `TextDoesNotFit` where it takes more."""
+        """Lay a text out on a single line at one size. Raises `TextDoesNotFit` if it is longer."""
         block = self.fit_line(words, style, (size, size))
         if len(block.lines) > 1:
-            raise TextDoesNotFit(ROOM, block.height, size)
+            raise TextDoesNotFit(WIDTH, block.height, size)
         return block
 
-    def lines(
+    def line_overlays(
         self,
         block: Block,
         y: float,
@@ -212,7 +215,9 @@ class Parts:
                 name=name,
             )
 
-    def bar(self, start: float, end: float, y: int, colours: SceneColours, *, delay: float) -> Overlay:
+    def bar_overlay(
+        self, start: float, end: float, y: int, colours: SceneColours, *, delay: float
+    ) -> Overlay:
         """Return a short bar that grows in the accent colour."""
         x = RIGHT - 132 if self.is_rtl else LEFT
         return Overlay(
@@ -224,12 +229,12 @@ class Parts:
             name="bar",
         )
 
-    def scenery(self, start: float, end: float, colours: SceneColours) -> Iterator[Overlay]:
-        """Yield two drifting discs, as large as the text leaves room for."""
+    def scenery_overlays(self, start: float, end: float, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield two drifting discs, mirrored if the film's text runs right to left."""
         is_mirrored = self.is_rtl
         for size, x, y, colour_value, distance in (
             (620, 640, 760, colour.mix(colours.ground, colours.accent, 0.2), 90.0),
-            # Below all text.
+            # This one is below all text.
             (300, 700, 1460, colours.accent, 190.0),
         ):
             yield Overlay(
@@ -241,7 +246,7 @@ class Parts:
                 name="scenery",
             )
 
-    def person(
+    def person_overlays(
         self,
         start: float,
         end: float,
@@ -252,7 +257,7 @@ class Parts:
         y: int = PERSON_TOP,
         size: int = FACE_PIXELS,
     ) -> Iterator[Overlay]:
-        """Yield the persona: portrait or initials of `size` pixels, and name and handle under it."""
+        """Yield the persona from `y` on: portrait or initials of `size` pixels, and name and handle below."""
         leave = Motion() if is_last else Motion("rise", LEAVE_SECONDS, 46.0)
         face = self.face_items(colours, y, size)
         if face:
@@ -283,8 +288,21 @@ class Parts:
             )
             top += block.height + 4
 
+    def handle_overlays(self, times: tuple[float, float], colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the persona's handle, if it has one, at the foot of the safe area."""
+        handle = handle_of(self.cast)
+        if handle:
+            block = self.fit_line(handle, LABEL, (36, 26))
+            yield Overlay(
+                *times,
+                (DrawnText(float(LEFT), 1384.0, block, colours.faint, colours.faint),),
+                enter=Motion("fade", 0.3),
+                leave=Motion("fade", LEAVE_SECONDS),
+                name="handle",
+            )
+
     def fit_name(self, words: str, style: Style, sizes: tuple[int, int]) -> Block:
-        """Set a name on one line, smaller the longer it is; at its smallest it may take two lines."""
+        """Lay a name out on one line, smaller the longer it is; at the smallest size it may take more lines."""
         for size in range(sizes[0], sizes[1] - 1, -4):
             try:
                 return self.fit_single_line(words, style, size)
@@ -293,7 +311,7 @@ class Parts:
         return self.fit_line(words, style, (sizes[1], 20))
 
     def face_items(self, colours: SceneColours, y: int, size: int) -> tuple[Item, ...]:
-        """Return the portrait, or the initials on a disc; nothing for a name without letters."""
+        """Return the portrait, or the initials on a disc, or nothing for a name without letters."""
         x = RIGHT - size if self.is_rtl else LEFT
         if self.cast.has_portrait:
             return (Portrait(x, y, size),)
@@ -315,13 +333,13 @@ class Parts:
 
 
 def handle_of(cast: Cast) -> str:
-    """Return the handle with one @; empty where there is none."""
+    """Return the handle with one @, or "" if there is none."""
     name = cast.handle.strip().lstrip("@\uff20")
     return f"@{name}" if name else ""
 
 
 def initials_of(name: str) -> str:
-    """Return the first letters of the name's first and last word; one letter in scripts without capitals."""
+    """Return the first letters of the name's first and last word, one in scripts without capitals, or "" for none."""
     letters = [
         word[0]
         for words in name.split()
@@ -334,5 +352,5 @@ def initials_of(name: str) -> str:
 
 
 def whole_frames(seconds: float) -> float:
-    """Round seconds to whole frames."""
+    """Return the seconds rounded to whole frames."""
     return round(round(seconds * FPS) / FPS, 4)

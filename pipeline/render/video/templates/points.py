@@ -1,4 +1,4 @@
-"""The template `points`: a title, three points one after the other, and an end card, without a voice."""
+"""Plans films of the template `points`: a title, three points one after the other, an end card, and no voice."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ from pipeline.render.video.templates.parts import (
     LEFT,
     LINE_DELAY_SECONDS,
     RIGHT,
-    ROOM,
     TITLE,
+    WIDTH,
     WIPE_SECONDS,
     Cast,
     Parts,
     SceneColours,
     TextBox,
-    handle_of,
 )
 from pipeline.text.prose.verbatim_edits import width_fault
 
@@ -45,17 +44,17 @@ if TYPE_CHECKING:
 
 NAME: Final = "points"
 POINTS: Final = 3
-
-
 SLOTS: Final[Mapping[str, TextBox]] = {
-    "title": TextBox(72, ROOM, float(TITLE_BAND[1] - TITLE_BAND[0]), 112, 40),
-    "point": TextBox(110, ROOM, 620.0, 104, 52),
-    "end": TextBox(72, ROOM, 300.0, 84, 44),
+    "title": TextBox(72, WIDTH, float(TITLE_BAND[1] - TITLE_BAND[0]), 112, 40),
+    "point": TextBox(110, WIDTH, 620.0, 104, 52),
+    "end": TextBox(72, WIDTH, 300.0, 84, 44),
 }
 
 _CHARACTERS_PER_SECOND: Final = 26.0
-"""Characters that people read in a second, of large text on a screen."""
+"""The characters of large text on a screen that people read in a second."""
 _SETTLE_SECONDS: Final = 0.7
+"""The time before people begin to read."""
+# The shortest and the longest time of a title and of a point, and the end card's time.
 _TITLE_SECONDS: Final = (2.4, 3.0)
 _POINT_SECONDS: Final = (2.4, 4.8)
 _END_SECONDS: Final = 2.4
@@ -81,12 +80,15 @@ class PointsTexts:
 
 
 def plan(texts: PointsTexts, cast: Cast, *, language: str, alt_text: str = "") -> Storyboard:
-    """Plan the film of these texts. Raises `MissingGlyphs`, or `TextDoesNotFit` with the slot that is too small."""
-    return _Film(texts, cast, language).board(alt_text)
+    """Plan the film of these texts.
+
+    Raises `MissingGlyphs` if the fonts lack a character, and `TextDoesNotFit`, with the slot, if a text is too long.
+    """
+    return _Film(texts, cast, language).build_board(alt_text)
 
 
 def seconds_of(texts: PointsTexts) -> float:
-    """Return the film's length in seconds: longer texts stand longer."""
+    """Return the film's length in seconds: longer texts are shown longer."""
     return sum(_scene_seconds(texts))
 
 
@@ -105,14 +107,15 @@ class _Film(Parts):
         super().__init__(cast, language, first=texts.title)
         self._texts = texts
 
-    def board(self, alt_text: str) -> Storyboard:
+    def build_board(self, alt_text: str) -> Storyboard:
+        """Return the storyboard: a scene for each text, dark and light in turn."""
         seconds = _scene_seconds(self._texts)
         ends = [round(sum(seconds[: index + 1]), 4) for index in range(len(seconds))]
         starts = [0.0, *ends[:-1]]
         colours_by_scene = [
-            self.dark(),
+            self.dark_colours(),
             *(self._point_colours(index) for index in range(POINTS)),
-            self.dark(),
+            self.dark_colours(),
         ]
         scenes = tuple(
             Scene(
@@ -146,15 +149,15 @@ class _Film(Parts):
         )
 
     def _point_colours(self, index: int) -> SceneColours:
-        return self.dark() if index % 2 else self.light()
+        return self.dark_colours() if index % 2 else self.light_colours()
 
     # Scenes
 
     def _title_overlays(self, end: float, colours: SceneColours) -> Iterator[Overlay]:
-        """Yield the title, complete from the first frame on: it is the thumbnail for whoever scrolls past."""
+        """Yield the title, complete from the first frame on, which is all that people who scroll past see."""
         title = self.fit("title", SLOTS["title"], self._texts.title, TITLE)
-        yield from self.scenery(0.0, end, colours)
-        yield self.bar(0.0, end, 262, colours, delay=0.1)
+        yield from self.scenery_overlays(0.0, end, colours)
+        yield self.bar_overlay(0.0, end, 262, colours, delay=0.1)
         yield Overlay(
             0.0,
             end,
@@ -162,16 +165,17 @@ class _Film(Parts):
             leave=Motion("rise", LEAVE_SECONDS, 46.0),
             name="title",
         )
-        yield from self.person(0.0, end, colours, enter_seconds=0.25)
+        yield from self.person_overlays(0.0, end, colours, enter_seconds=0.25)
 
     def _point_overlays(
         self, index: int, words: str, times: tuple[float, float], colours: SceneColours
     ) -> Iterator[Overlay]:
+        """Yield the progress, the point's number, its lines, and the persona's handle if there is one."""
         start, end = times
         text = self.fit("point", SLOTS["point"], words, _POINT_STYLE)
         yield from self._progress_overlays(index, times, colours)
         number = layout(
-            str(index + 1), (ROOM, 320), _NUMBER_STYLE, largest=260, smallest=120, direction="ltr"
+            str(index + 1), (WIDTH, 320), _NUMBER_STYLE, largest=260, smallest=120, direction="ltr"
         )
         left, top, right, _ = ink_box(number)
         x = RIGHT - right if self.is_rtl else LEFT - left
@@ -184,28 +188,19 @@ class _Film(Parts):
             leave=Motion("rise", LEAVE_SECONDS, 46.0),
             name=f"number {index + 1}",
         )
-        yield from self.lines(
+        yield from self.line_overlays(
             text, 680.0, (first_start + LINE_DELAY_SECONDS, end), colours, name=f"point {index + 1}"
         )
-        handle = handle_of(self.cast)
-        if handle:
-            handle_block = self.fit_line(handle, LABEL, (36, 26))
-            yield Overlay(
-                first_start,
-                end,
-                (DrawnText(float(LEFT), 1384.0, handle_block, colours.faint, colours.faint),),
-                enter=Motion("fade", 0.3),
-                leave=Motion("fade", LEAVE_SECONDS),
-                name="handle",
-            )
+        yield from self.handle_overlays((first_start, end), colours)
 
     def _end_overlays(self, start: float, end: float, colours: SceneColours) -> Iterator[Overlay]:
+        """Yield the end card: its label, if the text has one, the address, and the persona."""
         match = LABELLED_TEXT.fullmatch(self._texts.end)
         label, address = (match[1], match[2]) if match else ("", self._texts.end)
         text = self.fit_address(SLOTS["end"], address)
-        yield from self.scenery(start + 0.1, end, colours)
+        yield from self.scenery_overlays(start + 0.1, end, colours)
         y = 420.0
-        yield self.bar(start + 0.15, end, 372, colours, delay=0.0)
+        yield self.bar_overlay(start + 0.15, end, 372, colours, delay=0.0)
         if label:
             label_block = self.fit_line(typeset(label, self.language), LABEL, (48, 32))
             yield Overlay(
@@ -216,16 +211,16 @@ class _Film(Parts):
                 name="label",
             )
             y += label_block.height + 14
-        yield from self.lines(text, y, (start + 0.27, end), colours, name="end", is_last=True)
-        yield from self.person(start + 0.1, end, colours, enter_seconds=0.3, is_last=True)
+        yield from self.line_overlays(text, y, (start + 0.27, end), colours, name="end", is_last=True)
+        yield from self.person_overlays(start + 0.1, end, colours, enter_seconds=0.3, is_last=True)
 
     def _progress_overlays(
         self, index: int, times: tuple[float, float], colours: SceneColours
     ) -> Iterator[Overlay]:
-        """Yield the progress: one dash for each point, the current one growing."""
+        """Yield a dash for each point, of which the current one grows."""
         start, end = times
         gap, height = 16, 12
-        width = (int(ROOM) - gap * (POINTS - 1)) // POINTS
+        width = (int(WIDTH) - gap * (POINTS - 1)) // POINTS
         order = range(POINTS - 1, -1, -1) if self.is_rtl else range(POINTS)
         panels = [
             Panel(
@@ -257,10 +252,7 @@ class _Film(Parts):
         )
 
 
-def too_long(texts: PointsTexts) -> str | None:
-    """Return the message for the first slot with too many characters; None where all fit."""
-    for slot, name, text in texts.slots():
-        fault = width_fault(name, text, SLOTS[slot].characters)
-        if fault is not None:
-            return fault
-    return None
+def length_fault(texts: PointsTexts) -> str | None:
+    """Return the message for the first slot with too many characters, or `None` if all fit."""
+    faults = (width_fault(name, text, SLOTS[slot].characters) for slot, name, text in texts.slots())
+    return next(filter(None, faults), None)
