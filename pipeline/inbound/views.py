@@ -90,7 +90,7 @@ def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
     """Count a call, and raise `TooManyCalls` beyond `INBOUND_CALLS`.
 
     A source is counted by itself, whoever sends: many workspaces share a bridge's few addresses. Guesses at addresses,
-    where `source` is None, are counted by their sender.
+    if `source` is None, are counted by their sender.
     """
 
     def counted_by(group: str, request: HttpRequest) -> str:

@@ -34,7 +34,7 @@ _YOUTUBE_PATHS: Final = {
 
 @dataclass(frozen=True)
 class ListedAddress:
-    """A line of a list; `name` is empty where it has none, `address` where the text in `line` holds none."""
+    """A line of a list; `name` is empty if it has none, `address` if the text in `line` holds none."""
 
     address: str
     name: str = ""
@@ -49,7 +49,7 @@ class ListedAddress:
 def read_opml(data: bytes) -> list[ListedAddress]:
     """Return the outlines that have an address, in their order and at any depth.
 
-    Raises `Invalid` at `file` where it is broken, which names the line, declares entities or has no address.
+    Raises `Invalid` at `file` if it is broken, which names the line, declares entities or has no address.
     """
     listed: list[ListedAddress] = []
     tags = 0
@@ -94,7 +94,7 @@ def _broken_message(line: int, error: Exception) -> str:
 
 
 def _first_attribute(attributes: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return the first of these attributes that isn't empty; empty where all are."""
+    """Return the first of these attributes that isn't empty, or an empty string if all are."""
     return next((attributes[name] for name in names if attributes.get(name)), "")
 
 

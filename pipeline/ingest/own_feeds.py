@@ -25,7 +25,7 @@ _FEED_PATH: Final = re.compile(r"/feeds/([A-Za-z0-9_-]{22})\.(?:atom|rss|json)/?
 
 
 def refuse(workspace_id: UUID, addresses: Mapping[str, Any]) -> None:
-    """Raise `Invalid` where an address is the workspace's own feed; `addresses` are keyed by field."""
+    """Raise `Invalid` if an address is the workspace's own feed; `addresses` are keyed by field."""
     own = _own_addresses(workspace_id, (value for value in addresses.values() if isinstance(value, str)))
     faults = [
         Detail(field, CODE, _own_feed_message()) for field, address in addresses.items() if address in own
@@ -37,7 +37,7 @@ def refuse(workspace_id: UUID, addresses: Mapping[str, Any]) -> None:
 def leave_out_own(workspace_id: UUID, fetched: Fetch) -> Fetch:
     """Return the fetch with the workspace's own posts left out; another feed may list them too.
 
-    Raises `Refused` where there is nothing else: a redirect, or a page that names its feed, led to the own
+    Raises `Refused` if there is nothing else: a redirect, or a page that names its feed, led to the own
     feed.
     """
     own = _own_addresses(workspace_id, (entry.url for entry in fetched.entries))
@@ -71,7 +71,7 @@ def _own_addresses(workspace_id: UUID, addresses: Iterable[str]) -> frozenset[st
 
 
 def _secret_in(address: str) -> str:
-    """Return the secret in the path of a feed's address; empty where there is none."""
+    """Return the secret in the path of a feed's address, or an empty string if there is none."""
     try:
         match = _FEED_PATH.search(unquote(urlsplit(address.strip()).path))
     except ValueError:

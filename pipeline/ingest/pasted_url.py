@@ -38,7 +38,7 @@ _TIKTOK_HANDLE_PATH: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
 class PageReading:
     """The result of reading a page.
 
-    `entry` is `None` where nothing could be read; then `message` says why, and what to do.
+    `entry` is `None` if nothing could be read; then `message` says why, and what to do.
     """
 
     entry: Entry | None
@@ -46,7 +46,7 @@ class PageReading:
 
 
 def headline_of(text: str) -> str:
-    """Return the headline of a pasted text; empty where it has none.
+    """Return the headline of a pasted text, or an empty string if it has none.
 
     That is its heading, as a push without a title reads it, or a first line that stands alone over a
     paragraph, short and without an end mark.
@@ -100,8 +100,8 @@ class AddressReading:
 def read_address(url: str, *, now: datetime) -> list[AddressReading]:
     """Return the ways to read an address, the likeliest first.
 
-    Fetches it and, where it is a page, the feeds that it may have; writes nothing. Raises `Invalid` at
-    `address` where it can't be read at all.
+    Fetches it and, if it is a page, the feeds that it may have; writes nothing. Raises `Invalid` at
+    `address` if it can't be read at all.
     """
     known = _platform_reading(url)
     if known is not None:
@@ -150,7 +150,7 @@ def _feed_reading(candidate: FeedCandidate, url: str) -> AddressReading:
 
 
 def _youtube_reading(url: str) -> AddressReading:
-    """Return the reading of a YouTube address. Raises `Invalid` where it is no public place."""
+    """Return the reading of a YouTube address. Raises `Invalid` if it is no public place."""
     place = place_in(url)
     if place is None:
         message = _(

@@ -29,7 +29,7 @@ def plan_for(row: RawItem, body: RawBody, workspace: Workspace) -> GenerationPla
 
 
 def refuse_unmakeable(raw: RawItem, item: GeneratedItem, workspace: Workspace, *, index: int) -> None:
-    """Raise `Conflict` where a push would skip variant `index` of `item` now.
+    """Raise `Conflict` if a push would skip variant `index` of `item` now.
 
     Code and message are those of the skip.
     """

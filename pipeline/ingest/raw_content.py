@@ -47,7 +47,7 @@ _HTML_TAG: Final = re.compile(
 class RawContent:
     """Pushed or fetched content.
 
-    `engines`, `variants` and `persona_id` are `None` where the source's values apply.
+    `engines`, `variants` and `persona_id` are `None` if the source's values apply.
     """
 
     external_id: str = ""
@@ -64,16 +64,16 @@ class RawContent:
     variants: int | None = None
     persona_id: UUID | None = None
     key: str = ""
-    """The `dedup_key` where the caller knows the stored one; empty: it is made of the content."""
+    """The `dedup_key` if the caller knows the stored one; empty: it is made of the content."""
     body_hash: str = ""
-    """The `content_hash` of title and body where the caller has computed it; else empty."""
+    """The `content_hash` of title and body if the caller has computed it; else empty."""
     is_fetched: bool = False
     """Whether it is matched by its second key too: another source may have brought the same page.
 
     Pushed content is matched by its key only.
     """
     has_second_key: bool = True
-    """False where other entries of the source share the address, so that it identifies nothing."""
+    """False if other entries of the source share the address, so that it identifies nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Wanted:
 
 
 def format_of(body: str) -> str:
-    """Return "html" where the body has tags, else "markdown"; for a sender that doesn't name the format."""
+    """Return "html" if the body has tags, else "markdown"; for a sender that doesn't name the format."""
     return "html" if _HTML_TAG.search(body) else "markdown"
 
 
@@ -151,7 +151,7 @@ def rows_of(
 
 
 def _guess_content_language(content: RawContent, body_format: str) -> str:
-    """Return the language guessed of the content's beginning; empty where it can't be told.
+    """Return the language guessed of the content's beginning, or an empty string if it can't be told.
 
     Markup that is cut off there does no harm.
     """
@@ -199,7 +199,7 @@ def dedup_key(source_id: UUID, *, external_id: str, url: str, body_hash: str) ->
 
 
 def second_key_of(source: Source, content: RawContent, row: RawItem) -> int | None:
-    """Return the key that matches it beside its `dedup_key`; `None` where nothing else identifies it."""
+    """Return the key that matches it beside its `dedup_key`, or `None` if nothing else identifies it."""
     # Only fetched content is matched by its words: a client pushing them under two ids means two items.
     if not content.has_second_key or not (content.url or content.is_fetched):
         return None
@@ -258,5 +258,5 @@ def plain_title(title: str) -> str:
 
 
 def are_published_close(one: datetime | None, other: datetime | None) -> bool:
-    """Return whether both were published within `limits.SAME_WITHIN`; True where a date isn't known."""
+    """Return whether both were published within `limits.SAME_WITHIN`; True if a date isn't known."""
     return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN

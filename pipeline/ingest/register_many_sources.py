@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class PlannedSource:
     """What a line would become.
 
-    `source` is the row that would be stored, None where the workspace has that source already, or the line is
+    `source` is the row that would be stored, or `None` if the workspace has that source already, or the line is
     refused for the reason in `refusal`. `number` counts the lines from 1.
     """
 

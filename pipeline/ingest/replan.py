@@ -100,7 +100,7 @@ def replan(
 ) -> None:
     """Plan a raw item that was skipped, failed or waited; the caller has locked the row.
 
-    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` where nothing can
+    With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` if nothing can
     be made; with "wait" the row waits, or says why it is skipped.
     """
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)

@@ -51,7 +51,7 @@ class ToMake:
 def start_runs(
     to_make: ToMake, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> list[GeneratedItem]:
-    """Start the runs; return the items to be made, or none where they wait for credits.
+    """Start the runs; return the items to be made, or none if they wait for credits.
 
     The order is generations, events, reservation, so that the balance's row is locked as shortly as possible.
     """

@@ -56,7 +56,7 @@ class Pushed:
     raw_item: RawItem
     outcome: Outcome
     items: tuple[GeneratedItem, ...] | None = None
-    """The items to be made of a new raw item; `None` where it was there already."""
+    """The items to be made of a new raw item, or `None` if it was there already."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the raw item as the API shows it, with its outcomes."""
@@ -210,7 +210,7 @@ def push_portion(
 
 
 def _mark_skipped(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None:
-    """Note the plan's skips on the row, and mark it as skipped where nothing is to be made."""
+    """Note the plan's skips on the row, and mark it as skipped if nothing is to be made."""
     row.skipped = [each.as_json() for each in plan.skipped]
     if skip is None and plan.shares:
         return

@@ -61,9 +61,9 @@ def is_offered() -> bool:
 
 
 def follow(source: Source, hub: Hub | None, *, now: datetime) -> timedelta | None:
-    """Subscribe where a polled source names a hub; return the least wait for the next poll under a lease.
+    """Subscribe if a polled source names a hub; return the least wait for the next poll under a lease.
 
-    `None` where no hub announces the source's changes, hubs can't reach the instance, or an address is too
+    `None` if no hub announces the source's changes, hubs can't reach the instance, or an address is too
     long to store. A source that names another hub or topic than before subscribes again.
     """
     if hub is None or not hub.urls or not is_offered():
@@ -103,7 +103,7 @@ def _subscribe(source: Source, url: str, topic: str, now: datetime) -> None:
 
 
 def _resubscribe(row: WebSubSubscription, url: str, topic: str, now: datetime) -> None:
-    """Subscribe again at that hub, with a new callback address; nothing where the row was moved meanwhile."""
+    """Subscribe again at that hub, with a new callback address; nothing if the row was moved meanwhile."""
     changes: dict[str, Any] = {"hub": url, "topic": topic, "tries": 0, "error": None, "lease_ends_at": None}
     with transaction.atomic():
         try:
@@ -178,7 +178,7 @@ def _request_lease(row: WebSubSubscription, to: str, now: datetime) -> None:
 
 
 def _send_request(row: WebSubSubscription) -> str:
-    """Call the hub; return an error message, empty where the hub accepted the request."""
+    """Call the hub; return an error message, or an empty string if the hub accepted the request."""
     form = {
         "hub.callback": f"{settings.PUBLIC_URL.rstrip('/')}/hooks/websub/{row.token}",
         "hub.mode": "subscribe",
@@ -221,7 +221,7 @@ def _record_refusal(row: WebSubSubscription, problem: str, now: datetime) -> Non
 
 
 def _before_lease_ends(row: WebSubSubscription, moment: datetime) -> datetime:
-    """Return that moment, or the end of the lease where it comes first."""
+    """Return that moment, or the end of the lease if it comes first."""
     return min(moment, row.lease_ends_at) if row.lease_ends_at is not None else moment
 
 
@@ -330,7 +330,7 @@ def receive(token: str, signature: str, pieces: Iterable[bytes], *, now: datetim
 
 
 def _end(row: WebSubSubscription) -> None:
-    """End the subscription; nothing where the row was moved meanwhile."""
+    """End the subscription; nothing if the row was moved meanwhile."""
     try:
         states.move(row, "ended", wake_at=None, due_at=None, lease_ends_at=None, **work_queue.overtake())
     except states.Overtaken:

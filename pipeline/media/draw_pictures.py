@@ -53,7 +53,7 @@ def draw_pictures(
 ) -> dict[str, Any]:
     """Draw every size and store the files; runs outside any transaction.
 
-    Returns `{"files", "checks", "error"}` as a generation stores it; `error` where the text can't be drawn.
+    Returns `{"files", "checks", "error"}` as a generation stores it; `error` if the text can't be drawn.
     """
     portrait, checks = portrait_of(item.workspace_id, persona)
     photo = _photo_of(item) if engine.shows_photo else None
@@ -168,7 +168,7 @@ def _photo_of(item: GeneratedItem) -> bytes | None:
 
 
 def _why_no_photo(item: GeneratedItem) -> str:
-    """Return why no picture of the raw item is shown, for people; empty where it came with none."""
+    """Return why no picture of the raw item is shown, for people, or an empty string if it came with none."""
     media = item.raw_item.media if item.raw_item is not None else []
     if uploads.ids_in(media):
         return f"None of the uploaded files is a picture of {MIN_PHOTO_SIDE} pixels or more each way that is still there."
@@ -185,7 +185,7 @@ def _is_picture(media: Mapping[str, str]) -> bool:
 
 
 def portrait_of(workspace_id: UUID, persona: PersonaCard) -> tuple[bytes | None, list[Check]]:
-    """Return the bytes of the brand kit's portrait, or None, with a warning where it names one that is gone."""
+    """Return the bytes of the brand kit's portrait, or None, with a warning if it names one that is gone."""
     portrait_id = str(persona.brand.get("portrait") or "")
     if not portrait_id:
         return None, []

@@ -35,7 +35,7 @@ def path_of(stored_path: str) -> Path:
 
 
 def open_file(stored_path: str) -> BinaryIO:
-    """Open a file whose path a row stores. Raises `OSError` where it is no longer there."""
+    """Open a file whose path a row stores. Raises `OSError` if it is no longer there."""
     return path_of(stored_path).open("rb")
 
 
@@ -62,7 +62,7 @@ def trash_folder() -> Path:
 
 
 def move_to_trash(stored_path: str, *, now: datetime) -> None:
-    """Move a file into the trash, where its age starts anew. After a kill it is at one place or the other."""
+    """Move a file into the trash, if its age starts anew. After a kill it is at one place or the other."""
     path, trashed = Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path
     trashed.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -81,7 +81,7 @@ def make_film(
 
     Returns `{"files": [columns of an Asset], "checks": [fields of a Check], "error": None}`; with `{"code", "message",
     "stage"}` as `error`, and no files, for a film that can't be made. Raises `RenderBusy` and `NoRoom`, after which the
-    same call may succeed, and `RenderFailed`: with the code `render_stopped` where `on_progress` returned False.
+    same call may succeed, and `RenderFailed`: with the code `render_stopped` if `on_progress` returned False.
     """
     reason = film_process.unavailable_reason()
     if reason is not None:
@@ -192,7 +192,7 @@ def input_paths(item: GeneratedItem, storyboard: Storyboard, voiced: VoicedScrip
 
 
 def write_portrait(folder: Path, storyboard: Storyboard, portrait: bytes | None) -> Path | None:
-    """Write the portrait into the working folder; None where there is none, or the film shows none."""
+    """Write the portrait into the working folder, or `None` if there is none, or the film shows none."""
     if portrait is None or not storyboard.needs_portrait:
         return None
     path = folder / "portrait"

@@ -45,7 +45,7 @@ class FolderComparison:
 
     @property
     def refusal(self) -> str:
-        """The fault and its remedy; empty where the folder is this database's."""
+        """The fault and its remedy, or an empty string if the folder is this database's."""
         return f"{self.said} {ADVICE}" if self.said else ""
 
 
@@ -72,7 +72,7 @@ def compare_folder() -> FolderComparison:
 
 
 def refuse_foreign_folder() -> None:
-    """Raise `ForeignMediaFolder` where the folder isn't this database's.
+    """Raise `ForeignMediaFolder` if the folder isn't this database's.
 
     Writes nothing, since it is called in transactions, whose rollback would keep only half of it.
     """
@@ -82,7 +82,7 @@ def refuse_foreign_folder() -> None:
 
 
 def claim_folder() -> str:
-    """Give both the id where they have none and belong together; returns the refusal, or "". Outside a transaction."""
+    """Give both the id if they have none and belong together; returns the refusal, or "". Outside a transaction."""
     comparison = compare_folder()
     if comparison.verdict in {"new", "known"} or (comparison.verdict == "ours" and len(read_ids()) > 1):
         try:

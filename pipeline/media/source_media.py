@@ -46,7 +46,7 @@ def body_with_transcript(
 ) -> str | None:
     """Return the body with the transcript of the item's video after it, as plain text.
 
-    None where there is nothing to add. Raises `Invalid` where the result is longer than a body may be.
+    None if there is nothing to add. Raises `Invalid` if the result is longer than a body may be.
     """
     pair = _video_and_transcript(media)
     if pair is None:
@@ -168,7 +168,7 @@ def _read_transcript(workspace_id: UUID, name: str) -> tuple[TimedTranscript | N
 
 
 def _split_word(word: Word) -> Iterator[Word]:
-    """Split a word at its blanks and share its time by letters, where a tool put several words into one."""
+    """Split a word at its blanks and share its time by letters, if a tool put several words into one."""
     parts = strip_invisible(word.t).split()
     total, letters = sum(map(len, parts)), 0
     for part in parts:

@@ -23,7 +23,7 @@ FETCH_SECONDS: Final = 40
 
 @dataclass(frozen=True)
 class EntryMedia:
-    """A file that an entry points at; `type` is a MIME type, or empty where the source doesn't say."""
+    """A file that an entry points at; `type` is a MIME type, or empty if the source doesn't say."""
 
     url: str
     type: str = ""
@@ -42,9 +42,9 @@ class Entry:
     """One entry of a source.
 
     `external_id` is the source's own id of it, compared as an exact string; `body_format` is `text`,
-    `markdown` or `html`; `published_at` is aware, or `None` where the source doesn't say or says nonsense.
+    `markdown` or `html`; `published_at` is aware, or `None` if the source doesn't say or says nonsense.
     `left_out` says why the source's own rules keep it from being worked on (`no_captions`, `noindex`): it is
-    listed all the same. `withdrawn` is True where the source says that it took this entry back; then only its
+    listed all the same. `withdrawn` is True if the source says that it took this entry back; then only its
     id counts. `metadata` is stored with the raw item, licence and robots' rules among it.
     """
 
@@ -99,13 +99,13 @@ class Fetch:
 
     `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed`
     counts entries that could not be read. `wait_at_least` is the source's own request for the next poll
-    (`ttl`, `max-age`). `gone` is True where the source says that it is gone for ever (410), and then there
-    are no entries. `is_window` is True where the entries are the newest of a longer list, without gaps: one
+    (`ttl`, `max-age`). `gone` is True if the source says that it is gone for ever (410), and then there
+    are no entries. `is_window` is True if the entries are the newest of a longer list, without gaps: one
     that is missing between others was taken back. `moved_to` is where a permanent redirect led. `notes` are
     shown with the source's health, for as long as each poll brings them: rules of robots.txt and licences,
     what could not be read and why. `quiet` are the hours and days at which the source asks not to be read;
     `wait_at_least` alone can't say it, because it doesn't know the interval. `hub` can be asked to announce
-    changes, where the source names one.
+    changes, if the source names one.
     """
 
     entries: tuple[Entry, ...]
@@ -131,7 +131,7 @@ def have_notes_ended(notes: Sequence[Note], *, told_before: int) -> bool:
 
 
 def host_in(address: str) -> str:
-    """Return the host's name in lower case; empty where the address has none that can be read."""
+    """Return the host's name in lower case, or an empty string if the address has none that can be read."""
     try:
         return (urlsplit(address).hostname or "").lower()
     except ValueError:
@@ -163,7 +163,7 @@ class Source(ABC):
         """
 
     def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that these were probably meant to be; unchanged where nothing is guessed.
+        """Return the settings that these were probably meant to be; unchanged if nothing is guessed.
 
         The guess is to be shown and never stored: it may be as wrong as the values given.
         """
@@ -183,7 +183,7 @@ class Source(ABC):
     def unavailable(
         self, config: Mapping[str, Any] | None, environment: Mapping[str, str]
     ) -> Unavailability | None:
-        """Return why a source with this clean `config` can't work here; `None` where it can.
+        """Return why a source with this clean `config` can't work here, or `None` if it can.
 
         Without a `config`: why no source of the kind can.
         """
@@ -195,7 +195,7 @@ class Source(ABC):
     def host(self, config: Mapping[str, Any], environment: Mapping[str, str]) -> str:
         """Return the host that `fetch` mostly asks; only one poll at a time asks it, across all workspaces.
 
-        By default that of `config.url`, else of the first address in `environment`; empty where no host is
+        By default that of `config.url`, else of the first address in `environment`, or an empty string if no host is
         asked.
         """
         addresses = (config.get("url"), *environment.values())

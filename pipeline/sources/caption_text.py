@@ -14,7 +14,7 @@ MAX_CHARACTERS: Final = 400_000
 """About eight hours of talk."""
 
 PAUSE_SECONDS: Final = 0.9
-"""A silence that ends a sentence where the captions have no punctuation."""
+"""A silence that ends a sentence if the captions have no punctuation."""
 LONG_PAUSE_SECONDS: Final = 3.0
 """A silence that ends a paragraph."""
 WORDS_PER_SENTENCE: Final = 28
@@ -48,7 +48,7 @@ class Cue:
 
 
 def read_timed_text(document: str) -> list[Cue]:
-    """Return the cues of YouTube's `srv1` XML; empty where there are none."""
+    """Return the cues of YouTube's `srv1` XML, or an empty list if there are none."""
     cues = []
     for attributes, escaped_text in _CUE.findall(document)[:MAX_CUES]:
         numbers = {name: float(value) for name, value in _TIME_ATTRIBUTE.findall(attributes)}
@@ -78,7 +78,7 @@ def read_json3(document: Any) -> list[Cue]:
 
 
 def _milliseconds_in(event: Any, name: str) -> int | None:
-    """Return a time of an event in milliseconds; `None` where it has none or an impossible one."""
+    """Return a time of an event in milliseconds, or `None` if it has none or an impossible one."""
     value = event.get(name) if isinstance(event, dict) else None
     return value if isinstance(value, int) and 0 <= value < MAX_MILLISECONDS else None
 

@@ -23,7 +23,7 @@ _PIECE_BYTES: Final = 256 * 1024
 
 
 class ChildFailed(Exception):
-    """Raised where the child gave no answer.
+    """Raised if the child gave no answer.
 
     `is_slow`: the time limit ended it; else it died at one of its own limits.
     """
@@ -34,7 +34,7 @@ class ChildFailed(Exception):
 
 
 class NoProcess(Exception):
-    """Raised where the machine could start no further process."""
+    """Raised if the machine could start no further process."""
 
 
 class IsolatedChild:

@@ -67,7 +67,7 @@ _MEANINGS: Final = (
 
 
 class ToolFailed(Exception):
-    """Raised where the tool gave no result. `words` is the tool's own last line.
+    """Raised if the tool gave no result. `words` is the tool's own last line.
 
     `kind` is one of `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`, `upcoming`,
     `outdated`, `unreachable`, `timed_out`, `too_large`, `missing`, `failed`.

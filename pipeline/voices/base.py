@@ -31,7 +31,7 @@ class Voice(ABC):
 
     @abstractmethod
     def unavailable(self, environment: Mapping[str, str]) -> Unavailability | None:
-        """Return what is missing for it to speak here; None where it can. Films are silent without a voice."""
+        """Return what is missing for it to speak here, or `None` if it can. Films are silent without a voice."""
 
     @abstractmethod
     def speak(
@@ -46,5 +46,5 @@ class Voice(ABC):
         """Speak the text at `rate` words a minute; `pitch` is from 0 to 100, 50 being the voice's own.
 
         Raises `Refused` with a sentence for a text or a language that it can't speak, and with the reason of
-        `unavailable`; `TryLater` where the machine was too busy.
+        `unavailable`; `TryLater` if the machine was too busy.
         """

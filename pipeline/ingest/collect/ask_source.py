@@ -56,7 +56,7 @@ def follow(source: Source, target: str, *, now: datetime) -> Move:
     """Decide whether the source's address follows a permanent redirect.
 
     It does after enough polls saw the same `target`, unless another source of the workspace has that address.
-    `target` is where permanent redirects led at this poll, empty where there were none.
+    `target` is where permanent redirects led at this poll, or an empty string if there were none.
     """
     if not target or not _may_follow(source.config.get("url"), target):
         return Move(None)
@@ -85,7 +85,7 @@ def _may_follow(address: Any, target: str) -> bool:
 
 
 def _moved_config(source: Source, target: str) -> Mapping[str, Any] | None:
-    """Return the source's settings with that address; `None` where its kind rejects it."""
+    """Return the source's settings with that address, or `None` if its kind rejects it."""
     try:
         return kind_of(source.type).clean_config({**source.config, "url": target})
     except ConfigInvalid:

@@ -72,7 +72,7 @@ _ADDRESS_SETTINGS: Final = ("url", "sitemap")
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """The fields of a source as a person sets them; `None` where a field isn't set."""
+    """The fields of a source as a person sets them, or `None` if a field isn't set."""
 
     type: str
     name: str = ""
@@ -91,7 +91,7 @@ class SourceSettings:
 def register(
     workspace: Workspace, settings: SourceSettings, *, test: bool = False, now: datetime | None = None
 ) -> Source:
-    """Save and return a new source, polled at once where its kind is fetched.
+    """Save and return a new source, polled at once if its kind is fetched.
 
     Raises `Invalid`, `SourcesExceeded`, and `SourceUnavailable` or `EngineUnavailable` for what can't work
     here.
@@ -101,7 +101,7 @@ def register(
 
 
 def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Save the row that `checked` returned, polled at once where its kind is fetched.
+    """Save the row that `checked` returned, polled at once if its kind is fetched.
 
     Raises `SourcesExceeded`.
     """
@@ -146,7 +146,7 @@ def _clean_settings(
     """Return the settings as they would be stored, and their faults.
 
     The message of the first fault shows a form that would be accepted: it begins with the fields of
-    `shown_fields`, and takes settings that aren't `given` from `stored`. The settings are `None` where no such
+    `shown_fields`, and takes settings that aren't `given` from `stored`. The settings are `None` if no such
     form is known.
     """
     try:
@@ -243,7 +243,7 @@ def change(
 ) -> Source:
     """Change settings and, with `status`, pause or resume. `changes` holds only the fields to change.
 
-    `expected_version` raises `states.Overtaken` as a `version_conflict` where the row has moved on since it
+    `expected_version` raises `states.Overtaken` as a `version_conflict` if the row has moved on since it
     was read. Raises as `register` for what the changed source can't do here; a paused source is checked when
     it resumes.
     """
@@ -372,7 +372,7 @@ def delete(source: Source, *, now: datetime) -> None:
 
 
 def restore(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Undo a deletion, with the source as it was. Raises `SourcesExceeded` where the plan is used up.
+    """Undo a deletion, with the source as it was. Raises `SourcesExceeded` if the plan is used up.
 
     An inbound address is gone for good when its source is deleted; the restored source gets a new one.
     """

@@ -1,4 +1,4 @@
-"""Logs a source's entries: one row each, written only where the decision on it changed."""
+"""Logs a source's entries: one row each, written only if the decision on it changed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ NOTES_KEPT: Final = 20
 
 
 def rhythm(published: Iterable[datetime | None]) -> timedelta | None:
-    """Return half of the median gap between the newest entries; `None` where fewer than two have dates."""
+    """Return half of the median gap between the newest entries, or `None` if fewer than two have dates."""
     moments = sorted({moment for moment in published if moment is not None}, reverse=True)
     moments = moments[: limits.POLL_RHYTHM_ENTRIES]
     gaps = [(later - earlier).total_seconds() for later, earlier in pairwise(moments)]
@@ -73,7 +73,7 @@ def own_interval(
 ) -> timedelta:
     """Return the wait that the source's rhythm leads to, between `least` and a day.
 
-    `rhythm` is `None` where the poll read no entries with dates. `previous` is the wait before this poll,
+    `rhythm` is `None` if the poll read no entries with dates. `previous` is the wait before this poll,
     `None` at the first one. `is_new` tells whether the poll brought anything new or changed.
     """
     least = max(least, limits.POLL_INTERVAL_LEAST)
@@ -120,7 +120,7 @@ def give_up(source: Source) -> None:
 
 
 def _poll(source: Source, now: datetime) -> None:
-    """Fetch the source and store its entries, or put it back to sleep where it may not be polled now."""
+    """Fetch the source and store its entries, or put it back to sleep if it may not be polled now."""
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         source.sleep_until(None, attempts=0)
         return

@@ -61,7 +61,7 @@ def preview(workspace: Workspace, settings: SourceSettings, *, test: bool, now: 
     """Return what the first poll of such a source would do, in at most 20 s. Creates and spends nothing.
 
     A kind that isn't fetched has no entries; a note says how its items come about. Raises what `register`
-    raises, and `Invalid` where the source can't be read: with its reason in plain words at the setting
+    raises, and `Invalid` if the source can't be read: with its reason in plain words at the setting
     concerned.
     """
     kind = kind_of(settings.type)
@@ -131,7 +131,7 @@ class _FetchResult:
 
 
 def _fetch_before_deadline(source: Source, now: datetime) -> Fetch:
-    """Fetch the source. Raises `Invalid` where it can't be read within `PREVIEW_SECONDS`."""
+    """Fetch the source. Raises `Invalid` if it can't be read within `PREVIEW_SECONDS`."""
     result = _FetchResult()
 
     def ask() -> None:

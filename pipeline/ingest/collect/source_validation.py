@@ -35,7 +35,7 @@ class SourcesExceeded(AppError):
 
 
 def kind_of(source_type: str) -> SourceKind:
-    """Return the plug-in of that type. Raises `UnknownKind` where there is none."""
+    """Return the plug-in of that type. Raises `UnknownKind` if there is none."""
     return plugins.get("sources", source_type, SourceKind)
 
 
@@ -98,7 +98,7 @@ def _is_short(value: object) -> bool:
 
 
 def refuse_unavailable(source: Source) -> None:
-    """Raise `SourceUnavailable` or `EngineUnavailable` where this source can't work here.
+    """Raise `SourceUnavailable` or `EngineUnavailable` if this source can't work here.
 
     The row needs not be saved.
     """
@@ -154,7 +154,7 @@ def check_interval(workspace: Workspace, minutes: int | None) -> None:
 
 
 def refuse_past_plan(workspace: Workspace, *, test: bool) -> None:
-    """Raise `SourcesExceeded` where one more active source is too many.
+    """Raise `SourcesExceeded` if one more active source is too many.
 
     Call it in a transaction: it locks the workspace, so others wait.
     """
@@ -177,7 +177,7 @@ def past_plan_message(workspace: Workspace) -> str:
 
 
 def sources_left(workspace: Workspace, *, test: bool) -> int | None:
-    """How many more active sources the plan allows at this moment; None where it has no limit."""
+    """How many more active sources the plan allows at this moment, or `None` if it has no limit."""
     if workspace.is_unlimited:
         return None
     used = Source.objects.of(workspace).polled().filter(test=test).count()

@@ -82,9 +82,9 @@ def _store_portion(
     defaults: WorkspaceDefaults | None,
     now: datetime,
 ) -> None:
-    """Store new entries together, or each by itself where that fails.
+    """Store new entries together, or each by itself if that fails.
 
-    `defaults` is `None` where there are no new entries.
+    `defaults` is `None` if there are no new entries.
     """
     if defaults is None:
         return
@@ -186,7 +186,7 @@ def _withdraw_removed(source: Source, classified: Sequence[ClassifiedEntry], now
 
 
 def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
-    """Confirm removals where the same document came again: an entry now missed two polls in a row."""
+    """Confirm removals if the same document came again: an entry now missed two polls in a row."""
     result = confirm(source.window)
     if result is None:
         return source.window
@@ -270,7 +270,7 @@ def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, date
 
 
 def confirm(previous: Mapping[str, Any] | None) -> PollResult | None:
-    """Return the result for a document that came again unchanged; `None` where nothing was missing."""
+    """Return the result for a document that came again unchanged, or `None` if nothing was missing."""
     if not previous or not previous["missing"]:
         return None
     gone = frozenset(previous["missing"])

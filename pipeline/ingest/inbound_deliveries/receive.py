@@ -52,13 +52,13 @@ ROWS_PER_DELETION: Final = 500
 
 
 class NotVerified(AppError):
-    """Raised where the sender didn't prove itself."""
+    """Raised if the sender didn't prove itself."""
 
     code = "unauthenticated"
 
 
 class NotVerifiable(AppError):
-    """Raised where the source has no secret to verify senders by, or takes nothing now."""
+    """Raised if the source has no secret to verify senders by, or takes nothing now."""
 
     code = "unavailable"
 
@@ -72,7 +72,7 @@ class IncomingDelivery:
 
     @property
     def content_type(self) -> str:
-        """The request's content type; empty where it has none."""
+        """The request's content type, or an empty string if it has none."""
         return self.headers.get("content-type", "")
 
 
@@ -243,7 +243,7 @@ def forget_bodies(source: Source) -> None:
 
 
 def _verify_sender(source: Source, kind: str, incoming: IncomingDelivery, now: datetime) -> str:
-    """Return the sender's id of the delivery, which the signature covers; empty where it has none.
+    """Return the sender's id of the delivery, which the signature covers, or an empty string if it has none.
 
     Raises `NotVerifiable` and `NotVerified`.
     """
@@ -308,7 +308,7 @@ def _new_row(source: Source, kind: str, incoming: IncomingDelivery, now: datetim
 
 
 def _event_id_in(kind: str, payload: Mapping[str, Any]) -> str:
-    """Return the sender's event id from the body, which is signed; empty where there is none."""
+    """Return the sender's event id from the body, which is signed, or an empty string if there is none."""
     name = {"slack": "event_id", "stripe": "id"}.get(kind)
     event_id = payload.get(name) if name else None
     return event_id[:200] if isinstance(event_id, str) else ""

@@ -33,7 +33,7 @@ _SECRET_FIELD: Final = "config.verification.secret"
 class Registered:
     """A saved source.
 
-    `secret` is set only where we made one: it is shown now and never again.
+    `secret` is set only if we made one: it is shown now and never again.
     """
 
     source: Source
@@ -85,7 +85,7 @@ def rotate(
     actor: str,
     now: datetime | None = None,
 ) -> str | None:
-    """Store a new secret and return it where we made it; the old one stays valid for `overlap`.
+    """Store a new secret and return it if we made it; the old one stays valid for `overlap`.
 
     `overlap` is 0 to 7 days. Raises `Invalid` for a secret that can't be one, or that only the sender can
     make and nobody gave; `Conflict` for a source without a verification that takes one.
@@ -117,7 +117,7 @@ def rotate(
 
 
 def kind_of(source: Source) -> str:
-    """Return how the source's senders prove themselves; "address" where they don't."""
+    """Return how the source's senders prove themselves; "address" if they don't."""
     return str(source.config.get("verification", {}).get("type", "address"))
 
 
@@ -173,7 +173,7 @@ def _match_secret(source: Source, secret: str | None, *, now: datetime) -> str |
 def _store_secret(
     source: Source, kind: str, secret: str, *, overlap: timedelta, path: str, now: datetime
 ) -> None:
-    """Store a secret, and the old one as the previous where they overlap. Raises `Invalid`."""
+    """Store a secret, and the old one as the previous if they overlap. Raises `Invalid`."""
     problem = problem_of(kind, secret, path)
     if problem is not None:
         raise Invalid(Detail(problem.field, problem.code, problem.message))

@@ -88,7 +88,7 @@ def try_settings(
 def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
     """Process a stored delivery again with the current mapping.
 
-    A raw item that it made before is recognized by its identity. Raises `Conflict` where the body is gone or
+    A raw item that it made before is recognized by its identity. Raises `Conflict` if the body is gone or
     the source was deleted.
     """
     with transaction.atomic():
@@ -105,7 +105,7 @@ def replay(delivery: InboundDelivery, *, now: datetime) -> Received:
 
 
 def _incoming_of(delivery: InboundDelivery) -> IncomingDelivery:
-    """Return the stored delivery as it came. Raises `Conflict` where its body is gone."""
+    """Return the stored delivery as it came. Raises `Conflict` if its body is gone."""
     if delivery.body is None:
         message = (
             "It failed the verification, so nothing of it was kept."

@@ -83,9 +83,9 @@ def store_upload(
     now: datetime | None = None,
     inspected: file_types.SniffedFile | None = None,
 ) -> Upload:
-    """Check the file by its bytes and store it; `inspected` is the result of `inspect_file`, where it was called before.
+    """Check the file by its bytes and store it; `inspected` is the result of `inspect_file`, if it was called before.
 
-    Raises what `inspect_file` raises, and `Conflict` where the workspace has too many unused bytes already.
+    Raises what `inspect_file` raises, and `Conflict` if the workspace has too many unused bytes already.
     """
     now = now or utc_now()
     sniffed = inspected or inspect_file(received)
@@ -145,7 +145,7 @@ def _sniff(received: ReceivedFile) -> file_types.SniffedFile:
 
 
 def _refuse_too_many_unused(workspace: Workspace, size: int) -> None:
-    """Raise `Conflict` where the workspace's unused uploads and this one are too many bytes."""
+    """Raise `Conflict` if the workspace's unused uploads and this one are too many bytes."""
     unused = Upload.objects.of(workspace).filter(expires_at__isnull=False)
     unused_bytes = unused.aggregate(sum=Sum("bytes"))["sum"] or 0
     if unused_bytes + size > limits.UPLOADS_UNUSED_BYTES:
@@ -226,7 +226,7 @@ def release(*, now: datetime, **user: RawItem | Persona) -> None:
 
 
 def text_of(upload: Upload) -> str:
-    """Return the words of a stored text file. Raises `OSError` where the file is no longer there."""
+    """Return the words of a stored text file. Raises `OSError` if the file is no longer there."""
     return file_types.read_utf8(files.path_of(upload.path).read_bytes())
 
 

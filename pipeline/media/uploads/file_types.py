@@ -223,7 +223,7 @@ def read_utf8(data: bytes) -> str:
 
 
 def _by_magic(head: bytes) -> str | None:
-    """Return the type by the file's first bytes; None where they tell nothing. Raises `UnsupportedFileType`."""
+    """Return the type by the file's first bytes, or `None` if they tell nothing. Raises `UnsupportedFileType`."""
     for magic, mime_type in _TYPE_BY_MAGIC:
         if head.startswith(magic):
             return mime_type
@@ -297,7 +297,7 @@ def probe_content(file: BinaryIO, sniffed: SniffedFile) -> SniffedFile:
 
 
 def _type_by_content(sniffed: SniffedFile, probed: Probed) -> dict[str, str]:
-    """Return the kind and type by the content, where they differ from those by the first bytes. Raises `Invalid`."""
+    """Return the kind and type by the content, if they differ from those by the first bytes. Raises `Invalid`."""
     if probed.kind == sniffed.kind:
         return {}
     mime_type = _TYPE_BY_CONTENT.get((sniffed.mime_type, probed.kind), "")

@@ -20,7 +20,7 @@ _MAX_ACCENTED_SHARE: Final = 1 / 3
 
 
 def decode(data: bytes) -> str | None:
-    """Return the text: by its byte-order mark, else UTF-8, else Windows-1252; None where it is none of them."""
+    """Return the text: by its byte-order mark, else UTF-8, else Windows-1252, or `None` if it is none of them."""
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
     try:
         if encoding:
@@ -38,7 +38,7 @@ def decode(data: bytes) -> str | None:
 
 
 def _text_or_none(text: str) -> str | None:
-    """Return the text; None where it holds control characters, so that the file isn't a text."""
+    """Return the text, or `None` if it holds control characters, so that the file isn't a text."""
     return None if _CONTROL_CHARACTERS.search(text) else text
 
 

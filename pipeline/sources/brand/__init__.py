@@ -142,9 +142,9 @@ class Brand(Source):
 
 
 def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the lane's own topics: each title with its notes, or `None` where it has none.
+    """Return the lane's own topics: each title with its notes, or `None` if it has none.
 
-    Empty where the lane has no list.
+    Empty if the lane has no list.
     """
     listed = config.get("topics") or ()
     return {

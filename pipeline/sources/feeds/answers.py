@@ -34,7 +34,7 @@ PERMANENT_REDIRECTS: Final = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus
 
 
 def validators_of(response: Response) -> tuple[str, str]:
-    """Return ETag and Last-Modified; empty where missing or unusable in a request header."""
+    """Return ETag and Last-Modified; empty if missing or unusable in a request header."""
     etag = response.headers.get("ETag", "").strip()
     last_modified = response.headers.get("Last-Modified", "").strip()
     usable = [value if _is_sendable(value) else "" for value in (etag, last_modified)]
@@ -51,7 +51,7 @@ def _is_sendable(value: str) -> bool:
 def wait_of(response: Response, document_seconds: int, *, now: datetime) -> timedelta | None:
     """Return the longest wait that the document and the answer ask for, at most a day.
 
-    `Expires` counts only where there is no `max-age` (RFC 9111, 5.3), and from the server's own `Date`.
+    `Expires` counts only if there is no `max-age` (RFC 9111, 5.3), and from the server's own `Date`.
     """
     control = response.headers.get("Cache-Control", "").lower()
     max_age = re.search(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,9})", control)
@@ -66,7 +66,7 @@ def wait_of(response: Response, document_seconds: int, *, now: datetime) -> time
 
 
 def _parse_http_date(value: str) -> datetime | None:
-    """Return an HTTP date in UTC; `None` where it can't be read."""
+    """Return an HTTP date in UTC, or `None` if it can't be read."""
     try:
         moment = parsedate_to_datetime(value.strip())
         # Python returns a naive datetime for a date whose zone is written "-0000".
@@ -76,7 +76,7 @@ def _parse_http_date(value: str) -> datetime | None:
 
 
 def moved_to(response: Response, requested: str) -> str:
-    """Return where permanent redirects led; empty where one of them was temporary or left https."""
+    """Return where permanent redirects led, or an empty string if one of them was temporary or left https."""
     addresses = [requested, *(url for _, url in response.redirects)]
     if not all(status in PERMANENT_REDIRECTS for status, _ in response.redirects):
         return ""

@@ -59,7 +59,7 @@ def _replace_impossible_reference(reference: re.Match[str]) -> str:
 
 
 def _decode_by_mark(document: bytes) -> str:
-    """Return the text by its byte order mark, or by the NULs of UTF-16; empty where it has neither."""
+    """Return the text by its byte order mark, or by the NULs of UTF-16, or an empty string if it has neither."""
     for mark, encoding in _BOMS:
         if document.startswith(mark):
             return document[len(mark) :].decode(encoding, errors="replace")

@@ -46,7 +46,7 @@ _COMMENTS_WORD: Final = re.compile(r"\b(?:comments?|kommentare?|commentaires|com
 
 @dataclass(frozen=True)
 class FeedCandidate:
-    """A feed that a page may have; `kind` is `rss`, `atom`, `json`, or empty where it isn't known."""
+    """A feed that a page may have; `kind` is `rss`, `atom`, `json`, or empty if it isn't known."""
 
     url: str
     title: str = ""
@@ -54,9 +54,9 @@ class FeedCandidate:
 
 
 def discover(url: str, http: Client, *, now: datetime) -> tuple[FeedCandidate, ...]:
-    """Return the feeds behind an address, the likeliest first: itself where it is a feed, else its page's.
+    """Return the feeds behind an address, the likeliest first: itself if it is a feed, else its page's.
 
-    Makes at most nine requests within 40 seconds. Raises `Refused` or `TryLater` where the address can't be
+    Makes at most nine requests within 40 seconds. Raises `Refused` or `TryLater` if the address can't be
     read at all; an empty result means that it is a page without feeds.
     """
     deadline = monotonic() + DISCOVERY_SECONDS
@@ -128,8 +128,8 @@ def of_page(
 def choose_feed(feeds: Sequence[FeedCandidate]) -> FeedCandidate:
     """Return the one feed of a page.
 
-    Formats of the same feed count as one, and feeds of comments only where there are no others. Raises
-    `Refused` with the addresses where there are several, or none.
+    Formats of the same feed count as one, and feeds of comments only if there are no others. Raises
+    `Refused` with the addresses if there are several, or none.
     """
     own = [feed for feed in feeds if not _is_comments_feed(feed)] or list(feeds)
     groups: dict[str, FeedCandidate] = {}
@@ -216,7 +216,7 @@ def _is_feed(url: str, http: Client, deadline: float) -> bool:
 def of_special_host(url: str) -> tuple[FeedCandidate, ...]:
     """Return the feeds of a page at a host whose feed addresses are known, without fetching it.
 
-    Empty for any other host, and where the address is a feed's.
+    Empty for any other host, and if the address is a feed's.
     """
     try:
         parts = urlsplit(url)

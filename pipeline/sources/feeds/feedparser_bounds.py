@@ -1,4 +1,4 @@
-"""Bounds feedparser's two parsers: they end where a document costs more than an honest feed does.
+"""Bounds feedparser's two parsers: they end if a document costs more than an honest feed does.
 
 The check before them (`markup_bounds`) can't suffice: in a broken document the two parsers and that check
 don't agree on where tags begin. Here each call is counted as it comes.
@@ -26,7 +26,7 @@ _LONG_ELEMENTS: Final = _Mixin.can_contain_dangerous_markup | _Mixin.can_be_rela
 
 
 class TooMuch(Exception):
-    """Raised where the document has more of anything than an honest feed."""
+    """Raised if the document has more of anything than an honest feed."""
 
 
 def _raise_unless(is_within: object) -> None:

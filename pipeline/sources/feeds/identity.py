@@ -67,8 +67,8 @@ class KnownIdentities:
 def identify(records: Sequence[EntryRecord], known: KnownIdentities) -> tuple[list[str], KnownIdentities]:
     """Return an identity for each record in order, and what to remember for the next poll.
 
-    It is empty where address or content have to serve. A guid that stands for several entries, now or
-    earlier, is told apart by address, and where that repeats too, by title: for every bearer, so that their
+    It is empty if address or content have to serve. A guid that stands for several entries, now or
+    earlier, is told apart by address, and if that repeats too, by title: for every bearer, so that their
     order changes nothing. Where all guids differ from the last poll's while the addresses are the same, guids
     mean nothing: a known address keeps its identity, a new one is its own.
     """
@@ -111,7 +111,7 @@ def _base_of(record: EntryRecord, addresses: Counter[str]) -> str:
 
 
 def _place_of(record: EntryRecord, addresses: Counter[str]) -> str:
-    """Return a hash of the entry's address, or of more where several entries have that address."""
+    """Return a hash of the entry's address, or of more if several entries have that address."""
     if addresses[record["url"]] == 1:
         return _short_hash(record["url"])
     return _short_hash("\n".join((record["id"], record["url"], record["title"])))
@@ -140,7 +140,7 @@ def _distinct_identity(base: str, record: EntryRecord, *, has_own_address: bool)
 
 
 def _shorten_identity(identity: str) -> str:
-    """Return the identity, or its hash where it is too long."""
+    """Return the identity, or its hash if it is too long."""
     if len(identity) <= MAX_ID_CHARACTERS:
         return identity
     return "sha256:" + hashlib.sha256(identity.encode()).hexdigest()

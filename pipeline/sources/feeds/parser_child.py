@@ -2,7 +2,7 @@
 
 It is run by its path, isolated from the environment, and imports nothing of the project that needs more than
 Python. Parsing hostile feeds can take minutes and gigabytes (400 kB of `<!--` cost feedparser 24 s), which
-only a process can be stopped from; a fork costs milliseconds where a start of Python with its libraries costs
+only a process can be stopped from; a fork costs milliseconds, while a start of Python with its libraries costs
 a tenth of a second.
 
 A question is two lengths (4 bytes each, big-endian), a JSON object `{"url", "content_type"}` and the
@@ -86,7 +86,7 @@ def _answer_in_fork(document: bytes, question: dict[str, str]) -> bytes:
 
 
 def _read_exactly(count: int) -> bytes | None:
-    """Return that many bytes of standard input; `None` where it ended before."""
+    """Return that many bytes of standard input, or `None` if it ended before."""
     pieces = []
     while count:
         piece = os.read(0, min(count, 1 << 20))

@@ -29,7 +29,7 @@ MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 
 
 class HelperDied(Exception):
-    """Raised where the helper ended, or could not be started, before it answered."""
+    """Raised if the helper ended, or could not be started, before it answered."""
 
 
 class Helper:
@@ -170,7 +170,7 @@ def _take_helper() -> tuple[Helper, bool]:
 
 
 def _return_helper(helper: Helper) -> None:
-    """Keep the helper for the next question, or end it where it is old or not needed."""
+    """Keep the helper for the next question, or end it if it is old or not needed."""
     if helper.asked < MAX_FEEDS_PER_HELPER:
         with _lock:
             if len(_idle) < MAX_IDLE_HELPERS:

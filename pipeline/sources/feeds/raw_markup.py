@@ -57,7 +57,7 @@ _SKIP_DAYS: Final = re.compile(r"<skipdays\b[^<>]{0,200}>", re.IGNORECASE)
 
 
 def _content_of(opening: re.Pattern[str], frame: str) -> str:
-    """Return the content of the first such element; empty where it doesn't end soon."""
+    """Return the content of the first such element, or an empty string if it doesn't end soon."""
     match = opening.search(frame)
     content, end, _ = frame[match.end() :][:4000].lower().partition("</skip") if match else ("", "", "")
     return content if end else ""

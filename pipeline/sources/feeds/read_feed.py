@@ -90,7 +90,7 @@ class FeedDocument:
 
 
 class WebPage(Refused):
-    """Raised where the document is a web page; `links` are its links that may lead to feeds."""
+    """Raised if the document is a web page; `links` are its links that may lead to feeds."""
 
     def __init__(self, links: tuple[LinkRecord, ...]) -> None:
         message = "The address leads to a web page, not to a feed. Give the address of the page's feed."
@@ -102,7 +102,7 @@ def read_feed(document: bytes, *, url: str, content_type: str) -> FeedDocument:
     """Return what an RSS, RDF, Atom or JSON feed says.
 
     `url` is where the document came from, against which its relative addresses resolve. Raises `WebPage`,
-    `Refused` for a document that is no feed or costs too much, `TryLater` where the machine was too busy.
+    `Refused` for a document that is no feed or costs too much, `TryLater` if the machine was too busy.
     """
     lines = _ask_helper(document, url=url, content_type=content_type)
     answer = cast("_Answer", json.loads(lines[0]))

@@ -52,7 +52,7 @@ SETTINGS: Final = Group(
 class _PollState:
     """The state between two polls: validators as the server sent them, and a hash in case they are wrong.
 
-    `feed_url` is where the feed of a web page was found, empty where the given address is the feed's own.
+    `feed_url` is where the feed of a web page was found, or an empty string if the given address is the feed's own.
     `wait_seconds`, `quiet` and `hub` are what the document said, for the answers that hold no document.
     """
 
@@ -68,7 +68,7 @@ class _PollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, url: str) -> _PollState:
-        """Return the stored state; empty where it is of another address."""
+        """Return the stored state, or an empty state if it is of another address."""
         # After a change of the address, the validators belong to another document.
         if state.get("url") != url:
             return cls(url)
@@ -110,13 +110,13 @@ class _PollState:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """A note where the feed was found from a web page."""
+        """A note if the feed was found from a web page."""
         if not self.feed_url:
             return ()
         return (Note("feed_found", f"The address is a web page's; its feed at {self.feed_url} is read."),)
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request, with the validators where there are any."""
+        """Return the headers of a request, with the validators if there are any."""
         headers = {"Accept": ACCEPT}
         # Without the hash no body was read, so "not modified" would have no meaning.
         if self.body_sha256 and self.etag:
@@ -144,7 +144,7 @@ def _integers_in(value: object) -> frozenset[int]:
 
 
 class _FoundFeedGone(Exception):
-    """Raised where the feed that was found from a web page is no longer there."""
+    """Raised if the feed that was found from a web page is no longer there."""
 
 
 class Rss(Source):
@@ -168,7 +168,7 @@ class Rss(Source):
     ) -> Fetch:
         """Fetch the feed once; an empty `state` makes the request unconditional.
 
-        The address of a web page will do where the page has one feed: it is remembered in `state` and named
+        The address of a web page will do if the page has one feed: it is remembered in `state` and named
         in a note. A page with several is refused with their addresses.
         """
         del environment
@@ -284,7 +284,7 @@ class _FeedFetch:
     def _read_document(self, poll_state: _PollState, response: Response) -> FeedDocument:
         """Return the parsed document.
 
-        Raises `WebPage`, or `_FoundFeedGone` where the found feed has become a page.
+        Raises `WebPage`, or `_FoundFeedGone` if the found feed has become a page.
         """
         content_type = response.headers.get("Content-Type", "")
         try:

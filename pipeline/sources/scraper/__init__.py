@@ -52,7 +52,7 @@ class Scraper(Source):
     - with `sitemap`: the pages of that sitemap whose addresses lie under `url`'s folder;
     - with `item_selector`: the pages that the matching links of `url` lead to;
     - an address of a sitemap: its pages;
-    - with `max_pages` 1, or where the page says that it is an article (JSON-LD, OpenGraph): the page itself;
+    - with `max_pages` 1, or if the page says that it is an article (JSON-LD, OpenGraph): the page itself;
     - a page with three or more links that look like articles, or a front page with one: those pages;
     - a front page without such links: the pages of the site's sitemaps;
     - else the page itself.

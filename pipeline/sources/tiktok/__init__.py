@@ -68,7 +68,7 @@ SETTINGS: Final = Group(
 
 
 class TikTok(Source):
-    """Reads links by oEmbed, accounts and hashtags through yt-dlp where the operator has it."""
+    """Reads links by oEmbed, accounts and hashtags through yt-dlp if the operator has it."""
 
     kind = "tiktok"
     label = "TikTok"

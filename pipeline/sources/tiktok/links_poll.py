@@ -32,7 +32,7 @@ MISSES_UNTIL_WITHDRAWN: Final = 2
 MAX_STALLED: Final = 2
 """After so many links in a row that TikTok didn't answer, the rest is left for the next poll."""
 BLOCKED_PAUSE: Final = timedelta(hours=6)
-"""How long nothing is read after TikTok refused, where it names no time."""
+"""How long nothing is read after TikTok refused, if it names no time."""
 
 UNAVAILABLE: Final = "TikTok shows no such video: it was deleted, it is private, or the link is wrong."
 _LEFT_OUT_MESSAGES: Final = {
@@ -53,7 +53,7 @@ class SingleVideosPoll:
     stalled: int = 0
 
     def run(self, links: Iterable[str]) -> Fetch:
-        """Read new links and recheck due ones. Raises `TryLater` where TikTok answered nothing at all."""
+        """Read new links and recheck due ones. Raises `TryLater` if TikTok answered nothing at all."""
         state = self.state
         all_links = list(links)
         # Links that were removed from the settings aren't checked any more.
@@ -112,7 +112,7 @@ class SingleVideosPoll:
             self.state.paused_until = int((self.now + (error.after or BLOCKED_PAUSE)).timestamp())
 
     def _record_video(self, link: str, record: TikTokRecord, video: TikTokVideo) -> None:
-        """Record the video that a link leads to, and give it as an entry where it is new or has changed."""
+        """Record the video that a link leads to, and give it as an entry if it is new or has changed."""
         other_records = [other for key, other in self.state.records.items() if key != link]
         is_duplicate = any(other.video_id == video.id and other.fate == "given" for other in other_records)
         has_changed = record.fate != "given" or record.fingerprint != video.fingerprint

@@ -1,4 +1,4 @@
-"""Lists the videos of a TikTok account or hashtag through yt-dlp, where the operator has it.
+"""Lists the videos of a TikTok account or hashtag through yt-dlp, if the operator has it.
 
 TikTok itself shows these lists to nobody but people.
 """
@@ -159,5 +159,5 @@ class AccountPoll:
 
 
 def _published_seconds(video: TikTokVideo) -> int:
-    """Return when the video was published in seconds since 1970; 0 where that isn't known."""
+    """Return when the video was published in seconds since 1970; 0 if that isn't known."""
     return int(video.published_at.timestamp()) if video.published_at else 0

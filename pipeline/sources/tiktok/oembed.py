@@ -32,7 +32,7 @@ MAX_WAIT: Final = timedelta(hours=24)
 
 
 class NoVideo(Exception):
-    """Raised where a link gives no video. `after` is how long TikTok asks to wait.
+    """Raised if a link gives no video. `after` is how long TikTok asks to wait.
 
     `kind` is `unavailable` (deleted, private or a wrong link: TikTok doesn't tell which), `not_a_video`,
     `blocked`, `away` (no answer, or a fault of TikTok's own) or `late` (no time was left).

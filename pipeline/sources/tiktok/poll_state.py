@@ -34,8 +34,8 @@ class TikTokRecord:
 class TikTokPollState:
     """The poll state of one source.
 
-    `records` are by link, or by the video's id where an account is listed. `floor` is when the oldest video
-    of an account's first list was published, 0 where the list was complete; `told` is how many notes the last
+    `records` are by link, or by the video's id if an account is listed. `floor` is when the oldest video
+    of an account's first list was published, 0 if the list was complete; `told` is how many notes the last
     poll brought.
     """
 
@@ -48,7 +48,7 @@ class TikTokPollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, place: str) -> TikTokPollState:
-        """Return the stored state; empty where it is of another place."""
+        """Return the stored state, or an empty state if it is of another place."""
         poll_state = cls(place)
         stored_records = state.get("records")
         if state.get("place") != place or not isinstance(stored_records, dict):

@@ -42,12 +42,12 @@ class TikTokVideo:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the caption, which changes where the caption is edited."""
+        """A hash of the caption, which changes if the caption is edited."""
         return hashlib.sha256(" ".join(self.caption.split()).encode()).hexdigest()[:16]
 
     @property
     def entry(self) -> Entry:
-        """The video as an entry; left out where it has no caption."""
+        """The video as an entry; left out if it has no caption."""
         lines = self.caption.splitlines() or [""]
         media = [EntryMedia(self.thumbnail, "image/jpeg")] if self.thumbnail.startswith("https://") else []
         wordless = Note(
@@ -94,7 +94,7 @@ def is_tiktok(address: str) -> bool:
 
 
 def _split_url(address: str) -> SplitResult:
-    """Return the parts of an address; empty ones where it can't be read."""
+    """Return the parts of an address; empty ones if it can't be read."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -102,7 +102,7 @@ def _split_url(address: str) -> SplitResult:
 
 
 def from_oembed(answer: Mapping[str, Any], address: str) -> TikTokVideo | None:
-    """Return the video in an oEmbed answer; `None` where it is no video.
+    """Return the video in an oEmbed answer, or `None` if it is no video.
 
     Fields: developers.tiktok.com/doc/embed-videos, read in November 2026.
     """
@@ -124,7 +124,7 @@ def from_oembed(answer: Mapping[str, Any], address: str) -> TikTokVideo | None:
 
 
 def from_tool(item: object, now: datetime) -> TikTokVideo | None:
-    """Return the video in an item of `yt-dlp --flat-playlist`; `None` where it is none."""
+    """Return the video in an item of `yt-dlp --flat-playlist`, or `None` if it is none."""
     if not isinstance(item, dict) or not re.fullmatch(r"[0-9]{6,25}", str(item.get("id"))):
         return None
     name = _clean_line(item.get("uploader"))

@@ -25,7 +25,7 @@ ONLY_LINKS: Final = "only_links"
 ONLY_TITLE: Final = "only_title"
 _MIN_SENTENCE_WORDS: Final = 5
 _LINK_WORDS_FACTOR: Final = 4
-"""A page is a list of links where these have this many times the words of all else."""
+"""A page is a list of links if these have this many times the words of all else."""
 _SERVER_INDEX: Final = re.compile(r"(?:Index of|Directory listing for) ?/", re.IGNORECASE)
 _MIN_UNSPACED_LETTERS: Final = 15
 """So many letters without a space, and without characters of addresses, are a script without spaces."""
@@ -77,7 +77,7 @@ def sentence_of(code: str) -> str:
 
 
 def why_left_out(page: PageText, visit: Visit, rules: tuple[str, ...]) -> Note | None:
-    """Return why the page's own rules or nature keep it from being worked on; `None` where it may be."""
+    """Return why the page's own rules or nature keep it from being worked on, or `None` if it may be."""
     code = ""
     if {"noindex", "none"} & set(rules):
         code = "noindex"
@@ -118,7 +118,7 @@ def entry_of(
 
 
 def own_address(page: PageText, visit: Visit) -> str:
-    """Return the page's canonical address where it is of the same host, else the visited one.
+    """Return the page's canonical address if it is of the same host, else the visited one.
 
     An address of another site may not stand for this page.
     """
@@ -199,7 +199,7 @@ def _clean_line(text: str) -> str:
 
 
 def _text_beside_links(line: str) -> str:
-    """Return the text beside a line's links; empty where that is dates, sizes and marks."""
+    """Return the text beside a line's links, or an empty string if that is dates, sizes and marks."""
     text = _MARKDOWN_LINK.sub(" ", line).strip()
     return text if len(_words_in(text)) > 1 or _is_sentence(text) else ""
 

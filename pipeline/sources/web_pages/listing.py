@@ -131,7 +131,7 @@ def _without_slash(url: str) -> str:
 class PageListing:
     """The pages that are listed now.
 
-    `is_complete` is True where a page that isn't among `links` is listed no more.
+    `is_complete` is True if a page that isn't among `links` is listed no more.
     """
 
     links: tuple[PageLink, ...]
@@ -169,9 +169,9 @@ def list_sitemaps(
     reader: PageReader,
     now: int,
 ) -> PageListing:
-    """Return the addresses in all sitemaps that the roots lead to, newest first where they have dates.
+    """Return the addresses in all sitemaps that the roots lead to, newest first if they have dates.
 
-    Those under `below` count, where it is given. Each file is fetched with its validators; one that didn't
+    Those under `below` count, if it is given. Each file is fetched with its validators; one that didn't
     change is not read. Files that this poll has no time or room for are kept for the next one.
     """
     walk = _SitemapWalk(state, fetcher, reader)

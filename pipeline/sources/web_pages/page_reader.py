@@ -21,7 +21,7 @@ MIN_TEXT_CHARACTERS: Final = 200
 
 
 class PageUnreadable(Exception):
-    """Raised where the document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
+    """Raised if the document can't be read: `empty`, `broken`, `entities` or `too_complex`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -98,7 +98,7 @@ class PageReader:
     ) -> PageText:
         """Return the parsed page.
 
-        Raises `PageUnreadable`, and `TryLater` where the machine was too busy.
+        Raises `PageUnreadable`, and `TryLater` if the machine was too busy.
         """
         question = {
             "task": "page",
@@ -112,7 +112,7 @@ class PageReader:
     def read_sitemap(self, document: bytes, *, url: str) -> SitemapText:
         """Return the parsed sitemap.
 
-        Raises `PageUnreadable`, and `TryLater` where the machine was too busy.
+        Raises `PageUnreadable`, and `TryLater` if the machine was too busy.
         """
         answer = self._ask({"task": "sitemap", "url": url}, document)
         links = tuple(

@@ -35,7 +35,7 @@ RESERVE_SECONDS: Final = 6.0
 MIN_PAUSE_SECONDS: Final = 0.5
 """The pause between two requests to an origin that asks for none; redirects count as requests."""
 MAX_PAUSE_SECONDS: Final = 10.0
-"""The longest pause that a worker waits; where an origin asks for more, each poll fetches one page."""
+"""The longest pause that a worker waits; if an origin asks for more, each poll fetches one page."""
 MAX_RETRY_WAIT: Final = timedelta(hours=24)
 MAX_VALIDATOR_CHARACTERS: Final = 1024
 
@@ -54,10 +54,10 @@ pause = time.sleep
 
 
 class VisitFailed(Exception):
-    """Raised where a page gives no text, with the reason in words.
+    """Raised if a page gives no text, with the reason in words.
 
     `kind` is `gone` (there is no such page), `left_out` (the page, or what leads to it, keeps us from it) or
-    `later`. `stops` is True where no further page of this origin should be fetched now.
+    `later`. `stops` is True if no further page of this origin should be fetched now.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class VisitFailed(Exception):
 
 
 class OutOfTime(Exception):
-    """Raised where the time left of this fetch doesn't suffice for another page.
+    """Raised if the time left of this fetch doesn't suffice for another page.
 
     `after` is how long the origin asks us to wait.
     """
@@ -92,7 +92,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Visit:
-    """The answer of an address. `moved_to` is set where only permanent redirects led there."""
+    """The answer of an address. `moved_to` is set if only permanent redirects led there."""
 
     url: str
     body: bytes
@@ -170,7 +170,7 @@ class PoliteFetcher:
     def _wait_for(self, url: str) -> None:
         """Wait until the origin may be called again.
 
-        Raises `OutOfTime` where that is too long, and `VisitFailed` where robots.txt disallows the address.
+        Raises `OutOfTime` if that is too long, and `VisitFailed` if robots.txt disallows the address.
         """
         if self.seconds_left < self._reserve:
             raise OutOfTime
@@ -187,7 +187,7 @@ class PoliteFetcher:
         """Wait before a redirect is followed, as long as a worker waits and the time left allows.
 
         Never `OutOfTime`: a page that redirects would otherwise be begun, and given up, at every poll. Raises
-        `VisitFailed` where robots.txt disallows the address.
+        `VisitFailed` if robots.txt disallows the address.
         """
         self._check_robots(url)
         pause_seconds = min(self._remaining_pause(url), MAX_PAUSE_SECONDS, self.seconds_left - self._reserve)
@@ -195,7 +195,7 @@ class PoliteFetcher:
             pause(pause_seconds)
 
     def _remaining_pause(self, url: str) -> float:
-        """Return the seconds until the origin may be called again; 0 or less where it may be called now."""
+        """Return the seconds until the origin may be called again; 0 or less if it may be called now."""
         origin = urlsplit(url).netloc.lower()
         if origin not in self._last_requests:
             return 0.0
@@ -205,7 +205,7 @@ class PoliteFetcher:
         return ended_at + wait_seconds - monotonic()
 
     def _check_robots(self, url: str) -> None:
-        """Raise `VisitFailed` where robots.txt disallows the address."""
+        """Raise `VisitFailed` if robots.txt disallows the address."""
         try:
             is_allowed = self._robots.allows(url)
         except (AddressRefused, NameNotFound) as error:
@@ -260,7 +260,7 @@ def _visit_of(answer: Response, url: str, moved_to: str, *, is_unchanged: bool =
 
 
 def _usable_validator(validator: str) -> str:
-    """Return the validator, or "" where it can't be sent back in a request header.
+    """Return the validator, or "" if it can't be sent back in a request header.
 
     Servers cut off longer ones.
     """
@@ -282,7 +282,7 @@ def _robots_refusal(robots: Robots, url: str) -> VisitFailed:
 
 
 def _check_login(requested_url: str, final_url: str) -> None:
-    """Raise `VisitFailed` where a redirect led to a login page."""
+    """Raise `VisitFailed` if a redirect led to a login page."""
     if (
         final_url != requested_url
         and _LOGIN_PATH.search(urlsplit(final_url).path)
@@ -306,7 +306,7 @@ def _check_status(answer: Response, *, now: datetime) -> None:
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raise `VisitFailed` for a type that no page has, nor, where `sitemaps` is True, a sitemap."""
+    """Raise `VisitFailed` for a type that no page has, nor, if `sitemaps` is True, a sitemap."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type and media_type not in _READABLE_TYPES and not (sitemaps and _is_sitemap_type(media_type)):
         message = f"The address leads to a file of type {media_type[:80]}, not to a page."

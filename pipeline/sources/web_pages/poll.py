@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pipeline.sources.web_pages.robots import Robots
 
 MIN_FIRST_PAGES: Final = 5
-"""Newest pages of a first poll that wait for the next one where there was no time for them."""
+"""Newest pages of a first poll that wait for the next one if there was no time for them."""
 MAX_LICENCES_NAMED: Final = 3
 # Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
@@ -85,7 +85,7 @@ class PagePoll:
         self._wait: timedelta | None = None
 
     def run(self) -> Fetch:
-        """Read what is due. Raises `Refused` and `TryLater` where the source as a whole can't be read."""
+        """Read what is due. Raises `Refused` and `TryLater` if the source as a whole can't be read."""
         try:
             if self._must_save_requests():
                 self._visit_pages()
@@ -165,7 +165,7 @@ class PagePoll:
             self._run_listed(links, is_complete=False)
 
     def _selected_links(self, page: PageText) -> list[PageLink]:
-        """Return the links that the selector matches. Raises where there are none."""
+        """Return the links that the selector matches. Raises if there are none."""
         if page.matches:
             return list(page.matches)
         message = (
@@ -263,7 +263,7 @@ class PagePoll:
             self._notes.append(Note("older_pages", message))
 
     def _recently_dated(self, fresh: list[PageLink]) -> list[PageLink]:
-        """Return the links dated of late, which are new where more is listed than can be remembered."""
+        """Return the links dated of late, which are new if more is listed than can be remembered."""
         if not self._state.is_full:
             return fresh
         message = (

@@ -80,7 +80,7 @@ class PagePollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, address: str) -> PagePollState:
-        """Return the stored state; empty where it can't be read or is of another address."""
+        """Return the stored state, or an empty state if it can't be read or is of another address."""
         if state.get("address") != address:
             return cls(address)
         try:

@@ -74,7 +74,7 @@ def find_browser(environment: Mapping[str, str]) -> str:
 
 
 def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
-    """Return why no page can be rendered here; `None` where one can."""
+    """Return why no page can be rendered here, or `None` if one can."""
     if find_spec("playwright") is None:
         remedy = "Set `render` to false, or ask the operator to install the extra `browser` (playwright)."
     elif not _browser_path(environment):
@@ -88,7 +88,7 @@ def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
 
 
 def _browser_path(environment: Mapping[str, str]) -> str:
-    """Return the browser's path; empty where there is none."""
+    """Return the browser's path, or an empty string if there is none."""
     named = environment.get("CHROMIUM_PATH", "")
     if named:
         return named if os.access(named, os.X_OK) else ""

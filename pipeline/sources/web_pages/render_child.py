@@ -48,7 +48,7 @@ class Conversation:
         self._outward = outward
 
     def receive(self) -> dict[str, Any] | None:
-        """Return the parent's next message; `None` where it has closed the pipe."""
+        """Return the parent's next message, or `None` if it has closed the pipe."""
         line = self._inward.readline()
         return json.loads(line) if line else None
 

@@ -30,7 +30,7 @@ MAX_REDIRECTS: Final = 5
 MAX_AGE: Final = timedelta(hours=24)
 """How long a copy may be used (RFC 9309, 2.4)."""
 MAX_AGE_IN_OUTAGE: Final = timedelta(days=30)
-"""How long the last copy applies where the server answers with errors (RFC 9309, 2.3.1.4)."""
+"""How long the last copy applies if the server answers with errors (RFC 9309, 2.3.1.4)."""
 RETRY_UNREACHABLE_AFTER: Final = timedelta(hours=1)
 """How long an origin without an answer is left alone before it is fetched again."""
 MAX_DELAY_SECONDS: Final = 60.0
@@ -58,7 +58,7 @@ class RobotsRules:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> RobotsRules | None:
-        """Return stored rules; `None` where they can't be read."""
+        """Return stored rules, or `None` if they can't be read."""
         try:
             packed = zlib.decompressobj().decompress(base64.b64decode(stored["text"]), ROBOTS_BYTES * 2)
             sitemaps = tuple(str(each) for each in stored["sitemaps"])
@@ -118,7 +118,7 @@ class Robots:
         return self.rules_of(url).sitemaps
 
     def rules_of(self, url: str) -> RobotsRules:
-        """Return the rules of the address's origin, fetched where they aren't known."""
+        """Return the rules of the address's origin, fetched if they aren't known."""
         origin = origin_of(url)
         if origin not in self._current_rules:
             self._current_rules[origin] = self._load_rules(origin)
@@ -176,7 +176,7 @@ class Robots:
         return RobotsRules("closed", "", (), self._now, self._now)
 
     def _fetch_rules(self, origin: str) -> RobotsRules | None:
-        """Fetch robots.txt; `None` where the server is unreachable or answers with an error of its own."""
+        """Fetch robots.txt, or `None` if the server is unreachable or answers with an error of its own."""
         try:
             answer = self._http.get(
                 f"{origin}/robots.txt",
@@ -219,7 +219,7 @@ def product_token(user_agent: str) -> str:
 def select_rules(text: str, token: str, *, base: str) -> tuple[str, tuple[str, ...]]:
     """Return the rules for one product token, as a file of one group, and the sitemaps.
 
-    Groups of the token are merged; where there is none, those for everybody apply (RFC 9309, 2.2.1). The
+    Groups of the token are merged; if there is none, those for everybody apply (RFC 9309, 2.2.1). The
     whole token has to match, while Protego takes a part of one for a match too.
     """
     our_rules: list[str] | None = None
@@ -249,7 +249,7 @@ def select_rules(text: str, token: str, *, base: str) -> tuple[str, tuple[str, .
 
 
 def _sitemap_address(base: str, value: str) -> list[str]:
-    """Return a list with the sitemap's absolute address; empty where it is invalid."""
+    """Return a list with the sitemap's absolute address, or an empty list if it is invalid."""
     try:
         return [urljoin(base, value)[:2048]]
     except ValueError:

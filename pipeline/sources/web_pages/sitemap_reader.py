@@ -77,11 +77,11 @@ def _read_text_sitemap(data: bytes, url: str) -> Record:
 
 
 class TooLarge(Exception):
-    """Raised where a gzip file unpacks to more than the limit."""
+    """Raised if a gzip file unpacks to more than the limit."""
 
 
 def _unpack(document: bytes) -> bytes:
-    """Return the document, unpacked where it is a gzip file. Raises `TooLarge`."""
+    """Return the document, unpacked if it is a gzip file. Raises `TooLarge`."""
     if not document.startswith(b"\x1f\x8b"):
         return document
     decompressor = zlib.decompressobj(wbits=31)

@@ -81,7 +81,7 @@ class PageWork:
     def check_page(self, link: PageLink) -> None:
         """Visit one page.
 
-        Raises `OutOfTime`, and `VisitFailed` where no further page should be fetched.
+        Raises `OutOfTime`, and `VisitFailed` if no further page should be fetched.
         """
         record = self._state.pages.get(link.url) or PageRecord()
         try:
@@ -96,7 +96,7 @@ class PageWork:
                 raise
 
     def visit(self, url: str, record: PageRecord) -> Visit:
-        """Fetch a page, rendered where the source wants it. Raises `VisitFailed` and `OutOfTime`."""
+        """Fetch a page, rendered if the source wants it. Raises `VisitFailed` and `OutOfTime`."""
         # No validators: what a page shows after its JavaScript ran can change while its document stays.
         if self._renderer is not None:
             return self._renderer.render(self._fetcher.visit(url))
@@ -162,7 +162,7 @@ class PageWork:
         self._state.tries.pop(link.url, None)
 
     def _identity_of(self, url: str, page: PageText, visit: Visit, digest: str) -> str:
-        """Return the address that identifies the page; empty where another address has it already."""
+        """Return the address that identifies the page, or an empty string if another address has it already."""
         for candidate in (own_address(page, visit), visit.url):
             owner = self._owners.get(candidate)
             if owner is None or owner == url:

@@ -234,7 +234,7 @@ def _is_finite(number: float) -> bool:
 
 
 def _clip(value: str, name: str, max_characters: int, notes: list[Note]) -> str:
-    """Return the value cut to a length, with a note where it was longer."""
+    """Return the value cut to a length, with a note if it was longer."""
     if len(value) > max_characters:
         notes.append(Note("cut", f"{name} is cut to {max_characters} characters."))
     return value[:max_characters]
@@ -365,7 +365,7 @@ def _to_metadata(value: Any, notes: list[Note]) -> dict[str, Any]:
 
 
 def _storable_metadata(metadata: dict[str, Any], notes: list[Note]) -> dict[str, Any]:
-    """Return metadata that can be stored; empty where it is too large or can't be, with a note."""
+    """Return metadata that can be stored, or an empty mapping if it is too large or can't be, with a note."""
     json_text = ""
     try:
         json_text = json.dumps(metadata, allow_nan=False)

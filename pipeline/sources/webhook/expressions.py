@@ -27,15 +27,15 @@ _MAX_DEPTH: Final = 60
 
 
 class ExpressionUnreadable(ValueError):
-    """Raised where the expression can't be parsed; the message says where and why."""
+    """Raised if the expression can't be parsed; the message says where and why."""
 
 
 class TooCostly(ValueError):
-    """Raised where the expression asks for more work than one delivery may cost."""
+    """Raised if the expression asks for more work than one delivery may cost."""
 
 
 class ExpressionFailed(ValueError):
-    """Raised where the expression meets a value that it can't work with, such as `join()` a number."""
+    """Raised if the expression meets a value that it can't work with, such as `join()` a number."""
 
 
 class Budget:

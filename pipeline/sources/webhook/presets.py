@@ -1,4 +1,4 @@
-"""Maps the bodies of known senders where the source has no mapping of its own.
+"""Maps the bodies of known senders if the source has no mapping of its own.
 
 Each preset is a mapping that a person could have written: `docs/guides/webhook-sources.md` shows them all.
 """

@@ -33,7 +33,7 @@ _MAX_ID_CHARACTERS: Final = 200
 
 
 class NotProven(Exception):
-    """Raised where the sender didn't prove itself.
+    """Raised if the sender didn't prove itself.
 
     `message` is for people and says nothing of the secret.
     """
@@ -52,7 +52,7 @@ def make_secret(kind: str) -> str:
 
 
 def problem_of(kind: str, secret: str, path: str) -> Problem | None:
-    """Return why this can't be a secret of that kind; `None` where it can."""
+    """Return why this can't be a secret of that kind, or `None` if it can."""
     if not MIN_SECRET_CHARACTERS <= len(secret) <= MAX_SECRET_CHARACTERS or not re.fullmatch(
         r"[!-~]+", secret
     ):
@@ -74,7 +74,7 @@ def verify(
     valid_secrets: Sequence[str],
     now: datetime,
 ) -> str:
-    """Return the sender's own id of this delivery, empty where it has none. Raises `NotProven`.
+    """Return the sender's own id of this delivery, or an empty string if it has none. Raises `NotProven`.
 
     `headers` has lower-case names; `valid_secrets` holds one or two secrets.
     """
@@ -135,7 +135,7 @@ def _standard_webhooks(
 
 
 def _standard_key(secret: str) -> bytes | None:
-    """Return the bytes of a Standard Webhooks secret; `None` where it is none."""
+    """Return the bytes of a Standard Webhooks secret, or `None` if it is none."""
     try:
         key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError):
@@ -214,7 +214,7 @@ def _require_header(headers: Mapping[str, str], name: str) -> str:
 
 
 def _check_time(timestamp: str, now: datetime, *, per_second: int = 1) -> None:
-    """Raise `NotProven` where the signature's time is too far from now."""
+    """Raise `NotProven` if the signature's time is too far from now."""
     if not _TIMESTAMP.fullmatch(timestamp):
         raise NotProven("timestamp_missing", "The signature has no readable time.")
     if abs(now.timestamp() - int(timestamp) / per_second) > limits.INBOUND_WINDOW.total_seconds():

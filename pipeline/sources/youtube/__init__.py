@@ -91,7 +91,7 @@ _NOT_A_PLACE: Final = (
 
 
 class YouTubeSource(Source):
-    """Reads channels, playlists and videos by feed, the Data API where there is a key, and captions."""
+    """Reads channels, playlists and videos by feed, the Data API if there is a key, and captions."""
 
     kind = "youtube"
     label = "YouTube"

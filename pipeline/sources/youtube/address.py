@@ -75,5 +75,5 @@ def _place_on_site(path: list[str], query: dict[str, str]) -> tuple[str, str] | 
 
 
 def _place_if_valid(kind: str, pattern: re.Pattern[str], name: str) -> tuple[str, str] | None:
-    """Return the place where its name has the right form; `None` otherwise."""
+    """Return the place if its name has the right form; `None` otherwise."""
     return (kind, name) if pattern.fullmatch(name) else None

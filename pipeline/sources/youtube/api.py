@@ -38,9 +38,9 @@ _DURATION: Final = re.compile(
 
 
 class ApiFailed(Exception):
-    """Raised where the Data API fails.
+    """Raised if the Data API fails.
 
-    `code` is for programs, `str()` a sentence; `until` is set where it makes no sense to call before.
+    `code` is for programs, `str()` a sentence; `until` is set if it makes no sense to call before.
     """
 
     def __init__(self, code: str, message: str, until: datetime | None = None) -> None:
@@ -58,7 +58,7 @@ class DataApi:
     key: str
 
     def channel_of(self, name: str, *, by: str, now: datetime) -> str:
-        """Return the id of a name's channel, "" where there is none; `by` is `forHandle` or `forUsername`."""
+        """Return the id of a name's channel, "" if there is none; `by` is `forHandle` or `forUsername`."""
         answer = self._call("channels", {"part": "id", by: name}, now)
         ids = [item.get("id") for item in _items_in(answer)]
         return ids[0] if ids and isinstance(ids[0], str) else ""
@@ -159,7 +159,7 @@ def _items_in(answer: Any) -> list[dict[str, Any]]:
 
 
 def _part_of(item: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a part of an item, empty where it is missing."""
+    """Return a part of an item, or an empty mapping if it is missing."""
     part = item.get(name)
     return part if isinstance(part, dict) else {}
 

@@ -52,7 +52,7 @@ class VideoTranscript:
 
 
 class NoCaptions(Exception):
-    """Raised where no captions can be read, because there are none or because YouTube doesn't give them.
+    """Raised if no captions can be read, because there are none or because YouTube doesn't give them.
 
     `kind` says why: `none`, `blocked`, `gone`, `private`, `members_only`, `age_restricted`, `region`,
     `upcoming`, `late` (no time was left) or `failed`.
@@ -73,7 +73,7 @@ class CaptionReader:
     deadline: float
 
     def read(self, video_id: str, *, language: str = "") -> VideoTranscript:
-        """Return what was said in a video, in the language that is spoken in it: `language`, where it is known.
+        """Return what was said in a video, in the language that is spoken in it: `language`, if it is known.
 
         Raises `NoCaptions`.
         """
@@ -141,7 +141,7 @@ class CaptionReader:
 def _to_transcript(
     cues: list[Cue], *, language: str, kind: str, by: str, duration: int | None = None
 ) -> VideoTranscript:
-    """Return the cues as a transcript. Raises `NoCaptions` where they hold no text."""
+    """Return the cues as a transcript. Raises `NoCaptions` if they hold no text."""
     text = to_text(cues)
     if not text:
         raise NoCaptions("none")
@@ -197,7 +197,7 @@ class ToolTrack(NamedTuple):
 
 
 def _choose_tool_track(video_data: Mapping[str, Any], language: str) -> ToolTrack | None:
-    """Return the captions in the spoken language, else automatic ones, else any; `None` where there are none."""
+    """Return the captions in the spoken language, else automatic ones, else any, or `None` if there are none."""
     video_language = video_data.get("language")
     spoken_language = language or (video_language if isinstance(video_language, str) else "")
     manual = _json3_addresses(video_data.get("subtitles"))

@@ -1,4 +1,4 @@
-"""Lists the videos of a channel or playlist: by its feed, and where that fails, by the Data API."""
+"""Lists the videos of a channel or playlist: by its feed, and if that fails, by the Data API."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ class FollowedAddress:
 class VideoListing:
     """Videos, newest first.
 
-    `origin` is `feed`, `api`, `video` for a single one, or `same` where the feed is the one that was read last
-    time. `is_from_usual_origin` is False where the list comes from elsewhere than at other polls: its wording
-    may differ then. `digest` is the feed's; empty where no feed was read.
+    `origin` is `feed`, `api`, `video` for a single one, or `same` if the feed is the one that was read last
+    time. `is_from_usual_origin` is False if the list comes from elsewhere than at other polls: its wording
+    may differ then. `digest` is the feed's; empty if no feed was read.
     """
 
     origin: str
@@ -103,7 +103,7 @@ class VideoListing:
 class VideoLister:
     """Reads lists from YouTube.
 
-    `api` is `None` where the operator gave no key, or where it has to be left alone.
+    `api` is `None` if the operator gave no key, or if it has to be left alone.
     """
 
     http: Client
@@ -145,7 +145,7 @@ class VideoLister:
         return listing if channel or not is_cut_off else replace(listing, notes=(_PLAYLIST_CUT_OFF_NOTE,))
 
     def is_public(self, video_id: str) -> bool:
-        """Return whether YouTube still shows a video to everybody, by oEmbed; True where it doesn't say."""
+        """Return whether YouTube still shows a video to everybody, by oEmbed; True if it doesn't say."""
         try:
             response = self.http.get(
                 _oembed_url(self.base, video_id), timeout=PAGE_SECONDS, max_bytes=MAX_PAGE_BYTES
@@ -155,7 +155,7 @@ class VideoLister:
         return not _is_hidden(response)
 
     def _single_video(self, video_id: str, state: YouTubePollState) -> VideoListing:
-        """Return one video by oEmbed, which knows its title and its channel; none where it was taken back."""
+        """Return one video by oEmbed, which knows its title and its channel; none if it was taken back."""
         response = self._get(_oembed_url(self.base, video_id), PAGE_SECONDS, "The video")
         if _is_hidden(response):
             if state.begun:
@@ -277,7 +277,7 @@ class VideoLister:
     def _list_from_api_after_feed_failed(
         self, api: DataApi, uploads: str, state: YouTubePollState, feed_error: TryLater
     ) -> VideoListing:
-        """Return the list by the Data API where the feed failed. Raises `TryLater`."""
+        """Return the list by the Data API if the feed failed. Raises `TryLater`."""
         try:
             listing = self._list_from_api(api, uploads, state, pages=1)
         except ApiFailed as error:
@@ -340,7 +340,7 @@ def _is_hidden(response: Response) -> bool:
 
 
 def _raise_if_page(response: Response) -> None:
-    """Raise `TryLater` where the answer is a web page instead of a feed."""
+    """Raise `TryLater` if the answer is a web page instead of a feed."""
     _raise_if_consent(response)
     start = response.body[:2000].lower()
     if b"<html" in start or b"<!doctype html" in start:
@@ -349,7 +349,7 @@ def _raise_if_page(response: Response) -> None:
 
 
 def _raise_if_consent(response: Response) -> None:
-    """Raise `TryLater` where YouTube asks for consent to cookies."""
+    """Raise `TryLater` if YouTube asks for consent to cookies."""
     is_consent = (
         "//consent.youtube.com" in response.url or b'action="https://consent.youtube.com' in response.body
     )
@@ -362,7 +362,7 @@ def _raise_if_consent(response: Response) -> None:
 
 
 def _entry_to_video(entry: Entry) -> YouTubeVideo | None:
-    """Return a feed's entry as a video; `None` where it is none."""
+    """Return a feed's entry as a video, or `None` if it is none."""
     match = _ENTRY_ID.match(entry.external_id or "")
     if match is None:
         return None

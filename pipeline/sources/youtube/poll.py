@@ -169,7 +169,7 @@ class Poll:
         return list(dict.fromkeys([*doubtful, *gaps]))[:CHECKED_WITHOUT_KEY]
 
     def _load_details(self, todo: list[YouTubeVideo], checks: list[str]) -> None:
-        """Load the details of videos from the Data API, where it can be called."""
+        """Load the details of videos from the Data API, if it can be called."""
         ids = list(dict.fromkeys([*(video.id for video in todo), *checks]))
         if self.api is None or not ids:
             return
@@ -262,7 +262,7 @@ class Poll:
         self.state.waiting[video.id] = UpcomingVideo(video, reason, first=first, next=due, tries=tries)
 
     def _give_without_captions(self, video: YouTubeVideo, details: Details, reason: str) -> None:
-        """Give a video by its description, or leave it out where that says too little."""
+        """Give a video by its description, or leave it out if that says too little."""
         record = self.state.records.get(video.id)
         if reason in _INVISIBLE_KINDS and record is not None and record.fate == "given":
             # It was edited and is hidden now: later checks tell whether it stays hidden.
@@ -381,7 +381,7 @@ def _count_videos(number: int) -> str:
 
 
 def _published(video: YouTubeVideo) -> int:
-    """Return when the video was published in seconds since 1970; 0 where that isn't known."""
+    """Return when the video was published in seconds since 1970; 0 if that isn't known."""
     return int(video.published_at.timestamp()) if video.published_at else 0
 
 

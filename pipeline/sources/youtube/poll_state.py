@@ -49,7 +49,7 @@ class YouTubePollState:
     """The poll state of one source.
 
     `begun` is the moment of the first poll, 0 before it; `digest` is of the feed that was last read. `floor`
-    is when the oldest video of the first poll was published, 0 where the list was complete; `told` is how
+    is when the oldest video of the first poll was published, 0 if the list was complete; `told` is how
     many notes the last poll brought.
     """
 
@@ -68,7 +68,7 @@ class YouTubePollState:
 
     @classmethod
     def of(cls, state: Mapping[str, Any], *, place: str) -> YouTubePollState:
-        """Return the stored state; empty where it is of another channel or list."""
+        """Return the stored state, or an empty state if it is of another channel or list."""
         if state.get("place") != place:
             return cls(place)
         poll_state = cls(place)

@@ -32,7 +32,7 @@ _CHAPTER_MARK: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\
 class YouTubeVideo:
     """A video as a list has it.
 
-    `listed_at` is when it came into the list, where the list says so.
+    `listed_at` is when it came into the list, if the list says so.
     """
 
     id: str

@@ -49,7 +49,7 @@ _Callback = ctypes.CFUNCTYPE(
 
 
 def speak(folder: Path, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Speak the request's text; returns what was spoken when, and the samples. `voice` is empty where none fits."""
+    """Speak the request's text; returns what was spoken when, and the samples. `voice` is empty if none fits."""
     library = ctypes.CDLL(str(folder / "libespeak-ng.so"))
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, str(folder).encode(), _PHONEME_EVENTS | _NO_EXIT)
     if rate <= 0:
