@@ -79,7 +79,7 @@ def as_meant(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
     They aren't always settings that would be accepted.
     """
     known = kind.config_schema["properties"]
-    return {name: value for name, value in kind.meant(config).items() if name in known}
+    return {name: value for name, value in kind.guess_settings(config).items() if name in known}
 
 
 def written(settings: Mapping[str, Any]) -> str:

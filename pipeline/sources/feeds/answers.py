@@ -1,4 +1,4 @@
-"""Reads a feed's HTTP answer beside the feed: validators, waits, redirects, hubs, failures."""
+"""Reads the HTTP answer that brings a feed: validators, waits, redirects, hubs, failures."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from config.core.http_client import Response
 
 MAX_WAIT: Final = timedelta(hours=24)
-# Asking sooner would only confirm to the server that we are the robot that it takes us for.
 FORBIDDEN_WAIT: Final = timedelta(hours=1)
-# Validators come back in a request header, and servers cut off longer ones.
+"""Asking sooner would only confirm to the server that we are the robot that it takes us for."""
 MAX_VALIDATOR_CHARACTERS: Final = 1024
+"""Validators go back in a request header, and servers cut off longer headers."""
 MAX_HUBS: Final = 3
 PERMANENT_REDIRECTS: Final = frozenset({HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.PERMANENT_REDIRECT})
 
 
 def validators_of(response: Response) -> tuple[str, str]:
-    """Return ETag and Last-Modified; empty if missing or unusable in a request header."""
+    """Return ETag and Last-Modified, each empty if it is missing or unusable in a request header."""
     etag = response.headers.get("ETag", "").strip()
     last_modified = response.headers.get("Last-Modified", "").strip()
     usable = [value if _is_sendable(value) else "" for value in (etag, last_modified)]
@@ -49,9 +49,10 @@ def _is_sendable(value: str) -> bool:
 
 
 def wait_of(response: Response, document_seconds: int, *, now: datetime) -> timedelta | None:
-    """Return the longest wait that the document and the answer ask for, at most a day.
+    """Return the longer wait of those that document and answer ask for, or `None` if neither asks for one.
 
-    `Expires` counts only if there is no `max-age` (RFC 9111, 5.3), and from the server's own `Date`.
+    It is at most a day. `Expires` counts only if there is no `max-age` (RFC 9111, 5.3), from the server's
+    `Date`, else from `now`.
     """
     control = response.headers.get("Cache-Control", "").lower()
     max_age = re.search(r"(?:^|[\s,])max-age\s*=\s*\"?([0-9]{1,9})", control)
@@ -75,8 +76,11 @@ def _parse_http_date(value: str) -> datetime | None:
         return None
 
 
-def moved_to(response: Response, requested: str) -> str:
-    """Return where permanent redirects led, or an empty string if one of them was temporary or left https."""
+def permanent_address(response: Response, requested: str) -> str:
+    """Return the address that permanent redirects led to.
+
+    It is empty if there were no redirects, one of them was temporary or left https, or they led back.
+    """
     addresses = [requested, *(url for _, url in response.redirects)]
     if not all(status in PERMANENT_REDIRECTS for status, _ in response.redirects):
         return ""
@@ -106,15 +110,18 @@ def links_in_headers(response: Response) -> list[tuple[str, str, str]]:
 
 
 def hub_in_headers(response: Response) -> Hub | None:
-    """Return the WebSub hub of `Link` headers, which outrank those in the document (W3C WebSub, 4)."""
+    """Return the WebSub hubs in the `Link` headers, or `None` if there are none.
+
+    They outrank those in the document (W3C WebSub, 4).
+    """
     links = links_in_headers(response)
     hubs = [address for address, relations, _ in links if "hub" in relations.split()]
-    own = [address for address, relations, _ in links if "self" in relations.split()]
-    return Hub(tuple(hubs[:MAX_HUBS]), own[0] if own else response.url) if hubs else None
+    topics = [address for address, relations, _ in links if "self" in relations.split()]
+    return Hub(tuple(hubs[:MAX_HUBS]), topics[0] if topics else response.url) if hubs else None
 
 
 def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
-    """Raise the plug-in error for an answer without a feed."""
+    """Raise `Refused` if the status asks for a login or a payment, else `TryLater` for an answer without a feed."""
     status = response.status
     after = read_retry_after(response.headers, now=now, longest=MAX_WAIT) or None
     if status in {
@@ -152,7 +159,7 @@ def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
     raise TryLater(message, code="unexpected_status", after=after, platform_status=status)
 
 
-def from_outbound(error: OutboundError) -> PluginError:
+def as_plugin_error(error: OutboundError) -> PluginError:
     """Return the plug-in error for a call that failed before there was an answer."""
     if isinstance(error, AddressRefused):
         message = f"{error} Give another address."

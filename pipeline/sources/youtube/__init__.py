@@ -119,12 +119,12 @@ class YouTubeSource(Source):
         kind, name = place
         return {kind: name, **cleaned}
 
-    def meant(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def guess_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Move an address or a handle to the setting that it belongs to.
 
         People call both the channel, and enter them in any field.
         """
-        guessed = super().meant(values)
+        guessed = super().guess_settings(values)
         for name in ("url", *_PLACE_FIELDS):
             value = guessed.get(name)
             if not isinstance(value, str) or not SETTINGS.fields[name].read(value, name)[1]:

@@ -99,7 +99,7 @@ class Poll:
         # The Data API's list has no digest, so the feed is read again when it is back.
         state.digest = listing.digest
         self._add_notes()
-        notes_have_ended = have_notes_ended(self.notes, told_before=state.told)
+        notes_have_ended = have_notes_ended(self.notes, previous_count=state.told)
         state.told = len(self.notes)
         oldest = datetime.min.replace(tzinfo=UTC)
         self.entries.sort(key=lambda entry: entry.published_at or oldest, reverse=True)
