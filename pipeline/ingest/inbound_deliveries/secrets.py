@@ -18,7 +18,12 @@ from config.core.errors import Conflict, Detail, Invalid
 from config.core.ids import encode
 from pipeline.ingest import collect
 from pipeline.models import InboundSecret, Source
-from pipeline.sources.webhook.signatures import DEFAULT_HEADER, GIVEN_BY_THE_SENDER, make_secret, problem_of
+from pipeline.sources.webhook.signatures import (
+    DEFAULT_HEADER,
+    GIVEN_BY_THE_SENDER,
+    find_secret_problem,
+    make_secret,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +179,7 @@ def _store_secret(
     source: Source, kind: str, secret: str, *, overlap: timedelta, path: str, now: datetime
 ) -> None:
     """Store a secret, and the old one as the previous if they overlap. Raises `Invalid`."""
-    problem = problem_of(kind, secret, path)
+    problem = find_secret_problem(kind, secret, path)
     if problem is not None:
         raise Invalid(Detail(problem.field, problem.code, problem.message))
     stored: InboundSecret | None = InboundSecret.everywhere.select_for_update().filter(source=source).first()

@@ -2,7 +2,7 @@
 
 It is run by its path and imports nothing of the project. Each message is a line of JSON. A job is
 `{"url", "type", "body", "seconds"}`: the address, content type and document (in base64) of a page, and the
-time for it. Its end is `{"html"}`. The child opens no connection: for each request of the page it writes
+time for it in seconds. Its result is `{"html"}`. The child opens no connection: for each request of the page it writes
 `{"ask": {"url", "headers"}}`, and reads `{"status", "headers", "body"}` (in base64) or `{"refused": true}`.
 """
 

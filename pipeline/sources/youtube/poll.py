@@ -1,8 +1,9 @@
-"""Runs one poll of a YouTube source: which videos are given now, which wait, which were taken back.
+"""Runs one poll of a YouTube source: gives some videos as entries, lets others wait, withdraws lost ones.
 
 A video is given once, and again only when its title or description changed; then with its captions again, so
-that only what really changed differs. What waits (a broadcast, captions that YouTube has yet to make, a
-budget that is used up) is kept in the state and given by a later poll, also when the feed no longer shows it.
+that only the real changes differ. A video that waits (for the end of a broadcast, for captions that YouTube has
+yet to make, for a later poll with time left) is kept in the state and given by a later poll, also when the feed
+no longer shows it.
 """
 
 from __future__ import annotations
@@ -27,23 +28,29 @@ if TYPE_CHECKING:
     from pipeline.sources.youtube.listing import VideoLister, VideoListing
 
 MAX_CAPTIONS: Final = 15
-"""Videos whose captions one poll reads: as many as a feed shows."""
+"""The most videos whose captions one poll reads, which is the number that a feed shows."""
 MAX_STALLED: Final = 2
-"""After so many calls in a row without a result, the rest is left for the next poll."""
+"""The number of calls in a row without a result after which the rest is left for the next poll."""
 BLOCKED_PAUSE: Final = timedelta(hours=6)
-"""Calling on while YouTube refuses only makes it refuse longer."""
+"""The time without calls after YouTube refused, because it refuses longer if the calls go on."""
 CAPTIONS_COME_WITHIN: Final = timedelta(hours=6)
-"""How long a new video may have no captions yet; automatic ones take minutes to hours."""
+"""The time for which a new video may have no captions yet; automatic ones take minutes to hours."""
 MAX_WAIT: Final = timedelta(hours=24)
+"""The longest wait for captions while YouTube refuses to give any."""
 RECHECK_AFTER: Final = timedelta(hours=1)
+"""The time after which a video that waits is tried again; half of it if the cause may pass sooner."""
 MAX_TRIES: Final = 3
+"""The number of failures to read its captions after which a video is given without them."""
 MIN_DESCRIPTION_CHARACTERS: Final = 200
-"""A shorter description says too little to make anything of."""
+"""The length below which a description says too little to make an item of."""
 CHECK_EVERY: Final = timedelta(hours=6)
+"""The time between two checks of the newest videos by the Data API."""
 CHECKED_WITH_KEY: Final = 10
+"""The number of newest videos that such a check asks for."""
 CHECKED_WITHOUT_KEY: Final = 3
+"""The most videos that one poll checks by oEmbed, with one call for each."""
 MISSING_UNTIL_WITHDRAWN: Final = 2
-"""YouTube's lists and answers have gaps that close again, so one miss doesn't count."""
+"""The misses in a row after which a video is withdrawn; YouTube's lists have gaps that close again."""
 
 _MESSAGES: Final = {
     "gone": "YouTube says that the video is no longer available.",
@@ -65,7 +72,10 @@ _INVISIBLE_KINDS: Final = frozenset({"gone", "private", "members_only"})
 
 @dataclass
 class Poll:
-    """The work of one poll; `run` may be called once."""
+    """The work of one poll; `run` may be called once.
+
+    `caption_calls` counts all calls for captions, `stalled` those without a result in a row.
+    """
 
     state: YouTubePollState
     lister: VideoLister
@@ -75,13 +85,13 @@ class Poll:
     entries: list[Entry] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     details: dict[str, Details] = field(default_factory=dict)
-    asked: int = 0
+    caption_calls: int = 0
     stalled: int = 0
     is_first: bool = False
     is_api_away: bool = False
 
     def run(self, listing: VideoListing) -> Fetch:
-        """Return what is new, edited or taken back in the listing."""
+        """Return the entries of new, edited and waiting videos, and withdrawals of those that were taken back."""
         state, is_same = self.state, listing.origin == "same"
         self.is_first = not state.begun
         self.notes += listing.notes
@@ -143,11 +153,15 @@ class Poll:
         return sorted(due.values(), key=lambda video: video.published_at or oldest, reverse=True)
 
     def _is_old_video(self, video: YouTubeVideo) -> bool:
-        """Return whether an old video came into a channel's feed because a newer one left it."""
+        """Return whether a video is older than the first feed, so that a newer one must have left the feed."""
         return not self.state.place.startswith("playlist:") and 0 < _published(video) < self.state.floor
 
     def _videos_to_check(self, listing: VideoListing) -> list[str]:
-        """Return the videos that were given and may have been taken back since."""
+        """Return the ids of given videos that may have been taken back since.
+
+        They are those that were missed before; with a key, every `CHECK_EVERY`, also the newest; without one
+        those that are missing between others in a channel's feed, or the single video if it is missing.
+        """
         given = {key: record for key, record in self.state.records.items() if record.fate == "given"}
         doubtful = [key for key, record in given.items() if record.missing]
         is_time = self._now_seconds - self.state.checked >= CHECK_EVERY.total_seconds()
@@ -158,7 +172,7 @@ class Poll:
             return [] if listing.videos else list(given)
         if listing.origin != "feed" or self.state.place.startswith("playlist:"):
             return doubtful[:CHECKED_WITHOUT_KEY]
-        # The feed shows the newest: one missing between others was taken back, or is unlisted now.
+        # The feed shows the newest: a video missing between others was taken back, or is unlisted now.
         listed = {video.id for video in listing.videos}
         oldest = min((_published(video) for video in listing.videos if video.published_at), default=0)
         gaps = [
@@ -169,7 +183,7 @@ class Poll:
         return list(dict.fromkeys([*doubtful, *gaps]))[:CHECKED_WITHOUT_KEY]
 
     def _load_details(self, todo: list[YouTubeVideo], checks: list[str]) -> None:
-        """Load the details of videos from the Data API, if it can be called."""
+        """Load the details of videos from the Data API, if it may be called; a failure becomes a note."""
         ids = list(dict.fromkeys([*(video.id for video in todo), *checks]))
         if self.api is None or not ids:
             return
@@ -184,7 +198,7 @@ class Poll:
     # --- One video ---
 
     def _read_video(self, video: YouTubeVideo) -> None:
-        """Give a video, or let it wait."""
+        """Give a video, leave it out, or let it wait."""
         details = self.details.get(video.id, Details())
         if details.is_private:
             self._give_without_captions(video, details, "private")
@@ -195,14 +209,14 @@ class Poll:
             self._read_captions(video, details)
 
     def _read_captions(self, video: YouTubeVideo, details: Details) -> None:
-        """Give a video with its captions, as far as they can be read now."""
+        """Give a video with its captions if they can be read now, else postpone it or give it without."""
         if self.state.captions_after > self._now_seconds:
             self._postpone(video, details, "captions_blocked")
             return
-        if self.asked >= MAX_CAPTIONS or self.stalled >= MAX_STALLED:
+        if self.caption_calls >= MAX_CAPTIONS or self.stalled >= MAX_STALLED:
             self._postpone(video, details, "late")
             return
-        self.asked += 1
+        self.caption_calls += 1
         try:
             transcript = self.captions.read(video.id, language=details.language)
         except NoCaptions as error:
@@ -212,7 +226,7 @@ class Poll:
         self._give(video, details, transcript)
 
     def _handle_no_captions(self, video: YouTubeVideo, details: Details, kind: str) -> None:
-        """Decide what becomes of a video without captions, by the kind of `NoCaptions`."""
+        """Let a video wait, or give it without captions, by the kind of `NoCaptions`."""
         self.stalled = self.stalled + 1 if kind in {"failed", "late"} else 0
         if kind == "blocked":
             self.state.captions_after = int((self.now + BLOCKED_PAUSE).timestamp())
@@ -231,9 +245,11 @@ class Poll:
             self._give_without_captions(video, details, kind)
 
     def _postpone(self, video: YouTubeVideo, details: Details, reason: str) -> None:
-        """Let a video wait whose captions can't be read at this moment.
+        """Let a video wait whose captions can't be read now, or give it without them.
 
-        At the first poll nothing waits for that: a video given later would look new, and it isn't.
+        It is given without at the first poll, because a video that is given later would look new; after
+        `MAX_TRIES` failures; and while YouTube refuses, if its description says enough or after `MAX_WAIT`. A
+        video that was given with captions always waits.
         """
         record, waiting = self.state.records.get(video.id), self.state.waiting.get(video.id)
         tries = (waiting.tries if waiting else 0) + (reason == "captions_failed")
@@ -252,17 +268,19 @@ class Poll:
             self._give_without_captions(video, details, "captions_failed" if reason == "late" else reason)
 
     def _wait_for(self, video: YouTubeVideo, reason: str, *, until: datetime, tries: int = 0) -> None:
-        """Let a video wait until a moment; a new one is listed as left out meanwhile."""
+        """Let a video wait until a moment. A new one gets an entry that is left out, so that people see it."""
         waiting = self.state.waiting.get(video.id)
         first = waiting.first if waiting else self._now_seconds
         if waiting is None and video.id not in self.state.records:
-            # It is listed now as well, so that people see that it waits.
             self._add_entry(video, Details(), None, left_out=_WAIT_NOTES[reason])
         due = int(until.timestamp())
         self.state.waiting[video.id] = UpcomingVideo(video, reason, first=first, next=due, tries=tries)
 
     def _give_without_captions(self, video: YouTubeVideo, details: Details, reason: str) -> None:
-        """Give a video by its description, or leave it out if that says too little."""
+        """Give a video by its description, or leave it out if that says too little or most can't see it.
+
+        A given video that is hidden now counts as missing instead.
+        """
         record = self.state.records.get(video.id)
         if reason in _INVISIBLE_KINDS and record is not None and record.fate == "given":
             # It was edited and is hidden now: later checks tell whether it stays hidden.
@@ -280,7 +298,7 @@ class Poll:
         )
 
     def _give(self, video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> None:
-        """Give a video as an entry, and remember it."""
+        """Give a video as an entry, and record it."""
         self._add_entry(video, details, transcript)
         self.state.records[video.id] = YouTubeRecord(
             video.fingerprint, "given", has_captions=transcript is not None, published=_published(video)
@@ -293,7 +311,7 @@ class Poll:
         transcript: VideoTranscript | None,
         left_out: Note | None = None,
     ) -> None:
-        """Add the entry of a video."""
+        """Add the entry of a video, which doesn't wait any more."""
         self.state.waiting.pop(video.id, None)
         spoken_text = transcript.text if transcript else ""
         body = "\n\n".join(text for text in (prose_of(video.description), spoken_text) if text)
@@ -331,13 +349,13 @@ class Poll:
                 self._check_one(video_id, record)
 
     def _check_one(self, video_id: str, record: YouTubeRecord) -> None:
-        """Check one given video; after several misses it is withdrawn."""
+        """Check one given video, and withdraw it if it is private or after several misses."""
         details = self.details.get(video_id)
         if details is not None and details.is_private:
             record.missing = MISSING_UNTIL_WITHDRAWN
         elif details is not None or (self.api is None and self.lister.is_public(video_id)):
             record.missing = 0
-            # Without this mark every poll would make a request for it.
+            # Without this mark every poll would make a request for the video.
             record.is_unlisted = self.api is None
         else:
             record.missing += 1
@@ -351,7 +369,7 @@ class Poll:
         video = YouTubeVideo(video_id, "")
         self.entries.append(Entry(external_id=video.external_id, url=video.url, withdrawn=True))
 
-    # --- What people are told ---
+    # --- Notes for people ---
 
     def _add_notes(self) -> None:
         """Add notes on captions that are blocked and on videos that wait."""
@@ -381,19 +399,18 @@ def _count_videos(number: int) -> str:
 
 
 def _published(video: YouTubeVideo) -> int:
-    """Return when the video was published in seconds since 1970; 0 if that isn't known."""
+    """Return the video's moment of publication in seconds since 1970, or 0 if it isn't known."""
     return int(video.published_at.timestamp()) if video.published_at else 0
 
 
 def _metadata(video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> dict[str, Any]:
-    """Return what is stored with the raw item of a video."""
+    """Return the metadata that is stored with the raw item of a video."""
     duration = details.duration_seconds or (transcript.duration_seconds if transcript else None)
     metadata: dict[str, Any] = {"video_id": video.id, "channel": video.channel, "duration_seconds": duration}
-    metadata["captions"] = (
-        {"language": transcript.language, "kind": transcript.kind, "by": transcript.by}
-        if transcript
-        else None
-    )
+    metadata["captions"] = None
+    if transcript:
+        captions = {"language": transcript.language, "kind": transcript.kind, "by": transcript.by}
+        metadata["captions"] = captions
     if details.licence:
         metadata["licence"] = details.licence
     return metadata
