@@ -71,7 +71,7 @@ def inbound(request: HttpRequest, token: str) -> HttpResponse:
     return JsonResponse(_shown(received), status=_STATUS_BY_OUTCOME.get(received.outcome, 200))
 
 
-def _shown(received: receive.Received) -> dict[str, Any]:
+def _shown(received: receive.DeliveryResult) -> dict[str, Any]:
     """Return the answer's JSON: the outcome, the ids of raw item and delivery, and why something was left out."""
     raw_item, delivery = received.raw_item_id, received.delivery
     shown: dict[str, Any] = {

@@ -85,7 +85,7 @@ class Skip:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ContentToStore:
     """One of several contents that are pushed together."""
 
     content: RawContent
@@ -97,7 +97,7 @@ def format_of(body: str) -> str:
     return "html" if _HTML_TAG.search(body) else "markdown"
 
 
-def rows_of(
+def build_rows(
     workspace: Workspace, source: Source, content: RawContent, defaults: WorkspaceDefaults, now: datetime
 ) -> tuple[RawItem, RawBody]:
     """Return the raw item and its first body, neither saved; unset fields come from the source."""

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from config.core.errors import AppError
 from pipeline import limits
 from pipeline.ingest import collect
-from pipeline.ingest.collect.source_validation import past_plan_message, sources_left
+from pipeline.ingest.collect.source_validation import count_sources_left, past_plan_message
 from pipeline.ingest.pasted_url import reading_by_host
 from pipeline.models import Source
 from pipeline.text.links import canonical_url
@@ -52,7 +52,7 @@ def plan_all(workspace: Workspace, listed: Sequence[ListedAddress], *, now: date
     """Return what `register_all` would do with each line. Writes nothing, and fetches nothing."""
     rows = Source.objects.of(workspace).live().filter(deleted_at=None, is_push=False)
     known_keys = {_identity_key(kind, config) for kind, config in rows.values_list("type", "config")}
-    remaining = sources_left(workspace, test=False)
+    remaining = count_sources_left(workspace, test=False)
     planned = []
     for number, line in enumerate(listed, start=1):
         source, refusal = _unsaved_source(workspace, line, now=now)
@@ -80,7 +80,7 @@ def _unsaved_source(workspace: Workspace, line: ListedAddress, *, now: datetime)
             config=reading.config,
             first_poll={"newest": limits.FIRST_POLL_NEWEST},
         )
-        return collect.checked(workspace, settings, test=False, now=now), ""
+        return collect.validate_source(workspace, settings, test=False, now=now), ""
     except AppError as error:
         return None, _error_text(error)
 

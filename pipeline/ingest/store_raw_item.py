@@ -17,11 +17,11 @@ from pipeline.generate.generation_plan import NOTHING_TO_MAKE, Acceptance, Gener
 from pipeline.holds.source_changes import hold_derived_items
 from pipeline.ingest.near_duplicates import fingerprint_of, note_near_duplicates, update_fingerprint
 from pipeline.ingest.raw_content import (
+    ContentToStore,
     Outcome,
     RawContent,
     Skip,
-    Wanted,
-    rows_of,
+    build_rows,
     second_key_of,
     source_text,
 )
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pushed:
+class PushResult:
     """The result of a push."""
 
     raw_item: RawItem
@@ -84,39 +84,39 @@ def push(
     defaults: WorkspaceDefaults,
     when_short: Literal["refuse", "wait"] = "refuse",
     skip: Skip | None = None,
-    beside: Callable[[UUID, Outcome], None] | None = None,
+    on_stored: Callable[[UUID, Outcome], None] | None = None,
     now: datetime | None = None,
-) -> Pushed:
+) -> PushResult:
     """Store a raw item with the rows of everything that will be made from it, or match the one there already.
 
     One transaction: the item, its body, a generation per engine with its generated items, the event, and last
     the reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"`
     the item is kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`.
-    With `skip` it is kept as `skipped` and nothing is made. `beside` gets the id of the raw item and the
+    With `skip` it is kept as `skipped` and nothing is made. `on_stored` gets the id of the raw item and the
     outcome, and writes what belongs to it, before the balance of credits is locked.
     """
     now = now or utc_now()
     availability.refuse_engines(content.engines or ())
-    prepared = prepare(workspace, source, [Wanted(content, skip)], defaults=defaults, now=now)[0]
+    prepared = prepare(workspace, source, [ContentToStore(content, skip)], defaults=defaults, now=now)[0]
     row, body, fingerprint = prepared.row, prepared.body, prepared.fingerprint
     items: list[GeneratedItem] = []
     with transaction.atomic():
         note_near_duplicates([(row, fingerprint)], now)
         # The constraint decides between two pushes of the same content, so no query has to look first.
         if not insert_or_ignore(row):
-            return _match_known(workspace, row, body, now, beside)
+            return _match_known(workspace, row, body, now, on_stored)
         if not insert_or_ignore(fingerprint):
             if content.is_fetched:
                 pushed = _yield_to_other_source(row, fingerprint)
-                if beside is not None:
-                    beside(pushed.raw_item.pk, "duplicate")
+                if on_stored is not None:
+                    on_stored(pushed.raw_item.pk, "duplicate")
                 return pushed
             fingerprint.second_key = None
             insert([fingerprint])
         insert([body])
-        uploads.mark_used(workspace.pk, uploads.ids_in(row.media), raw_item=row, now=now)
-        if beside is not None:
-            beside(row.pk, "new")
+        uploads.mark_used(workspace.pk, uploads.upload_ids_in(row.media), raw_item=row, now=now)
+        if on_stored is not None:
+            on_stored(row.pk, "new")
         if row.status == RawItemStatus.QUEUED:
             to_make = ToMake(workspace, source, row, prepared.plan, defaults)
             items = start_runs(to_make, when_short=when_short, now=now)
@@ -124,13 +124,13 @@ def push(
             events.write(facts_of_new(row, (), now))
         crash_point("push.stored")
     crash_point("push.committed")
-    return Pushed(row, "new", tuple(items))
+    return PushResult(row, "new", tuple(items))
 
 
 def prepare(
     workspace: Workspace,
     source: Source,
-    contents: Sequence[Wanted],
+    contents: Sequence[ContentToStore],
     *,
     defaults: WorkspaceDefaults,
     now: datetime,
@@ -142,7 +142,7 @@ def prepare(
     acceptance = Acceptance(workspace)
     prepared = []
     for each in contents:
-        row, body = rows_of(workspace, source, each.content, defaults, now)
+        row, body = build_rows(workspace, source, each.content, defaults, now)
         text = source_text(row, body)
         # A skipped entry isn't planned: if a person has it made after all, it is planned then.
         plan = (
@@ -163,7 +163,7 @@ def push_all(
     *,
     defaults: WorkspaceDefaults,
     now: datetime | None = None,
-) -> list[Pushed]:
+) -> list[PushResult]:
     """Push all contents, or none: raises what pushing one of them raises."""
     with transaction.atomic():
         return [push(workspace, source, content, defaults=defaults, now=now) for content in contents]
@@ -175,12 +175,12 @@ def push_portion(
     portion: Sequence[PreparedItem],
     *,
     defaults: WorkspaceDefaults,
-    beside: Callable[[Sequence[UUID]], None],
+    on_stored: Callable[[Sequence[UUID]], None],
     now: datetime,
 ) -> None:
     """Store several new raw items with few statements, all of them or none; see `push`.
 
-    `beside` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
+    `on_stored` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
     transaction, and pushes one by one after an `IntegrityError` (another source stored one of them first) or
     `QuotaExceeded` (the credits don't suffice for all).
     """
@@ -203,7 +203,7 @@ def push_portion(
     Generation.everywhere.bulk_create(generations)
     GeneratedItem.everywhere.bulk_create(items)
     events.write(facts)
-    beside([prepared.row.pk for prepared in portion])
+    on_stored([prepared.row.pk for prepared in portion])
     if generations:
         dispatcher.wake()
     reserve(workspace, generations, now)
@@ -219,13 +219,13 @@ def _mark_skipped(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None
     states.begin(row, "skipped")
 
 
-def _yield_to_other_source(row: RawItem, fingerprint: RawPrint) -> Pushed:
+def _yield_to_other_source(row: RawItem, fingerprint: RawPrint) -> PushResult:
     """Delete the row and return the raw item of the same page that another source stored a moment ago."""
     RawItem.everywhere.filter(pk=row.pk).delete()
     holder = RawPrint.everywhere.filter(
         workspace_id=row.workspace_id, test=row.test, second_key=fingerprint.second_key
     )
-    return Pushed(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
+    return PushResult(RawItem.everywhere.get(pk=holder.values("pk")[:1]), "duplicate")
 
 
 def _match_known(
@@ -233,8 +233,8 @@ def _match_known(
     pushed: RawItem,
     body: RawBody,
     now: datetime,
-    beside: Callable[[UUID, Outcome], None] | None,
-) -> Pushed:
+    on_stored: Callable[[UUID, Outcome], None] | None,
+) -> PushResult:
     """Match the item with the same key: same content is a duplicate, other content its next version."""
     row = (
         RawItem.everywhere.select_for_update(of=("self",))
@@ -244,10 +244,10 @@ def _match_known(
     outcome: Outcome = (
         "duplicate" if row.deleted_at is not None or row.content_hash == pushed.content_hash else "revised"
     )
-    if beside is not None:
-        beside(row.pk, outcome)
+    if on_stored is not None:
+        on_stored(row.pk, outcome)
     if outcome == "duplicate":
-        return Pushed(row, outcome)
+        return PushResult(row, outcome)
     body.raw_item = row
     body.number = row.content_version + 1
     body.save(force_insert=True)
@@ -268,13 +268,13 @@ def _match_known(
     for name, value in changes.items():
         setattr(row, name, value)
     if pushed.media:
-        uploads.mark_used(workspace.pk, uploads.ids_in(pushed.media), raw_item=row, now=now)
+        uploads.mark_used(workspace.pk, uploads.upload_ids_in(pushed.media), raw_item=row, now=now)
     hold_derived_items(row, "source_changed", now)
     update_fingerprint(row, seen_text(body.body, body.body_format))
     if row.status == RawItemStatus.SKIPPED and (row.reason or {}).get("code") == NOTHING_TO_MAKE:
         # The first version had nothing to work with; this one may have.
         replan(row, workspace, when_short="wait", now=now)
-    return Pushed(row, "revised")
+    return PushResult(row, "revised")
 
 
 def _next_language(pushed: RawItem, row: RawItem) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def _photo_of(item: GeneratedItem) -> bytes | None:
     raw = item.raw_item
     if raw is None or raw.deleted_at is not None:
         return None
-    keys = uploads.ids_in(raw.media)
+    keys = uploads.upload_ids_in(raw.media)
     uploads_large_enough = Upload.everywhere.filter(
         workspace_id=item.workspace_id,
         pk__in=keys,
@@ -170,7 +170,7 @@ def _photo_of(item: GeneratedItem) -> bytes | None:
 def _why_no_photo(item: GeneratedItem) -> str:
     """Return why no picture of the raw item is shown, for people, or an empty string if it came with none."""
     media = item.raw_item.media if item.raw_item is not None else []
-    if uploads.ids_in(media):
+    if uploads.upload_ids_in(media):
         return f"None of the uploaded files is a picture of {MIN_PHOTO_SIDE} pixels or more each way that is still there."
     address = next((medium["url"] for medium in media if medium.get("url") and _is_picture(medium)), "")
     return f"The picture at {address} isn't shown: only uploaded ones are." if address else ""

@@ -41,12 +41,12 @@ class FolderComparison:
     """The result of a comparison: `new` and `known` have no id yet, and get one; `other` and `unclear` are refused."""
 
     verdict: Literal["ours", "new", "known", "other", "unclear"]
-    said: str = ""
+    message: str = ""
 
     @property
     def refusal(self) -> str:
         """The fault and its remedy, or an empty string if the folder is this database's."""
-        return f"{self.said} {ADVICE}" if self.said else ""
+        return f"{self.message} {ADVICE}" if self.message else ""
 
 
 class ForeignMediaFolder(Exception):

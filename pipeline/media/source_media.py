@@ -72,7 +72,7 @@ def body_with_transcript(
 
 def material_of(raw: RawItem) -> FilmMaterial:
     """Return the media of a raw item; no video is opened."""
-    keys = uploads.ids_in(raw.media)
+    keys = uploads.upload_ids_in(raw.media)
     uploads_by_id = {
         row.pk: row
         for row in Upload.everywhere.filter(workspace_id=raw.workspace_id, pk__in=keys).only(
@@ -156,7 +156,7 @@ def _read_transcript(workspace_id: UUID, name: str) -> tuple[TimedTranscript | N
     try:
         if row is None:
             return None, "The video's transcript is no longer there."
-        transcript = read_transcript(uploads.text_of(row))
+        transcript = read_transcript(uploads.read_stored_text(row))
     except OSError:
         return None, "The video's transcript is no longer there."
     except Refused as refused:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def health_of(source: Source, workspace: Workspace) -> HealthBadge:
-    """Return the source's health badge, without times: pages show those beside it.
+    """Return the source's health badge, without times, which pages show next to it.
 
-    `workspace` is the source's.
+    `workspace` is the source's workspace.
     """
     message = str((source.last_error or {}).get("message", ""))
     if source.status == SourceStatus.PAUSED:
@@ -48,7 +48,7 @@ def health_of(source: Source, workspace: Workspace) -> HealthBadge:
 
 
 def _why_not_at_work(workspace: Workspace) -> str:
-    """Return the sentence that says why the workspace's sources aren't polled."""
+    """Return the sentence with the reason why the workspace's sources aren't polled."""
     if workspace.is_in_sandbox:
         return _("Paused until this workspace is approved.")
     if workspace.deletes_at is not None:

@@ -38,7 +38,7 @@ _SECRET_FIELD: Final = "config.verification.secret"
 class Registered:
     """A saved source.
 
-    `secret` is set only if we made one: it is shown now and never again.
+    `secret` is set only if we made one, which is shown now and never again.
     """
 
     source: Source
@@ -52,9 +52,10 @@ def register(
     test: bool = False,
     now: datetime | None = None,
 ) -> Registered:
-    """Register a source as `collect.register` does, and store a webhook source's secret.
+    """Register a source by `collect.register`, and store a webhook source's secret.
 
-    The secret is the given one, or one that we make.
+    The secret is the one in the settings, or one that we make unless only the sender can. Raises `Invalid` if
+    the secret is no valid one, and the errors of `collect.register`.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -70,10 +71,10 @@ def change(
     now: datetime,
     expected_version: int | None = None,
 ) -> Registered:
-    """Change a source as `collect.change` does, and its secret with it.
+    """Change a source by `collect.change`, and its secret with its settings.
 
     Another secret for the same verification leaves the old one valid for a day; another verification ends it
-    at once.
+    at once. Raises `Invalid` if the secret is no valid one, and the errors of `collect.change`.
     """
     with transaction.atomic():
         row = collect.change(source, changes, workspace=workspace, now=now, expected_version=expected_version)
@@ -90,10 +91,10 @@ def rotate(
     actor: str,
     now: datetime | None = None,
 ) -> str | None:
-    """Store a new secret and return it if we made it; the old one stays valid for `overlap`.
+    """Store a new secret, and return it if we made it, else `None`. The old one stays valid for `overlap`.
 
-    `overlap` is 0 to 7 days. Raises `Invalid` for a secret that can't be one, or that only the sender can
-    make and nobody gave; `Conflict` for a source without a verification that takes one.
+    Raises `Conflict` if the source's verification takes no secret, and `Invalid` if `overlap` is out of bounds,
+    the secret is no valid one, or it is missing and only the sender can make it.
     """
     now = now or utc_now()
     with transaction.atomic():
@@ -122,19 +123,19 @@ def rotate(
 
 
 def kind_of(source: Source) -> str:
-    """Return how the source's senders prove themselves; "address" if they don't."""
+    """Return the kind of verification of the source's senders, which is "address" if there is none."""
     return str(source.config.get("verification", {}).get("type", "address"))
 
 
 def header_of(source: Source) -> str:
-    """Return the name of the header that carries the secret or signature."""
+    """Return the name of the header that carries the secret."""
     return str(source.config.get("verification", {}).get("header") or DEFAULT_HEADER)
 
 
-def known_to(source: Source, *, now: datetime) -> list[str]:
+def load_valid_secrets(source: Source, *, now: datetime) -> list[str]:
     """Return the secrets that are valid now: the current one, and the previous one while they overlap.
 
-    They are decrypted at each call.
+    There are none if the stored ones belong to another kind of verification. They are decrypted at each call.
     """
     stored: InboundSecret | None = InboundSecret.objects.of(source.workspace_id).filter(source=source).first()
     if stored is None or stored.kind != kind_of(source):
@@ -153,7 +154,10 @@ def _given_secret(config: Mapping[str, Any]) -> str | None:
 
 
 def _match_secret(source: Source, secret: str | None, *, now: datetime) -> str | None:
-    """Make the stored secret match the source's verification; return a secret that we made."""
+    """Store, make or delete a webhook source's secret to match its verification.
+
+    Return a secret that we made, else `None`. Raises `Invalid` if `secret` is no valid one.
+    """
     if source.type != "webhook":
         return None
     kind = kind_of(source)
@@ -178,7 +182,10 @@ def _match_secret(source: Source, secret: str | None, *, now: datetime) -> str |
 def _store_secret(
     source: Source, kind: str, secret: str, *, overlap: timedelta, path: str, now: datetime
 ) -> None:
-    """Store a secret, and the old one as the previous if they overlap. Raises `Invalid`."""
+    """Store a secret, and the old one of the same kind as the previous one if `overlap` isn't zero.
+
+    Raises `Invalid` if the secret is no valid one of its kind.
+    """
     problem = find_secret_problem(kind, secret, path)
     if problem is not None:
         raise Invalid(Detail(problem.field, problem.code, problem.message))

@@ -166,17 +166,17 @@ def _clean_name(name: str) -> str:
 # --- Using -----------------------------------------------------------------------------------------------------------
 
 
-def ids_in(media: Iterable[Mapping[str, str]]) -> list[UUID]:
+def upload_ids_in(media: Iterable[Mapping[str, str]]) -> list[UUID]:
     """Return the uploads that a raw item's media names, each once."""
     keys = (decode("upl", medium["upload"]) for medium in media if medium.get("upload"))
     return list(dict.fromkeys(key for key in keys if key is not None))
 
 
-def with_types(
+def add_mime_types(
     workspace: Workspace, media: Sequence[Mapping[str, str]], *, test: bool
 ) -> list[dict[str, str]]:
     """Return the media of a push, each upload with its type. Raises `Invalid` for an upload that isn't there."""
-    keys = ids_in(media)
+    keys = upload_ids_in(media)
     if not keys:
         return [dict(medium) for medium in media]
     rows = Upload.objects.of(workspace).filter(pk__in=keys, test=test)
@@ -225,7 +225,7 @@ def release(*, now: datetime, **user: RawItem | Persona) -> None:
         Upload.everywhere.filter(pk__in=keys, uses=None).update(expires_at=now)
 
 
-def text_of(upload: Upload) -> str:
+def read_stored_text(upload: Upload) -> str:
     """Return the words of a stored text file. Raises `OSError` if the file is no longer there."""
     return file_types.read_utf8(files.path_of(upload.path).read_bytes())
 
