@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from django.db import transaction
 
@@ -40,8 +40,19 @@ if TYPE_CHECKING:
     from accounts.models import Workspace
 
 
+_REQUEUED_FIELDS: Final = (
+    *("status", "lease_token", "reason", "skipped", "version"),
+    *("due_at", "wake_at", "attempts", "updated_at"),
+)
+"""The fields that `_requeue` writes."""
+
+
 def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
-    """Start runs again for a failed, skipped or waiting raw item. Raises `Conflict` and `QuotaExceeded`."""
+    """Start runs again for a failed, skipped or waiting raw item.
+
+    Raises `Conflict` if it was deleted, its status or failure allows no retry, or nothing can be made of it, and
+    `QuotaExceeded` for too few credits.
+    """
     with transaction.atomic():
         row = _lock_raw_item(raw_item.pk)
         if row.deleted_at is not None:
@@ -62,7 +73,10 @@ def retry(raw_item: RawItem, *, workspace: Workspace, now: datetime) -> RawItem:
 
 
 def resume_waiting(row: RawItem) -> None:
-    """Plan a raw item again whose wait for credits is over; it may have to wait for the next month."""
+    """Plan a raw item again whose wait for credits is over; it may have to wait for the next month.
+
+    Nothing is done if its status or lease changed meanwhile, and one that was deleted is put to sleep.
+    """
     now = utc_now()
     with transaction.atomic():
         fresh = _lock_raw_item(row.pk)
@@ -75,7 +89,7 @@ def resume_waiting(row: RawItem) -> None:
 
 
 def give_up_waiting(row: RawItem) -> None:
-    """Skip a waiting raw item that failed to be planned several times, where a person sees it."""
+    """Skip a waiting raw item whose planning failed several times, so that a person sees it."""
     reason = {"code": "gave_up", "message": "It could not be planned; retry it.", "stage": "push"}
     with transaction.atomic():
         states.move(row, "skipped", under_lease=True, reason=reason, wake_at=None)
@@ -83,9 +97,9 @@ def give_up_waiting(row: RawItem) -> None:
 
 
 def _lock_raw_item(pk: UUID) -> RawItem:
-    """Lock and return the raw item, with its source and workspace, which are only read.
+    """Lock and return the raw item, with its source and workspace, which aren't locked.
 
-    Everywhere the raw item is locked before the items made from it.
+    The raw item is always locked before the items made of it.
     """
     row: RawItem = (
         RawItem.everywhere.select_for_update(of=("self",))
@@ -101,7 +115,7 @@ def replan(
     """Plan a raw item that was skipped, failed or waited; the caller has locked the row.
 
     With `when_short="refuse"` it raises `QuotaExceeded` for too few credits and `Conflict` if nothing can
-    be made; with "wait" the row waits, or says why it is skipped.
+    be made; with "wait" the row waits for credits, or is skipped with the reason.
     """
     defaults = WorkspaceDefaults.everywhere.get(workspace=workspace)
     plan = plan_for(row, body_of(row), workspace)
@@ -118,19 +132,7 @@ def replan(
             _requeue(to_make, now)
     except credit_account.QuotaExceeded:
         # The transaction was rolled back, but the instance still has the values that the row was to get.
-        row.refresh_from_db(
-            fields=[
-                "status",
-                "lease_token",
-                "reason",
-                "skipped",
-                "version",
-                "due_at",
-                "wake_at",
-                "attempts",
-                "updated_at",
-            ]
-        )
+        row.refresh_from_db(fields=list(_REQUEUED_FIELDS))
         if row.status == RawItemStatus.WAITING_QUOTA:
             next_month = months.start_of_next_month(months.month_of(now))
             RawItem.everywhere.filter(pk=row.pk).update(due_at=next_month, wake_at=next_month, attempts=0)
@@ -144,14 +146,17 @@ def replan(
 def _record_nothing_to_make(
     row: RawItem, plan: GenerationPlan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
-    """Mark the row as skipped with the reason; with `when_short="refuse"` raise `Conflict`."""
+    """Mark a waiting row as skipped with the reason, or renew the reason of a skipped one.
+
+    Raises `Conflict` instead with `when_short="refuse"`.
+    """
     message = " ".join(plan.why_not)
     if when_short == "refuse":
         raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
     reason = reason_of_skip(NOTHING_TO_MAKE, message)
     skipped = [skip.as_json() for skip in plan.skipped]
     if row.status == RawItemStatus.WAITING_QUOTA:
-        # What could be made of it when it came in no longer can.
+        # The items that could be made of it when it came in no longer can.
         states.move(
             row,
             "skipped",
@@ -170,7 +175,7 @@ def _record_nothing_to_make(
 
 
 def _requeue(to_make: ToMake, now: datetime) -> None:
-    """Start the raw item's runs, with their events and credits. Raises `QuotaExceeded`."""
+    """Start the raw item's runs, with their events and credits. Raises `QuotaExceeded` for too few credits."""
     row = to_make.row
     was_announced, skipped_before = _was_announced(row), list(row.skipped)
     states.move(

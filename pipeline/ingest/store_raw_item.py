@@ -1,4 +1,4 @@
-"""Stores raw content with everything that will be made of it, or matches it to the item already there."""
+"""Stores raw content with its runs and their items, or matches it to the raw item already there."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class PushResult:
 
 @dataclass(frozen=True)
 class PreparedItem:
-    """A raw item that is ready to be stored, with what it will be made into."""
+    """A raw item that is ready to be stored, with the plan of its runs."""
 
     content: RawContent
     row: RawItem
@@ -87,13 +87,14 @@ def push(
     on_stored: Callable[[UUID, Outcome], None] | None = None,
     now: datetime | None = None,
 ) -> PushResult:
-    """Store a raw item with the rows of everything that will be made from it, or match the one there already.
+    """Store a raw item with its runs and their items, or match the raw item that is there already.
 
-    One transaction: the item, its body, a generation per engine with its generated items, the event, and last
-    the reservation of credits. With too few: `QuotaExceeded` and nothing stored, or with `when_short="wait"`
-    the item is kept as `waiting_quota`. An engine that is named and can't be run here: `EngineUnavailable`.
-    With `skip` it is kept as `skipped` and nothing is made. `on_stored` gets the id of the raw item and the
-    outcome, and writes what belongs to it, before the balance of credits is locked.
+    One transaction writes the item, its body, a generation per engine with its generated items, the event, and
+    last the reservation of credits. With `skip` the item is stored as `skipped`, and nothing is made. `on_stored`
+    gets the id of the raw item and the outcome, and writes further rows before the balance of credits is locked.
+    With too few credits and `when_short="wait"` the item is stored as `waiting_quota`. Raises `QuotaExceeded` for
+    too few credits with "refuse", `EngineUnavailable` if a named engine can't run here, and `Invalid` if the
+    media names an unknown upload or the body with its transcript is too long.
     """
     now = now or utc_now()
     availability.refuse_engines(content.engines or ())
@@ -102,7 +103,7 @@ def push(
     items: list[GeneratedItem] = []
     with transaction.atomic():
         note_near_duplicates([(row, fingerprint)], now)
-        # The constraint decides between two pushes of the same content, so no query has to look first.
+        # The constraint decides between two pushes of the same content, so no query comes first.
         if not insert_or_ignore(row):
             return _match_known(workspace, row, body, now, on_stored)
         if not insert_or_ignore(fingerprint):
@@ -135,7 +136,7 @@ def prepare(
     defaults: WorkspaceDefaults,
     now: datetime,
 ) -> list[PreparedItem]:
-    """Read and plan what is to be stored.
+    """Build and plan the raw items of these contents. Stores nothing.
 
     It may take some milliseconds for each, so call it before the transaction.
     """
@@ -145,11 +146,9 @@ def prepare(
         row, body = build_rows(workspace, source, each.content, defaults, now)
         text = source_text(row, body)
         # A skipped entry isn't planned: if a person has it made after all, it is planned then.
-        plan = (
-            acceptance.plan(row.engines, row.variants, text, persona_id=row.persona_id)
-            if each.skip is None
-            else GenerationPlan()
-        )
+        plan = GenerationPlan()
+        if each.skip is None:
+            plan = acceptance.plan(row.engines, row.variants, text, persona_id=row.persona_id)
         _mark_skipped(row, plan, each.skip)
         fingerprint = fingerprint_of(row, text.text, second_key_of(source, each.content, row))
         prepared.append(PreparedItem(each.content, row, body, fingerprint, plan))
@@ -164,7 +163,7 @@ def push_all(
     defaults: WorkspaceDefaults,
     now: datetime | None = None,
 ) -> list[PushResult]:
-    """Push all contents, or none: raises what pushing one of them raises."""
+    """Push all contents in one transaction. Raises the error of `push` for the first that is refused."""
     with transaction.atomic():
         return [push(workspace, source, content, defaults=defaults, now=now) for content in contents]
 
@@ -178,11 +177,11 @@ def push_portion(
     on_stored: Callable[[Sequence[UUID]], None],
     now: datetime,
 ) -> None:
-    """Store several new raw items with few statements, all of them or none; see `push`.
+    """Store several new raw items with few statements; see `push`.
 
     `on_stored` gets the ids of all of them in their order, and writes as in `push`. The caller holds the
-    transaction, and pushes one by one after an `IntegrityError` (another source stored one of them first) or
-    `QuotaExceeded` (the credits don't suffice for all).
+    transaction. Raises `IntegrityError` if another source stored one of them first, and `QuotaExceeded` if the
+    credits don't suffice for all; after either the caller pushes them one by one.
     """
     generations: list[Generation] = []
     items: list[GeneratedItem] = []
@@ -210,7 +209,7 @@ def push_portion(
 
 
 def _mark_skipped(row: RawItem, plan: GenerationPlan, skip: Skip | None) -> None:
-    """Note the plan's skips on the row, and mark it as skipped if nothing is to be made."""
+    """Store the plan's skips in the row, and mark it as skipped if nothing is to be made. Saves nothing."""
     row.skipped = [each.as_json() for each in plan.skipped]
     if skip is None and plan.shares:
         return
@@ -235,7 +234,10 @@ def _match_known(
     now: datetime,
     on_stored: Callable[[UUID, Outcome], None] | None,
 ) -> PushResult:
-    """Match the item with the same key: same content is a duplicate, other content its next version."""
+    """Match the item with the same key: same content is a duplicate, other content its next version.
+
+    Any content is a duplicate of an item that was erased.
+    """
     row = (
         RawItem.everywhere.select_for_update(of=("self",))
         .select_related("source")
