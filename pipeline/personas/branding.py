@@ -55,7 +55,7 @@ class BrandChoices:
 
 def change_brand(
     persona: Persona,
-    looks: BrandChoices,
+    choices: BrandChoices,
     *,
     workspace: Workspace,
     by: str,
@@ -70,17 +70,17 @@ def change_brand(
     """
     kit = {
         **persona.brand,
-        "primary": looks.primary,
-        "accent": looks.accent,
-        "voice_rate": _kit_value(looks.voice_rate),
-        "voice_pitch": _kit_value(looks.voice_pitch),
+        "primary": choices.primary,
+        "accent": choices.accent,
+        "voice_rate": _kit_value(choices.voice_rate),
+        "voice_pitch": _kit_value(choices.voice_pitch),
     }
-    if looks.without_portrait:
+    if choices.without_portrait:
         kit.pop("portrait", None)
     stored_portrait = None
-    if looks.portrait is not None:
+    if choices.portrait is not None:
         stored_portrait = uploads.store_upload(
-            workspace, _to_square_png(looks.portrait), test=False, actor=by, now=now
+            workspace, _to_square_png(choices.portrait), test=False, actor=by, now=now
         )
         kit["portrait"] = encode("upl", stored_portrait.pk)
     with transaction.atomic():
