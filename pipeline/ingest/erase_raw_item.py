@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 
 def erase(raw_item: RawItem, *, now: datetime) -> None:
-    """Erase the content. The row stays as a tombstone, so that the same entry isn't taken in again.
-
-    Nothing is done if it was erased before.
-    """
+    """Erase the content once; the row stays as a tombstone, so that the entry isn't taken in again."""
     with transaction.atomic():
         # The sent body is content too. It is erased before the raw item is locked: deliveries lock in this order.
         InboundDelivery.everywhere.filter(raw_item=raw_item).update(body=None, made=None)

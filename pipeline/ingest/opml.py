@@ -115,10 +115,7 @@ def _strip_unprintable(text: str) -> str:
 
 
 def _addresses_of(source: Source) -> list[str]:
-    """Return the addresses in a source's settings as a browser takes them, if there are any.
-
-    Hashtags of TikTok and names of old YouTube addresses are left out.
-    """
+    """Return the addresses in a source's settings as a browser takes them, without hashtags and old names."""
     config: Mapping[str, Any] = source.config
     if source.type == "youtube":
         return [

@@ -36,10 +36,7 @@ _TIKTOK_HANDLE_PATH: Final = re.compile(r"/@([\w.\-]{1,60})(/.*)?")
 
 @dataclass(frozen=True)
 class PageReading:
-    """The result of reading a page.
-
-    `entry` is `None` if nothing could be read; then `message` gives the reason and advice.
-    """
+    """The result of reading a page: an `entry`, or a `message` with the reason why there is none and advice."""
 
     entry: Entry | None
     message: str = ""
@@ -59,10 +56,7 @@ def headline_of(text: str) -> str:
 
 
 def read_page(url: str, *, now: datetime) -> PageReading:
-    """Fetch one page, and return its text or the reason why there is none. Writes nothing.
-
-    robots.txt is heeded as by a source.
-    """
+    """Fetch one page as robots.txt allows, and return its text or the reason why there is none. Writes nothing."""
     advice = _("Paste its words instead.")
     kind = plugins.get("sources", "scraper", Source)
     if not kind.fetches:

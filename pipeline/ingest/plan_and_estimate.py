@@ -52,9 +52,6 @@ def estimate(
 def estimate_any(
     workspace: Workspace, source: Source, content: RawContent, *, defaults: WorkspaceDefaults, now: datetime
 ) -> GenerationPlan:
-    """Return the plan and cost of a push of which every text engine can make something.
-
-    Nothing is stored or spent, and no engine is refused.
-    """
+    """Return the plan and cost of content that every text engine can use. Stores nothing, refuses no engine."""
     row, body = build_rows(workspace, source, content, defaults, now)
     return plan_by_rules(row.engines, row.variants, source_text(row, body))

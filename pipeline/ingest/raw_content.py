@@ -45,10 +45,7 @@ _HTML_TAG: Final = re.compile(
 
 @dataclass(frozen=True)
 class RawContent:
-    """Pushed or fetched content.
-
-    `engines`, `variants` and `persona_id` are `None` if the source's values apply.
-    """
+    """Pushed or fetched content. `engines`, `variants` and `persona_id` are `None` if the source's values apply."""
 
     external_id: str = ""
     url: str = ""

@@ -146,10 +146,7 @@ def replan(
 def _record_nothing_to_make(
     row: RawItem, plan: GenerationPlan, *, when_short: Literal["refuse", "wait"], now: datetime
 ) -> None:
-    """Mark a waiting row as skipped with the reason, or renew the reason of a skipped one.
-
-    Raises `Conflict` instead with `when_short="refuse"`.
-    """
+    """Mark a waiting row as skipped, or renew a skipped one's reason. Raises `Conflict` with "refuse" instead."""
     message = " ".join(plan.why_not)
     if when_short == "refuse":
         raise Conflict.because(code=NOTHING_TO_MAKE, message=message)
@@ -195,8 +192,5 @@ def _requeue(to_make: ToMake, now: datetime) -> None:
 
 
 def _was_announced(row: RawItem) -> bool:
-    """Return whether `raw.ingested` was sent already.
-
-    A raw item skipped at its arrival enters the queue, and is announced, only now.
-    """
+    """Return whether `raw.ingested` was sent, which it wasn't for a raw item skipped at its arrival."""
     return row.status != RawItemStatus.SKIPPED or (row.reason or {}).get("code") == "gave_up"

@@ -80,10 +80,7 @@ def start_runs(
 def start_now(
     to_make: ToMake, now: datetime, *, may_wait: bool = True
 ) -> tuple[list[Generation], list[GeneratedItem]]:
-    """Save the runs and their items, and wake the dispatcher.
-
-    With `may_wait` the model may be called in a batch, if the source's settings say so.
-    """
+    """Save runs and items, and wake the dispatcher. With `may_wait` the source's settings may allow a batch."""
     generations, items = rows_of_runs(to_make, now, may_wait=may_wait)
     insert(generations)
     insert(items)

@@ -234,10 +234,7 @@ def _match_known(
     now: datetime,
     on_stored: Callable[[UUID, Outcome], None] | None,
 ) -> PushResult:
-    """Match the item with the same key: same content is a duplicate, other content its next version.
-
-    Any content is a duplicate of an item that was erased.
-    """
+    """Match the item with the same key: other content is its next version, unless it was erased, else a duplicate."""
     row = (
         RawItem.everywhere.select_for_update(of=("self",))
         .select_related("source")

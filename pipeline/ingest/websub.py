@@ -130,10 +130,7 @@ def _resubscribe(row: WebSubSubscription, url: str, topic: str, now: datetime) -
 
 
 def advance_subscription(row: WebSubSubscription) -> None:
-    """Request the lease, renew it, record its lapse, or end a subscription that isn't wanted any more.
-
-    A row that was moved meanwhile stays as it is.
-    """
+    """Request or renew the lease, record its lapse, or end the subscription, unless the row was moved meanwhile."""
     crash_point("websub.claimed")
     now = utc_now()
     try:

@@ -99,10 +99,7 @@ def replace_files(
     now: datetime,
     alt_texts: Mapping[str, str] | None = None,
 ) -> None:
-    """Serve these files as the item's, and revoke those before, in the caller's transaction.
-
-    `alt_texts` replaces alternative texts by the files' names.
-    """
+    """Serve these files as the item's, in place of those before, in the caller's transaction."""
     Asset.everywhere.filter(item=item, revoked_at=None).update(revoked_at=now)
     edited_alt_texts = alt_texts or {}
     for position, file in enumerate(drawn["files"]):

@@ -63,10 +63,7 @@ def trash_folder() -> Path:
 
 
 def move_to_trash(stored_path: str, *, now: datetime) -> None:
-    """Move a file into the trash, where its age starts again, unless it was erased meanwhile.
-
-    After a kill it lies either in its folder or in the trash.
-    """
+    """Move a file into the trash, where its age starts again; after a kill it lies in either folder."""
     path, trashed = Path(settings.MEDIA_ROOT) / stored_path, trash_folder() / stored_path
     trashed.parent.mkdir(parents=True, exist_ok=True)
     try:

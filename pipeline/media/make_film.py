@@ -51,10 +51,7 @@ UNUSABLE_PORTRAIT: Final = "unusable_picture"
 
 @dataclass(frozen=True)
 class _FilmRequest:
-    """A film to be made, with its persona and voice; a `storyboard` is filmed unchanged.
-
-    `find_shots` finds the shots of a span of a video.
-    """
+    """A film to be made; a `storyboard` is filmed unchanged, and `find_shots` finds the shots of a span."""
 
     draft: Draft
     persona: PersonaCard
@@ -224,10 +221,7 @@ def without_portrait(storyboard: Storyboard) -> Storyboard:
 
 
 def _material_with_shots(item: GeneratedItem, engine: Engine, request: _FilmRequest) -> FilmMaterial | None:
-    """Return the raw item's media with the shots of its videos, or `None` for an engine that shows no video.
-
-    Raises `Refused` if the raw item was deleted.
-    """
+    """Return the media with shots, or `None` for an engine without video. Raises `Refused` for a deleted raw item."""
     if "video" not in engine.made_from:
         return None
     raw = item.raw_item

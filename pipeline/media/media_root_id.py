@@ -126,10 +126,7 @@ def write_ids(*instances: UUID) -> None:
 
 
 def read_ids() -> list[UUID]:
-    """Return the valid ids that the folder's file names, or an empty list if there is no file.
-
-    Raises `OSError` if the file can't be read.
-    """
+    """Return the ids in the folder's file, or none without a file. Raises `OSError` if it can't be read."""
     try:
         lines = (Path(settings.MEDIA_ROOT) / ID_FILE).read_text(encoding="utf-8", errors="replace").split()
     except (FileNotFoundError, NotADirectoryError):
@@ -163,10 +160,7 @@ def item_folders() -> Iterator[Path]:
 
 
 def _compare_by_content(root: Path) -> FolderComparison:
-    """Compare a folder without an id by its files.
-
-    It walks the whole folder, so an unclear result is cached for `RECHECK_SECONDS`.
-    """
+    """Compare a folder by its files, all of which are listed; an unclear result is cached for `RECHECK_SECONDS`."""
     checked_at, cached = _unclear_cache.get(root, (0.0, None))
     if cached is not None and time.monotonic() - checked_at < RECHECK_SECONDS:
         return cached

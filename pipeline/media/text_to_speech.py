@@ -38,10 +38,7 @@ _FILE_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class SpeechResult:
-    """The result of speaking.
-
-    `speech` is `None` for a silent film. `note` gives the reasons for people why a voice was not used.
-    """
+    """The result of speaking; `speech` is `None` for a silent film, and `note` says why a voice wasn't used."""
 
     voice: str
     speech: Speech | None
@@ -50,10 +47,7 @@ class SpeechResult:
 
 @dataclass(frozen=True)
 class VoicedScript:
-    """A script as it was spoken and stored.
-
-    `file` holds the columns of the voice's row, or is `None` for a silent film.
-    """
+    """A script as it was spoken; `file` holds the columns of its row, or is `None` for a silent film."""
 
     narration: Narration | None = None
     file: Mapping[str, Any] | None = None
@@ -153,10 +147,7 @@ def recall_script(item: GeneratedItem, name: str) -> VoicedScript:
 
 
 def read_script(stored: Mapping[str, Any]) -> VoicedScript:
-    """Return the script from the values of `speak_to_file`.
-
-    Its check names the voice, or gives the reason why there is none.
-    """
+    """Return the script from the values of `speak_to_file`, with a check of its voice or its silence."""
     if stored["narration"] is None:
         check = Check("voice", "warning", f"The film is silent, with captions: {stored['note']}")
         return VoicedScript(checks=(check,))

@@ -151,10 +151,7 @@ def _make_sample(
 def _write_sample(
     engine: Engine, source: SourceText, card: PersonaCard, portrait: bytes | None, warnings: tuple[str, ...]
 ) -> EngineSample:
-    """Write a sample without a model, check it, and draw it if the engine draws; faults give reasons.
-
-    Raises `Refused` if the text can't be drawn.
-    """
+    """Write a sample without a model, check it, and draw it. Raises `Refused` if it can't be drawn."""
     brief = plugins.get("writers", "extractive", Writer).brief(source).brief
     drafts = draft_without_model(engine, brief, card, variants=1, seed=source.text[:100])
     if not drafts:

@@ -83,10 +83,7 @@ def request(
 
 
 def retry(draft: PersonaDraft, *, now: datetime) -> None:
-    """Try a failed draft again, which reads the site again.
-
-    Raises `states.MoveRefused` if its status doesn't allow that.
-    """
+    """Try a failed draft again, with its site. Raises `states.MoveRefused` if its status doesn't allow that."""
     states.move(
         draft,
         "queued",
@@ -200,10 +197,7 @@ def _one_line(text: str) -> str:
 
 
 def make_draft(draft: PersonaDraft) -> None:
-    """Make one claimed draft, storing the material before the model is called.
-
-    A draft that was moved meanwhile, or whose lease ended, stays as it is.
-    """
+    """Make one claimed draft, unless it was moved; its material is stored before the model is called."""
     crash_point("drafts.claimed")
     try:
         _run_draft(draft)

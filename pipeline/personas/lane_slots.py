@@ -125,10 +125,7 @@ def show_next_slot(source: Source, due_at: datetime | None) -> None:
 
 
 def last_worked(source: Source) -> datetime | None:
-    """Return the due time of the newest slot that was run, or `None` if there is none.
-
-    An hourly cadence counts from it.
-    """
+    """Return the due time of the newest slot that was run, on which an hourly cadence is based, or `None`."""
     worked = BrandSlot.objects.of(source.workspace_id).filter(
         source=source, status__in=[BrandSlotStatus.PICKED, BrandSlotStatus.EMPTY]
     )

@@ -80,10 +80,7 @@ def change(
 
 
 def delete(topic: Topic, *, now: datetime) -> None:
-    """Mark a topic as deleted; items made of it stay.
-
-    Raises `Conflict` for a topic in a source's own list, or one that was deleted before.
-    """
+    """Mark a topic as deleted; its items stay. Raises `Conflict` if it is in a source's list or deleted."""
     with transaction.atomic():
         row = _lock(topic)
         if row.source_id is not None:

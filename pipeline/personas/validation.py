@@ -145,10 +145,7 @@ def read_handle(value: Any, field: str, faults: Faults) -> str:
 
 
 def read_brand(value: Any, field: str, faults: Faults) -> dict[str, str]:
-    """Return the brand kit: two colours, a font, ids of a portrait and a logo, and rate and pitch of its voice.
-
-    An empty value removes a key.
-    """
+    """Return the brand kit (colours, font, ids of pictures, rate and pitch of its voice), without empty values."""
     if not isinstance(value, dict):
         faults.add(field, "invalid_type", "Give an object.")
         return {}

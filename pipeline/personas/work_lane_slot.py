@@ -70,10 +70,7 @@ class SlotContext:
 
 
 def run_slot(slot: BrandSlot) -> None:
-    """Run one claimed slot; its pick is committed with its reservation before any writer is called.
-
-    A slot that was moved meanwhile stays as it is.
-    """
+    """Run one claimed slot; its pick is committed with its reservation before any writer is called."""
     crash_point("brand.claimed")
     try:
         _work_slot(slot, utc_now())

@@ -87,10 +87,7 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Hub:
-    """The WebSub hubs that announce a source's changes, in the source's order.
-
-    `topic` is the address by which the hubs know the source.
-    """
+    """The WebSub hubs that announce a source's changes, in its order; `topic` is the address that they know."""
 
     urls: tuple[str, ...]
     topic: str
@@ -100,16 +97,15 @@ class Hub:
 class Fetch:
     """The result of one poll, newest entry first.
 
-    `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed`
-    counts entries that could not be read. `wait_at_least` is the wait until the next poll that the source
-    asks for (`ttl`, `max-age`). `gone` is `True` if the source says that it is gone for ever (410), and then
-    there are no entries. `is_window` is `True` if the entries are the newest of a longer list, without gaps:
-    an entry that is missing between others was taken back. `moved_to` is the address to which permanent
-    redirects led, or an empty string. `notes` are shown with the source's health, for as long as each poll
-    brings them: rules of robots.txt and licences, and pages that could not be read, with the reason. `quiet`
-    are the hours and days at which the source asks not to be read; `wait_at_least` alone can't say it,
-    because the source doesn't know the interval. `hub` can be asked to announce changes, if the source names
-    one.
+    `state` is opaque JSON (validators, a hash of the body) that comes back with the next poll. `malformed` counts
+    entries that could not be read. `wait_at_least` is the wait until the next poll that the source asks for (`ttl`,
+    `max-age`). `gone` is `True` if the source says that it is gone for ever (410), and then there are no entries.
+    `is_window` is `True` if the entries are the newest of a longer list, without gaps: an entry that is missing
+    between others was taken back. `moved_to` is the address to which permanent redirects led, or an empty string.
+    `notes` are shown with the source's health, for as long as each poll brings them: rules of robots.txt and
+    licences, and pages that could not be read, with the reason. `quiet` are the hours and days at which the source
+    asks not to be read; `wait_at_least` alone can't say it, because the source doesn't know the interval. `hub` can
+    be asked to announce changes, if the source names one.
     """
 
     entries: tuple[Entry, ...]
@@ -161,10 +157,7 @@ class Source(ABC):
 
     @abstractmethod
     def clean_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings as they will be stored.
-
-        Raises `ConfigInvalid` with a `Problem` on each `config.<key>`.
-        """
+        """Return the settings as stored. Raises `ConfigInvalid` with a `Problem` on each faulty `config.<key>`."""
 
     def guess_settings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings that these values were probably meant to be.

@@ -37,10 +37,7 @@ _SENTENCE_END: Final = re.compile(r"(?<![.!?。！？…])[.!?。！？…]++[\"
 
 @dataclass(frozen=True)
 class Cue:
-    """One line of captions.
-
-    `start` is in seconds from the beginning of the video, `seconds` is the duration.
-    """
+    """One line of captions. `start` is in seconds from the beginning of the video, `seconds` is the duration."""
 
     start: float
     seconds: float
@@ -92,10 +89,7 @@ def clean_cue(text: str) -> str:
 
 
 def to_text(cues: list[Cue]) -> str:
-    """Return the cues as sentences, in paragraphs with an empty line between, cut to `MAX_CHARACTERS`.
-
-    The same cues always give the same text.
-    """
+    """Return the cues as sentences, in paragraphs with an empty line between, cut to `MAX_CHARACTERS`."""
     cues = _without_repeats(cues)
     full_text = " ".join(cue.text for cue in cues)
     is_punctuated = len(_SENTENCE_END.findall(full_text)) * MAX_WORDS_PER_STOP >= len(full_text.split())
@@ -109,10 +103,7 @@ def to_text(cues: list[Cue]) -> str:
 
 
 def _without_repeats(cues: list[Cue]) -> list[Cue]:
-    """Return the cues without immediate repeats.
-
-    Rolling captions show a line twice, once below and once above the next.
-    """
+    """Return the cues without immediate repeats, because rolling captions show each line twice."""
     unique: list[Cue] = []
     for cue in cues:
         if unique and cue.text == unique[-1].text and cue.start - unique[-1].start < LONG_PAUSE_SECONDS:

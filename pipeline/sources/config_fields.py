@@ -46,10 +46,7 @@ class Field(ABC):
 
     @abstractmethod
     def read(self, value: object, path: str) -> tuple[Any, list[Problem]]:
-        """Return the value as it will be stored, and its problems.
-
-        The value has no meaning if there are problems.
-        """
+        """Return the value as it will be stored, and its problems. The value has no meaning if there are problems."""
 
 
 def _spell_out_spaces(pattern: str) -> str:
@@ -314,10 +311,7 @@ BATCH_HOURS: Final = Count(
 
 
 def clean(settings: Group, config: object) -> dict[str, Any]:
-    """Return the settings as they will be stored.
-
-    Raises `ConfigInvalid` with all problems if there are any.
-    """
+    """Return the settings as they will be stored. Raises `ConfigInvalid` with all problems if there are any."""
     cleaned, problems = settings.read(config, "config")
     if problems:
         raise ConfigInvalid(problems)

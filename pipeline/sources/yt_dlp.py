@@ -117,10 +117,7 @@ def classify_failure(error_output: str) -> str:
 
 
 def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[bytes, str, int]:
-    """Run the program, and return its output, its error output and its exit status.
-
-    Raises `ToolFailed` if it can't be started, takes too long or prints too much.
-    """
+    """Return output, errors and exit status. Raises `ToolFailed` if it can't start, is slow or prints too much."""
     # A separate environment, without our secrets and proxies. Programs that yt-dlp runs, such as a JavaScript runtime,
     # are looked for next to it and in the system's folders.
     environment = {
@@ -150,10 +147,7 @@ def _run(command: list[str], tool: str, folder: str, seconds: float) -> tuple[by
 
 
 def _read(child: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
-    """Return the program's output and the end of its error output.
-
-    Raises `ToolFailed` at the deadline (of `monotonic()`), or if the program prints too much.
-    """
+    """Return output and end of the errors. Raises `ToolFailed` at the deadline or for too much output."""
     output, error_output = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         for stream, buffer in ((child.stdout, output), (child.stderr, error_output)):

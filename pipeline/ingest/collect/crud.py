@@ -1,7 +1,6 @@
 """Registers, changes, deletes and restores sources, and lets one be polled at once.
 
-Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone`
-(`poll_source.py`).
+Only a person pauses a source, by `change`; polls that fail make it `failing` and then `gone` (`poll_source.py`).
 """
 
 from __future__ import annotations
@@ -101,10 +100,7 @@ def register(
 
 
 def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
-    """Save the row that `validate_source` returned, which is polled at once if its kind is fetched.
-
-    Raises `SourcesExceeded` if the plan is used up.
-    """
+    """Save a validated row, polled at once if its kind is fetched. Raises `SourcesExceeded` past the plan."""
     wake_at = now if kind_of(source.type).fetches else None
     with transaction.atomic():
         refuse_past_plan(workspace, test=source.test)
@@ -119,9 +115,8 @@ def add(source: Source, *, workspace: Workspace, now: datetime) -> Source:
 def validate_source(workspace: Workspace, settings: SourceSettings, *, test: bool, now: datetime) -> Source:
     """Return the validated source as a row that isn't saved.
 
-    Raises `Invalid` with all faults at once if there are any, with the form that would be accepted. If the
-    only fault is that the source or an engine can't work here, raises `SourceUnavailable` or
-    `EngineUnavailable` instead.
+    Raises `Invalid` with all faults at once if there are any, with the form that would be accepted. If the only fault
+    is that the source or an engine can't work here, raises `SourceUnavailable` or `EngineUnavailable` instead.
     """
     config, faults = _clean_settings(kind_of(settings.type), settings.config, {"type": settings.type})
     faults += _check_fields(
@@ -284,10 +279,7 @@ def change(
 
 
 def validate_changes(row: Source, changes: Mapping[str, Any], *, workspace: Workspace) -> dict[str, Any]:
-    """Return the values to write for these changes.
-
-    Raises the errors of `validate_source`; the form in the message is filled up with the row's settings.
-    """
+    """Return the values to write. Raises the errors of `validate_source`, showing the row's settings too."""
     values = {name: value for name, value in changes.items() if name in CHANGEABLE}
     faults: list[Detail] = []
     config: dict[str, Any] | None = row.config
@@ -319,10 +311,7 @@ def _with_values(row: Source, values: Mapping[str, Any]) -> Source:
 
 
 def _change_status(row: Source, status: str, workspace: Workspace, *, fetches: bool, now: datetime) -> None:
-    """Move the source to a status and reset its failures.
-
-    Raises `SourcesExceeded` if it becomes active and the plan is used up.
-    """
+    """Move the source to a status, without failures. Raises `SourcesExceeded` if it becomes active past the plan."""
     if status == "active" and row.status not in POLLED_SOURCES:
         refuse_past_plan(workspace, test=row.test)
     wake_at = now if status == "active" and fetches else None

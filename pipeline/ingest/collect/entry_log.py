@@ -45,10 +45,7 @@ def read(source: Source, keys: Collection[str]) -> dict[str, tuple[str, str]]:
 
 
 def read_raw_items(source: Source, keys: Collection[str]) -> dict[str, UUID]:
-    """Return the id of the raw item by key, for the keys whose logged entry became or matched one.
-
-    The result is empty before the first poll has ended.
-    """
+    """Return the ids of logged raw items by key; there are none before the first poll has ended."""
     if source.last_polled_at is None:
         # The log is empty, or only has what a killed first poll stored under these same keys.
         return {}

@@ -1,7 +1,6 @@
 """Describes a source's health for people.
 
-A person pauses and resumes a source by `collect/crud.py`. Polls make it `failing`, then `gone`:
-`poll_source.py`.
+A person pauses and resumes a source by `collect/crud.py`. Polls make it `failing`, then `gone`: `poll_source.py`.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def health_of(source: Source, workspace: Workspace) -> HealthBadge:
-    """Return the source's health badge, without times, which pages show next to it.
-
-    `workspace` is the source's workspace.
-    """
+    """Return the source's health badge, without times, which pages show next to it."""
     message = str((source.last_error or {}).get("message", ""))
     if source.status == SourceStatus.PAUSED:
         return HealthBadge("", "circle-pause", _("Paused"), _("Paused until you resume it."))

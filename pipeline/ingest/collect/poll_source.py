@@ -122,10 +122,7 @@ def give_up(source: Source) -> None:
 
 
 def _poll(source: Source, now: datetime) -> None:
-    """Fetch the source and store its entries, or put it back to sleep if it may not be polled now.
-
-    Raises `states.Overtaken` if the row was changed meanwhile.
-    """
+    """Fetch and store, or sleep if it may not be polled now. Raises `states.Overtaken` if the row was changed."""
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         source.sleep_until(None, attempts=0)
         return
@@ -172,10 +169,7 @@ def _shortest_interval(workspace: Workspace) -> timedelta:
 
 
 def interval_of(source: Source, workspace: Workspace) -> timedelta:
-    """Return the wait between two polls: the one that a person set, else by rhythm, else the kind's default.
-
-    It is never shorter than the workspace's plan allows.
-    """
+    """Return the wait between polls: a person's, else by rhythm, else the kind's, within the plan's bound."""
     shortest = _shortest_interval(workspace)
     if source.poll_interval_minutes:
         return max(timedelta(minutes=source.poll_interval_minutes), shortest)
@@ -315,10 +309,7 @@ def _mark_gone(source: Source, error: Mapping[str, str], now: datetime, **change
 
 
 def record_failing(source: Source, now: datetime) -> None:
-    """Record the event, and the notice for a live source, that the source fails or is gone.
-
-    It is called in the transaction of the change.
-    """
+    """Record event and notice (for a live source) that it fails or is gone, in the transaction of the change."""
     events.record(
         "source.failing",
         workspace_id=source.workspace_id,

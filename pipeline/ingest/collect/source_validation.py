@@ -74,10 +74,7 @@ def find_misplaced_fields(kind: SourceKind, config: Mapping[str, Any]) -> dict[s
 
 
 def guess_settings(kind: SourceKind, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known settings that these were probably meant to be.
-
-    They needn't be settings that would be accepted.
-    """
+    """Return the known settings that these were probably meant to be, which needn't be acceptable ones."""
     known = kind.config_schema["properties"]
     return {name: value for name, value in kind.guess_settings(config).items() if name in known}
 
@@ -98,10 +95,7 @@ def _is_short(value: object) -> bool:
 
 
 def refuse_unavailable(source: Source) -> None:
-    """Raise `SourceUnavailable` if this source can't work here, or `EngineUnavailable` if one of its engines can't.
-
-    The row needn't be saved.
-    """
+    """Raise `SourceUnavailable` or `EngineUnavailable` if the source, saved or not, or an engine can't work here."""
     availability.refuse_engines(source.engines)
     reason = availability.of_source(kind_of(source.type), source.config)
     availability.refuse_source(reason or personas.why_unavailable(source))

@@ -85,10 +85,7 @@ def _store_portion(
     defaults: WorkspaceDefaults | None,
     now: datetime,
 ) -> None:
-    """Store new entries together, or each on its own if that fails.
-
-    `defaults` is `None` if there are no new entries.
-    """
+    """Store new entries together, or each on its own if that fails; `defaults` is `None` if there are none."""
     if defaults is None:
         return
     contents = [
@@ -122,10 +119,7 @@ def _store_alone(
     defaults: WorkspaceDefaults,
     now: datetime,
 ) -> None:
-    """Store one new entry.
-
-    With too few credits it waits; an entry that another source stored meanwhile is logged as met.
-    """
+    """Store one new entry. It waits for credits, and is logged as met if another source stored it meanwhile."""
     if classified.content is None:
         return
 
@@ -153,10 +147,7 @@ def _as_met_meanwhile(classified: ClassifiedEntry) -> ClassifiedEntry:
 
 
 def _update_known(source: Source, workspace: Workspace, entry: ClassifiedEntry, now: datetime) -> None:
-    """Store a new version, a withdrawal or the return of a known entry.
-
-    Nothing is done if its raw item was erased or belongs to another source.
-    """
+    """Store a known entry's new version, withdrawal or return, unless its item was erased or is another source's."""
     item = entry.there
     if item is None or item.source_id != source.pk or item.is_deleted:
         return
@@ -200,10 +191,7 @@ def _withdraw_removed(source: Source, classified: Sequence[ClassifiedEntry], now
 
 
 def _confirm_missing(source: Source, now: datetime) -> Mapping[str, Any] | None:
-    """Withdraw the entries that two polls in a row missed, if the same document came again.
-
-    Return the window for the next list.
-    """
+    """Withdraw entries that were missing before, as the document came again. Return the next window."""
     result = confirm(source.window)
     if result is None:
         return source.window
@@ -245,10 +233,7 @@ def _withdraw_item(raw_item_id: UUID | None, now: datetime) -> None:
 
 @dataclass(frozen=True)
 class PollResult:
-    """The result of comparing two lists.
-
-    `state` is stored with the source; `gone` are the names (of `name_of`) of entries that were removed.
-    """
+    """The result of comparing two lists: the `state` to store, and the names (of `name_of`) that are `gone`."""
 
     state: dict[str, Any]
     gone: frozenset[str] = frozenset()
@@ -262,9 +247,8 @@ def name_of(key: str) -> str:
 def compare(previous: Mapping[str, Any] | None, listed: Sequence[tuple[str, datetime | None]]) -> PollResult:
     """Return the entries that were removed since the previous list, and the state for the next comparison.
 
-    An entry counts as removed if two lists in a row miss it. `previous` is the state that an earlier call
-    returned, `None` at the first; `listed` holds each entry's key and date, in the order of the document, newest
-    first.
+    An entry counts as removed if two lists in a row miss it. `previous` is the state that an earlier call returned,
+    `None` at the first; `listed` holds each entry's key and date, in the order of the document, newest first.
     """
     current: list[list[Any]] = [[name_of(key), int(at.timestamp()) if at else None] for key, at in listed]
     if previous is None:

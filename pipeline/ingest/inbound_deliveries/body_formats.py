@@ -46,10 +46,7 @@ def read(body: bytes, content_type: str) -> dict[str, Any]:
 
 
 def _parse_urlencoded(body: bytes) -> Iterable[tuple[str, str]]:
-    """Return the name and value pairs of an urlencoded form.
-
-    Raises `UnreadableForm` if it isn't UTF-8 or has too many fields.
-    """
+    """Return the pairs of an urlencoded form. Raises `UnreadableForm` if it isn't UTF-8 or has too many fields."""
     try:
         return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict")
     except UnicodeDecodeError as error:
@@ -60,10 +57,7 @@ def _parse_urlencoded(body: bytes) -> Iterable[tuple[str, str]]:
 
 
 def _parse_multipart(body: bytes, content_type: str) -> Iterable[tuple[str, str]]:
-    """Return the name and value pairs of a multipart form, without files.
-
-    Raises `UnreadableForm` if the form breaks off or can't be parsed.
-    """
+    """Return the pairs of a multipart form, without files. Raises `UnreadableForm` if it can't be parsed."""
     # The parser would accept a form that breaks off as complete.
     if not body.rstrip().endswith(b"--"):
         raise _unreadable_form("The form breaks off.")

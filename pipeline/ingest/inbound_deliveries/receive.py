@@ -153,10 +153,7 @@ def read_body(source: Source, incoming: IncomingDelivery) -> _ParsedBody:
 def process_delivery(
     source: Source, row: InboundDelivery, parsed: _ParsedBody, *, kind: str, now: datetime
 ) -> DeliveryResult:
-    """Make a raw item of a stored delivery, unless its reading is ignored or fails, and save the result.
-
-    It runs in the caller's transaction.
-    """
+    """Make a raw item of a delivery, unless its reading is ignored or fails, in the caller's transaction."""
     reading = parsed.reading
     if reading is None:
         problem = parsed.problem or AppError()
@@ -287,10 +284,7 @@ def _verify_sender(source: Source, kind: str, incoming: IncomingDelivery, now: d
 def _log_refusal(
     source: Source, kind: str, incoming: IncomingDelivery, error: NotProven, now: datetime
 ) -> None:
-    """Log a refused delivery for the owner, without its body.
-
-    Only `INBOUND_REFUSALS_NOTED` per minute are logged, because anybody may have sent them.
-    """
+    """Log a refused delivery without its body; few per minute, because anybody may have sent them."""
     recent = InboundDelivery.everywhere.filter(
         source=source, status=InboundDeliveryStatus.REFUSED, pk__gte=lowest_id_at(now - timedelta(minutes=1))
     )
@@ -369,10 +363,7 @@ def forget_deliveries(now: datetime) -> int:
 
 
 def forget_secrets(now: datetime) -> int:
-    """Delete some secrets of deleted sources, and all previous secrets whose overlap is over.
-
-    Return the number of both together.
-    """
+    """Delete some secrets of deleted sources, and all ended previous ones. Return the number of both."""
     of_deleted_sources = InboundSecret.everywhere.filter(source__deleted_at__isnull=False)
     row_ids = list(of_deleted_sources.values_list("pk", flat=True)[:ROWS_PER_DELETION])
     deleted = int(InboundSecret.everywhere.filter(pk__in=row_ids).delete()[0]) if row_ids else 0

@@ -36,10 +36,7 @@ _SECRET_FIELD: Final = "config.verification.secret"
 
 @dataclass(frozen=True)
 class Registered:
-    """A saved source.
-
-    `secret` is set only if we made one, which is shown now and never again.
-    """
+    """A saved source. `secret` is set only if we made one, which is shown now and never again."""
 
     source: Source
     secret: str | None = None

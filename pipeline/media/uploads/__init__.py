@@ -161,10 +161,7 @@ def _refuse_too_many_unused(workspace: Workspace, size: int) -> None:
 
 
 def _clean_name(name: str) -> str:
-    """Return the name without folders, control and direction characters, cut to its last 120 characters.
-
-    The end is kept because it holds the suffix.
-    """
+    """Return the end of the name, which holds the suffix, without folders, control and direction characters."""
     last = re.split(r"[/\\]", name)[-1]
     visible = "".join(character for character in last if unicodedata.category(character)[0] != "C").strip()
     return visible[-120:]
@@ -182,10 +179,7 @@ def upload_ids_in(media: Iterable[Mapping[str, str]]) -> list[UUID]:
 def add_mime_types(
     workspace: Workspace, media: Sequence[Mapping[str, str]], *, test: bool
 ) -> list[dict[str, str]]:
-    """Return the media of a push, each upload with its MIME type.
-
-    Raises `Invalid` for an upload that the workspace doesn't have.
-    """
+    """Return a push's media with MIME types. Raises `Invalid` for an upload that the workspace doesn't have."""
     keys = upload_ids_in(media)
     if not keys:
         return [dict(medium) for medium in media]
@@ -228,10 +222,7 @@ def mark_used(
 
 
 def release(*, now: datetime, **owner: RawItem | Persona) -> None:
-    """Let uploads that only this item or persona used expire now, in the caller's transaction.
-
-    `owner` is `raw_item` or `persona`.
-    """
+    """Let uploads of only this `raw_item` or `persona` expire now, in the caller's transaction."""
     uses = UploadUse.everywhere.filter(**owner)
     keys = list(uses.values_list("upload_id", flat=True))
     if keys:
@@ -242,10 +233,7 @@ def release(*, now: datetime, **owner: RawItem | Persona) -> None:
 
 
 def read_stored_text(upload: Upload) -> str:
-    """Return the text of a stored text file.
-
-    Raises `OSError` if the file is no longer there, and `UnsupportedFileType` if it isn't text.
-    """
+    """Return a stored text. Raises `OSError` if the file is gone, `UnsupportedFileType` if it isn't UTF-8."""
     return file_types.read_utf8(files.path_of(upload.path).read_bytes())
 
 

@@ -150,10 +150,7 @@ def refuse_too_large(kind: str, size: int) -> None:
 
 
 def sniff_picture(data: bytes, mime_type: str) -> SniffedFile:
-    """Return the picture's type and size, without decoding it.
-
-    Raises `Invalid` for a damaged picture, or one with too many pixels.
-    """
+    """Return the picture's type and size, not decoded. Raises `Invalid` if it is damaged or has too many pixels."""
     try:
         with Image.open(BytesIO(data), formats=tuple(_PICTURE_TYPES)) as opened:
             width, height = opened.size
@@ -184,18 +181,12 @@ def sniff_picture(data: bytes, mime_type: str) -> SniffedFile:
 
 
 def sniff_text(data: bytes) -> SniffedFile:
-    """Return the type of a text in UTF-8: HTML, CSV, Markdown or plain text.
-
-    Raises `UnsupportedFileType` for XML, and for anything but UTF-8.
-    """
+    """Return the type of a text in UTF-8. Raises `UnsupportedFileType` for XML, and for anything else."""
     return sniff_decoded(read_utf8(data))
 
 
 def sniff_decoded(text: str) -> SniffedFile:
-    """Return the type of a decoded text: HTML, CSV, Markdown or plain text.
-
-    Raises `UnsupportedFileType` for XML.
-    """
+    """Return the type of a decoded text: HTML, CSV, Markdown or plain text. Raises `UnsupportedFileType` for XML."""
     if _XML_START.match(text):
         raise UnsupportedFileType("XML or SVG")
     if _HTML_START.match(text):
@@ -231,10 +222,7 @@ def read_utf8(data: bytes) -> str:
 
 
 def _by_magic(head: bytes) -> str | None:
-    """Return the type by the file's first bytes, or `None` if they tell nothing.
-
-    Raises `UnsupportedFileType` for a picture in HEIC or AVIF.
-    """
+    """Return the type by the first bytes, or `None`. Raises `UnsupportedFileType` for HEIC and AVIF."""
     for magic, mime_type in _TYPE_BY_MAGIC:
         if head.startswith(magic):
             return mime_type

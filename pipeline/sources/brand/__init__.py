@@ -157,10 +157,7 @@ def topics_in(config: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def zone_of(config: Mapping[str, Any], default: str) -> ZoneInfo:
-    """Return the lane's time zone, or the `default` one if the lane names none.
-
-    Months, seasons and days of rest are counted in this zone.
-    """
+    """Return the lane's time zone, else the `default` one; months, seasons and days of rest are counted in it."""
     return ZoneInfo(cadence_of(config).get("timezone") or default)
 
 
@@ -169,10 +166,9 @@ def next_slot(
 ) -> datetime:
     """Return the next moment at which an item is due, in UTC. Missed slots are left out.
 
-    With `slots` it is the first slot after `after`. A local time that the clocks skip is as much later as
-    they skip; of a local time that comes twice, the first counts. With `every_hours` it is the first moment
-    after `after` that is a whole number of intervals after `previous`, or `after` itself without a
-    `previous`.
+    With `slots` it is the first slot after `after`. A local time that the clocks skip is as much later as they skip;
+    of a local time that comes twice, the first counts. With `every_hours` it is the first moment after `after` that
+    is a whole number of intervals after `previous`, or `after` itself without a `previous`.
     """
     cadence = cadence_of(config)
     slots = cadence.get("slots")

@@ -110,10 +110,7 @@ def links_in_headers(response: Response) -> list[tuple[str, str, str]]:
 
 
 def hub_in_headers(response: Response) -> Hub | None:
-    """Return the WebSub hubs in the `Link` headers, or `None` if there are none.
-
-    They outrank those in the document (W3C WebSub, 4).
-    """
+    """Return the WebSub hubs in the `Link` headers, which outrank the document's (W3C WebSub, 4), or `None`."""
     links = links_in_headers(response)
     hubs = [address for address, relations, _ in links if "hub" in relations.split()]
     topics = [address for address, relations, _ in links if "self" in relations.split()]

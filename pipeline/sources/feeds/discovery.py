@@ -96,9 +96,8 @@ def find_feeds_on_page(
 ) -> tuple[FeedCandidate, ...]:
     """Return the feeds that a page names, else those of its anchors, else the first at a frequent address.
 
-    A page names feeds in `Link` headers and `<link>` elements, which are believed. The other addresses are
-    fetched, with at most `MAX_PROBES` requests. Feeds of comments stand last. The result is empty if there is
-    no `page`.
+    A page names feeds in `Link` headers and `<link>` elements, which are believed. The other addresses are fetched,
+    with at most `MAX_PROBES` requests. Feeds of comments stand last. The result is empty if there is no `page`.
     """
     if page is None:
         return ()

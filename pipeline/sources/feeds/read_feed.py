@@ -27,8 +27,7 @@ class _MediaRecord(TypedDict):
 class EntryRecord(TypedDict):
     """One entry as the helper read it.
 
-    `id` is the id in the document, which may stand for several entries; `at` is its date in seconds since
-    1970.
+    `id` is the id in the document, which may stand for several entries; `at` is its date in seconds since 1970.
     """
 
     id: str
@@ -45,10 +44,7 @@ class EntryRecord(TypedDict):
 
 
 class LinkRecord(TypedDict):
-    """A link of a web page that may lead to a feed.
-
-    `kind` is `link` or `anchor`, `type` a MIME type or empty.
-    """
+    """A link of a web page that may lead to a feed. `kind` is `link` or `anchor`, `type` a MIME type or empty."""
 
     url: str
     title: str

@@ -133,10 +133,7 @@ class _StaticTranslator(HTMLTranslator):
 
 
 def _xpath_of(selector: str) -> str:
-    """Return an XPath that matches the same elements as the CSS selector, anywhere in a document.
-
-    Raises `Refused` if the selector can't be read.
-    """
+    """Return an XPath that matches the same elements. Raises `Refused` if the selector can't be read."""
     try:
         return _StaticTranslator().css_to_xpath(selector, prefix="//")
     except SelectorError as error:

@@ -108,10 +108,7 @@ class TikTok(Source):
         now: datetime,
         environment: Mapping[str, str],
     ) -> Fetch:
-        """Return the videos that are new or changed since `state`, and those that were taken back.
-
-        Raises `TryLater` if nothing could be read.
-        """
+        """Return new and changed videos and withdrawals. Raises `TryLater` if nothing could be read."""
         deadline = monotonic() + CALLS_SECONDS
         oembed = OEmbed(http, environment["TIKTOK_URL"], environment["TIKTOK_SHORT_URL"], deadline, now)
         if "links" in config:

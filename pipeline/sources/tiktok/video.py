@@ -158,10 +158,7 @@ def _to_datetime(value: object, now: datetime) -> datetime | None:
 
 
 def _clean_text(value: object) -> str:
-    """Return a text without illegal characters, with trimmed lines, or "" for any other value.
-
-    It is cut to `MAX_CAPTION_CHARACTERS`.
-    """
+    """Return a text with trimmed lines, cut to `MAX_CAPTION_CHARACTERS`, or "" for any other value."""
     text = _ILLEGAL_CHARACTERS.sub("", value) if isinstance(value, str) else ""
     return "\n".join(line.strip() for line in text[:MAX_CAPTION_CHARACTERS].splitlines()).strip()
 

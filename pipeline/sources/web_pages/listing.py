@@ -244,8 +244,7 @@ class _SitemapWalk:
     def _read_file(self, url: str) -> SitemapText:
         """Fetch and parse a file, which has no links if it didn't change.
 
-        Raises `OutOfTime` before the request, and `VisitFailed` if the file can't be fetched or is no
-        sitemap.
+        Raises `OutOfTime` before the request, and `VisitFailed` if the file can't be fetched or is no sitemap.
         """
         etag, modified = self._state.files.get(url, ("", "")) if self._state.is_started else ("", "")
         visit = self._fetcher.visit(

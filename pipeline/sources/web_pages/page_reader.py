@@ -21,10 +21,7 @@ MIN_TEXT_CHARACTERS: Final = 200
 
 
 class PageUnreadable(Exception):
-    """Raised if the document can't be read.
-
-    `problem` is `empty`, `broken`, `entities` (a sitemap declares XML entities) or `too_complex`.
-    """
+    """Raised if the document can't be read; `problem` is `empty`, `broken`, `entities` or `too_complex`."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -100,10 +97,7 @@ class PageReader:
     def read_page(
         self, document: bytes, *, url: str, content_type: str, xpath: str, now: datetime
     ) -> PageText:
-        """Return the parsed page.
-
-        Raises `PageUnreadable` if it can't be read, and `TryLater` if the machine was too busy.
-        """
+        """Return the parsed page. Raises `PageUnreadable` if it can't be read, `TryLater` on a busy machine."""
         question = {
             "task": "page",
             "url": url,
@@ -114,10 +108,7 @@ class PageReader:
         return _page_of(self._ask(question, document), now=now)
 
     def read_sitemap(self, document: bytes, *, url: str) -> SitemapText:
-        """Return the parsed sitemap.
-
-        Raises `PageUnreadable` if it can't be read, and `TryLater` if the machine was too busy.
-        """
+        """Return the parsed sitemap. Raises `PageUnreadable` if it can't be read, `TryLater` on a busy machine."""
         answer = self._ask({"task": "sitemap", "url": url}, document)
         links = tuple(
             PageLink(each["url"], each["text"], "sitemap", each["at"]) for each in answer["locations"]

@@ -271,10 +271,7 @@ def _flatten(value: Any) -> list[Record]:
 
 
 def _extract_article(tree: Any, url: str) -> Record:
-    """Return title, author, date, description and text (as Markdown) as trafilatura finds them.
-
-    Hidden elements are removed from `tree` first.
-    """
+    """Return title, author, date, description and Markdown by trafilatura, after hidden elements are removed."""
     from trafilatura import bare_extraction  # noqa: PLC0415
     from trafilatura.xml import xmltotxt  # noqa: PLC0415
 

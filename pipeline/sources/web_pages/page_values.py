@@ -20,10 +20,7 @@ ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\
 
 
 def line_of(value: object) -> str:
-    """Return a text on one line without illegal characters, or an empty string for any other value.
-
-    It is cut to `MAX_LINE_CHARACTERS`.
-    """
+    """Return a text on one line, cut to `MAX_LINE_CHARACTERS`, or an empty string for any other value."""
     if not isinstance(value, str):
         return ""
     # Cut before it is split, which bounds the work for a text of megabytes.

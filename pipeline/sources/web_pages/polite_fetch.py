@@ -94,10 +94,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Visit:
-    """The answer of an address.
-
-    `moved_to` is the last address if only permanent redirects led there, else empty.
-    """
+    """The answer of an address. `moved_to` is the last address if only permanent redirects led there, else empty."""
 
     url: str
     body: bytes
@@ -141,9 +138,8 @@ class PoliteFetcher:
     ) -> Visit:
         """Fetch a page, and follow its redirects.
 
-        With the `etag` and `last_modified` of an earlier visit the answer may be unchanged, without a body.
-        Raises `OutOfTime` before any request if the time doesn't suffice, and `VisitFailed` if there is no
-        page to read.
+        With the `etag` and `last_modified` of an earlier visit the answer may be unchanged, without a body. Raises
+        `OutOfTime` before any request if the time doesn't suffice, and `VisitFailed` if there is no page to read.
         """
         headers = {"Accept": accept}
         headers |= {"If-None-Match": etag} if etag else {}
@@ -170,10 +166,7 @@ class PoliteFetcher:
         return _visit_of(answer, target, moved_to)
 
     def delay_of(self, url: str) -> float:
-        """Return the seconds between two requests that the origin asks for.
-
-        Raises `VisitFailed` if robots.txt disallows the address or can't be read.
-        """
+        """Return the origin's wanted seconds between requests. Raises `VisitFailed` if robots.txt disallows it."""
         self._check_robots(url)
         return self._robots.delay_of(url)
 
@@ -313,10 +306,7 @@ def _check_status(answer: Response, *, now: datetime) -> None:
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raise `VisitFailed` for a type that no page has, nor, if `sitemaps` is `True`, a sitemap.
-
-    An empty type passes.
-    """
+    """Raise `VisitFailed` for the type of neither a page nor, with `sitemaps`, a sitemap; an empty one passes."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type and media_type not in _READABLE_TYPES and not (sitemaps and _is_sitemap_type(media_type)):
         message = f"The address leads to a file of type {media_type[:80]}, not to a page."

@@ -85,10 +85,7 @@ class PagePoll:
         self._wait: timedelta | None = None
 
     def run(self) -> Fetch:
-        """Read the pages that are new, changed or due.
-
-        Raises `Refused` or `TryLater` if the source as a whole can't be read.
-        """
+        """Read new, changed and due pages. Raises `Refused` or `TryLater` if the source can't be read at all."""
         try:
             if self._must_save_requests():
                 self._visit_pages()
@@ -176,10 +173,7 @@ class PagePoll:
             self._run_listed(links, is_complete=False)
 
     def _selected_links(self, page: PageText) -> list[PageLink]:
-        """Return the links that the selector matches.
-
-        If there are none, raises `Refused` at the first poll, and `TryLater` later.
-        """
+        """Return the selected links. Raises `Refused` at the first poll and `TryLater` later if there are none."""
         if page.matches:
             return list(page.matches)
         message = (
@@ -249,10 +243,7 @@ class PagePoll:
     # --- What is listed ---
 
     def _run_listed(self, links: Sequence[PageLink], *, is_complete: bool) -> None:
-        """Fetch new, changed and due pages of a list.
-
-        The first poll fetches the newest pages; the older ones are only marked as seen.
-        """
+        """Fetch new, changed and due pages of a list; the first poll marks all but the newest pages as seen."""
         state = self._state
         # Addresses that differ only in tracking parameters are one page.
         named = [replace(link, url=canonical_url(link.url)) for link in links]
@@ -313,10 +304,7 @@ class PagePoll:
         return changed
 
     def _visit_pages(self, changed: Sequence[PageLink] = ()) -> int:
-        """Fetch new pages, then changed ones, then due ones. Return the number of new pages that were visited.
-
-        At most `max_pages` are fetched together.
-        """
+        """Fetch at most `max_pages`: new, then changed, then due ones. Return the number of new ones visited."""
         state, limit = self._state, self._settings.max_pages
         queue, state.waiting = state.waiting, []
         unvisited = self._work.visit_all(queue, limit=limit)

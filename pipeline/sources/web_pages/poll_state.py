@@ -29,9 +29,8 @@ WEEK: Final = 7 * DAY
 class PageRecord:
     """One page. Times are seconds since 1970.
 
-    `digest` is a hash of the text, empty for a page that was never taken in or is gone. `stamp` is the change
-    that its sitemap dates, `changed` the change that we saw. `why` is the code of the reason if no item is
-    made of it.
+    `digest` is a hash of the text, empty for a page that was never taken in or is gone. `stamp` is the change that
+    its sitemap dates, `changed` the change that we saw. `why` is the code of the reason if no item is made of it.
     """
 
     digest: str = ""

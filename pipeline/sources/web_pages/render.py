@@ -66,10 +66,7 @@ _NO_JAVASCRIPT: Final = "This service can't run a page's JavaScript."
 
 
 def find_browser(environment: Mapping[str, str]) -> str:
-    """Return the path of the browser in `CHROMIUM_PATH`, else of one on the path.
-
-    Raises `Refused` if pages can't be rendered here.
-    """
+    """Return the path of a browser (see `_browser_path`). Raises `Refused` if pages can't be rendered here."""
     unavailability = missing_browser(environment)
     if unavailability is not None:
         raise Refused(unavailability.sentence, code=unavailability.code, field=unavailability.field)
@@ -269,10 +266,7 @@ class Renderer:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the ids of all processes below a process.
-
-    They are found by their parents, because Chromium's processes leave the process group.
-    """
+    """Return the ids of all processes below one, by their parents: Chromium's leave the process group."""
     children: dict[int, list[int]] = {}
     for process, parent in _processes():
         children.setdefault(parent, []).append(process)

@@ -125,10 +125,7 @@ def _is_main_document(request: Any, page: Any) -> bool:
 
 
 def _is_allowed(request: Any, *, is_main: bool) -> bool:
-    """Return whether the request is a GET for the page itself, or for a script, style or data.
-
-    Frames and pictures give no text, so they aren't loaded.
-    """
+    """Return whether it is a GET for the page, a script, style or data, because other requests give no text."""
     is_needed = request.resource_type in _NEEDED_TYPES and (request.resource_type != "document" or is_main)
     is_web = urlsplit(request.url).scheme in {"http", "https"}
     return bool(is_needed and request.method == "GET" and is_web)

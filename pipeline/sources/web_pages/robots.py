@@ -45,10 +45,7 @@ MAX_STORED_CHARACTERS: Final = 50_000
 
 @dataclass(frozen=True)
 class RobotsRules:
-    """One origin's rules for us.
-
-    `kind` is `rules`, `none` (no limits) or `closed` (unreachable, so that nothing may be read).
-    """
+    """One origin's rules for us; `kind` is `rules`, `none` (no limits) or `closed` (unreachable: nothing is read)."""
 
     kind: str
     text: str

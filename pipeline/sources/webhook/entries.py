@@ -83,10 +83,7 @@ def map_payload(
 def _map_payload(
     payload: Mapping[str, Any], headers: Mapping[str, str], config: Mapping[str, Any], budget: Budget
 ) -> MappedPayload:
-    """Map a payload by the source's mapping, a preset or the fields' names.
-
-    Raises `TooCostly` if an expression exceeds the budget.
-    """
+    """Map a payload by mapping, preset or names. Raises `TooCostly` if an expression exceeds the budget."""
     if headers.get(GITHUB_EVENT) == "ping":
         return MappedPayload(ignored=Note("ping", "GitHub sent a ping to test the address."))
     mapping, defaults, by = config.get("mapping", {}), dict(config.get("defaults", {})), ""
@@ -170,10 +167,7 @@ def _suggest_mapping(payload: Mapping[str, Any]) -> str:
 def _apply_mapping(
     payload: Mapping[str, Any], mapping: Mapping[str, str], budget: Budget, notes: list[Note]
 ) -> dict[str, Any]:
-    """Return the values that the mapping's expressions find, and add notes on those that fail.
-
-    Raises `TooCostly` if an expression exceeds the budget.
-    """
+    """Return the mapped values, and add notes on failures. Raises `TooCostly` beyond the budget."""
     values = {}
     for name, expression in mapping.items():
         try:
@@ -324,10 +318,7 @@ def _from_mail_date(text: str) -> datetime | None:
 
 
 def _to_media(value: Any, notes: list[Note]) -> tuple[EntryMedia, ...]:
-    """Return the files in an address, an object with `url` and `type`, or a list of such values.
-
-    Notes say which are left out or cut.
-    """
+    """Return the files in an address, an object or a list; notes say which are left out or cut."""
     if not has_content(value):
         return ()
     items = value if isinstance(value, list) else [value]

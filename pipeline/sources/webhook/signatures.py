@@ -34,10 +34,7 @@ _MAX_ID_CHARACTERS: Final = 200
 
 
 class NotProven(Exception):
-    """Raised if the sender didn't prove itself.
-
-    `message` is for people and gives away nothing of the secret.
-    """
+    """Raised if the sender didn't prove itself. `message` is for people and gives away nothing of the secret."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -101,10 +98,7 @@ def _delivery_id(headers: Mapping[str, str]) -> str:
 def _check_sent_secret(
     sent_secret: str, location: str, valid_secrets: Sequence[str], headers: Mapping[str, str]
 ) -> str:
-    """Compare a secret that the sender sent, and return the id of the delivery.
-
-    Raises `NotProven` if the secret is missing or wrong.
-    """
+    """Return the id of a delivery with a sent secret. Raises `NotProven` if that is missing or wrong."""
     if not sent_secret:
         raise NotProven("secret_missing", f"The secret is missing; send it in {location}.")
     sent_bytes = sent_secret.encode()
@@ -158,10 +152,7 @@ def _github(body: bytes, headers: Mapping[str, str], valid_secrets: Sequence[str
 
 
 def _slack(body: bytes, headers: Mapping[str, str], valid_secrets: Sequence[str], now: datetime) -> str:
-    """Check `v0=` and hex HMAC of `v0:timestamp:body`.
-
-    The scheme is that of docs.slack.dev, "Verifying requests from Slack".
-    """
+    """Check `v0=` and hex HMAC of `v0:timestamp:body` (docs.slack.dev, "Verifying requests from Slack")."""
     timestamp = _require_header(headers, "x-slack-request-timestamp")
     _check_time(timestamp, now)
     signature = _require_header(headers, "x-slack-signature").removeprefix("v0=")
@@ -216,10 +207,7 @@ def _require_header(headers: Mapping[str, str], name: str) -> str:
 
 
 def _check_time(timestamp: str, now: datetime, *, per_second: int = 1) -> None:
-    """Raise `NotProven` if the signature's time can't be read or is too far from now.
-
-    `per_second` is 1000 for a time in milliseconds.
-    """
+    """Raise `NotProven` for an unreadable or too distant time; `per_second` is 1000 for milliseconds."""
     if not _TIMESTAMP.fullmatch(timestamp):
         raise NotProven("timestamp_missing", "The signature has no readable time.")
     if abs(now.timestamp() - int(timestamp) / per_second) > limits.INBOUND_WINDOW.total_seconds():

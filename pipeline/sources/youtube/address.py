@@ -22,10 +22,7 @@ HOSTS: Final = frozenset(
 )
 CHANNEL_ID: Final = re.compile(r"UC[A-Za-z0-9_-]{22}")
 PLAYLIST_ID: Final = re.compile(r"(?:PL|UU|FL|OL)[A-Za-z0-9_-]{8,62}")
-"""The id of a list that everybody sees.
-
-A mix (`RD…`) is made for one viewer, and `LL` and `WL` are private lists.
-"""
+"""The id of a list that everybody sees. A mix (`RD…`) is made for one viewer, and `LL` and `WL` are private lists."""
 HANDLE: Final = re.compile(r"""@[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{3,30}""")
 """A handle has 3 to 30 characters of any script (support.google.com/youtube/answer/11585688)."""
 NAME: Final = re.compile(r"""[^\s@/\\?#%&<>"'\u0000-\u001f\u007f\ud800-\udfff]{1,60}""")

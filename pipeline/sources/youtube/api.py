@@ -39,10 +39,7 @@ _DURATION: Final = re.compile(
 
 
 class ApiFailed(Exception):
-    """Raised if the Data API fails.
-
-    `code` is for programs, `str()` gives a sentence; `until` is set if earlier calls make no sense.
-    """
+    """Raised if the Data API fails; `code` is for programs, and calls before `until` make no sense."""
 
     def __init__(self, code: str, message: str, until: datetime | None = None) -> None:
         super().__init__(message)

@@ -174,10 +174,7 @@ def _failure_kind(error: transcript_api.CouldNotRetrieveTranscript) -> str:
 
 
 def _choose_track(tracks: list[transcript_api.Transcript], language: str) -> transcript_api.Transcript:
-    """Return written captions in the spoken language, else automatic ones, else the first written ones.
-
-    Raises `NoCaptions` if there are no tracks.
-    """
+    """Return written captions in the spoken language, else automatic, else any. Raises `NoCaptions` if none exist."""
     automatic = [track for track in tracks if track.is_generated]
     manual = [track for track in tracks if not track.is_generated]
     spoken_language = language or (automatic[0].language_code if automatic else "")
@@ -265,9 +262,8 @@ class _GuardedSession:
     def get(self, url: str) -> _SessionResponse:
         """Fetch an address.
 
-        Captions are stored in `captions`, and the result for the library is an empty document. Raises
-        `NoCaptions` if no time is left, `OutboundError` if there is no answer, and `_UnexpectedAnswer` for
-        another host.
+        Captions are stored in `captions`, and the result for the library is an empty document. Raises `NoCaptions` if
+        no time is left, `OutboundError` if there is no answer, and `_UnexpectedAnswer` for another host.
         """
         answer = self._ask("GET", url)
         if "/api/timedtext" not in url or answer.status_code != 200:
@@ -340,8 +336,7 @@ class _SessionResponse:
     def json(self) -> Any:
         """Return the answer's JSON.
 
-        Raises `NoCaptions` for a refusal, `_UnexpectedAnswer` for another failure, and `ValueError` if it isn't
-        JSON.
+        Raises `NoCaptions` for a refusal, `_UnexpectedAnswer` for another failure, and `ValueError` if it isn't JSON.
         """
         self.raise_for_status()
         return json.loads(self.text)

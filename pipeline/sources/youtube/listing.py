@@ -102,10 +102,7 @@ class VideoListing:
 
 @dataclass(frozen=True)
 class VideoLister:
-    """Reads lists from YouTube.
-
-    `api` is `None` if the operator gave no key, or if the API may not be called now.
-    """
+    """Reads lists from YouTube. `api` is `None` if the operator gave no key, or if the API may not be called now."""
 
     http: Client
     base: str
@@ -182,10 +179,7 @@ class VideoLister:
     # --- The feed ---
 
     def _list_from_feed(self, query: str, channel: str, state: YouTubePollState) -> VideoListing:
-        """Return the videos of the feed, or none with the origin `same` if it is unchanged.
-
-        Raises `TryLater` if the feed can't be read.
-        """
+        """Return the feed's videos, or the origin `same` if unchanged. Raises `TryLater` if it can't be read."""
         response = self._get(f"{self.base}/feeds/videos.xml?{query}", FEED_SECONDS, "The feed")
         if response.status != 200:
             raise self._diagnose_feed_failure(response, channel)

@@ -72,10 +72,7 @@ _INVISIBLE_KINDS: Final = frozenset({"gone", "private", "members_only"})
 
 @dataclass
 class Poll:
-    """The work of one poll; `run` may be called once.
-
-    `caption_calls` counts all calls for captions, `stalled` those without a result in a row.
-    """
+    """The work of one poll, run once; `caption_calls` counts all calls, `stalled` failed ones in a row."""
 
     state: YouTubePollState
     lister: VideoLister
@@ -277,10 +274,7 @@ class Poll:
         self.state.waiting[video.id] = UpcomingVideo(video, reason, first=first, next=due, tries=tries)
 
     def _give_without_captions(self, video: YouTubeVideo, details: Details, reason: str) -> None:
-        """Give a video by its description, or leave it out if that says too little or most can't see it.
-
-        A given video that is hidden now counts as missing instead.
-        """
+        """Give a video by its description, or leave it out if that says too little or people can't see it."""
         record = self.state.records.get(video.id)
         if reason in _INVISIBLE_KINDS and record is not None and record.fate == "given":
             # It was edited and is hidden now: later checks tell whether it stays hidden.

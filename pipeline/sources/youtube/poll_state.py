@@ -51,10 +51,9 @@ class YouTubePollState:
     """The poll state of one source.
 
     Times are seconds since 1970. `place` is the followed address; `begun` is the moment of the first poll, or 0
-    before it; `digest` is that of the feed that was last read. `floor` is when the oldest video of the first
-    poll was published, or 0 if the list was complete. Before `captions_after` and `api_after` no captions are
-    read and the Data API isn't called; `checked` is the last check by it. `told` is the number of notes of the
-    last poll.
+    before it; `digest` is that of the feed that was last read. `floor` is when the oldest video of the first poll was
+    published, or 0 if the list was complete. Before `captions_after` and `api_after` no captions are read and the
+    Data API isn't called; `checked` is the last check by it. `told` is the number of notes of the last poll.
     """
 
     place: str

@@ -30,10 +30,7 @@ _CHAPTER_MARK: Final = re.compile(r"\s*[([]?(?:[0-9]{1,2}:)?[0-9]{1,2}:[0-9]{2}\
 
 @dataclass(frozen=True)
 class YouTubeVideo:
-    """A video as a list describes it.
-
-    `listed_at` is when it came into the list, or `None` if the list doesn't say.
-    """
+    """A video as a list describes it; `listed_at` is when it came into the list, or `None` if that isn't known."""
 
     id: str
     title: str
@@ -99,10 +96,7 @@ def watch_address(video_id: str) -> str:
 
 
 def prose_of(description: str) -> str:
-    """Return a description without lines that hold a link, only hashtags, or a chapter mark.
-
-    It is cut to `MAX_DESCRIPTION_CHARACTERS` first.
-    """
+    """Return a cut description without lines that hold a link, only hashtags, or a chapter mark."""
     lines = [
         line.strip()
         for line in description[:MAX_DESCRIPTION_CHARACTERS].splitlines()

@@ -174,10 +174,7 @@ def _time_words(text: str, spoken: Sequence[tuple[str, float, float]], seconds: 
 def _match_words(
     text: str, spoken: Sequence[tuple[str, float, float]]
 ) -> tuple[list[SpeechEvent], list[float]]:
-    """Match spoken words to offsets of the text, in order, and return these events.
-
-    The second value holds the starts of the unmatched words, in seconds.
-    """
+    """Return events of spoken words matched to offsets of the text, and the start seconds of the others."""
     folded = text.casefold()
     # Folding turns some letters into two, and the offsets would then be those of another text.
     searched = folded if len(folded) == len(text) else text
