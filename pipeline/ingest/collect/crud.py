@@ -252,7 +252,7 @@ def change(
         if row.deleted_at is not None:
             raise Conflict.because(code="deleted", message="This source was deleted.", field=None)
         if not changes:
-            # Nothing to change: nothing is settings_as_text, and the version stays.
+            # Without changes nothing is written, and the version stays.
             return row
         kind = kind_of(row.type)
         values = validate_changes(row, changes, workspace=workspace)

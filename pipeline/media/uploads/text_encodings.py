@@ -1,4 +1,4 @@
-"""Decodes a text file that a person chose, in the encodings that editors and office programs of other systems save."""
+"""Decodes a text file that a person chose, in the encodings of editors and office programs of other systems."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class PoliteFetcher:
         return _visit_of(answer, target, moved_to)
 
     def delay_of(self, url: str) -> float:
-        """Return the origin's wanted seconds between requests. Raises `VisitFailed` if robots.txt disallows it."""
+        """Return the origin's pause between requests in seconds. Raises `VisitFailed` if it disallows them."""
         self._check_robots(url)
         return self._robots.delay_of(url)
 

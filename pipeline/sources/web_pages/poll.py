@@ -112,11 +112,7 @@ class PagePoll:
     # --- One page ---
 
     def _run_page(self) -> None:
-        """Read the address as one article.
-
-        Raises `VisitFailed` if it can't be read, unless an earlier poll took it in and this won't pass; then its
-        entry is withdrawn or left out.
-        """
+        """Read the address as one article. Raises `VisitFailed` if it can't be read and has no entry to withdraw."""
         link = PageLink(self._settings.url, "", "")
         record = self._state.pages.get(link.url) or PageRecord()
         try:
@@ -140,10 +136,7 @@ class PagePoll:
     # --- A page with links ---
 
     def _run_address(self) -> None:
-        """Read the address, which at the first poll may turn out to be an article, a list or a sitemap.
-
-        Raises `Refused` for a feed, or for a page on which the selector matches nothing.
-        """
+        """Read the address, which may turn out to be an article, a list or a sitemap. Raises `Refused` for a feed."""
         state, settings = self._state, self._settings
         record = PageRecord(etag=state.list_etag, modified=state.list_modified)
         visit = self._work.visit(settings.url, record)
@@ -285,10 +278,7 @@ class PagePoll:
         return [link for link in links if link.at is not None and link.at >= self._at - WEEK]
 
     def _changed_pages(self, links: Sequence[PageLink], *, is_complete: bool) -> list[PageLink]:
-        """Return the known pages that the listing dates as changed, and those that it lists no more.
-
-        A missing page is returned once, and only if `is_complete`; its record is marked as missing.
-        """
+        """Return known pages that the listing dates as changed, and, once and if `is_complete`, the missing ones."""
         pages = self._state.pages
         changed = [
             link

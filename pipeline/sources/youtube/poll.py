@@ -1,9 +1,8 @@
 """Runs one poll of a YouTube source: gives some videos as entries, lets others wait, withdraws lost ones.
 
-A video is given once, and again only when its title or description changed; then with its captions again, so
-that only the real changes differ. A video that waits (for the end of a broadcast, for captions that YouTube has
-yet to make, for a later poll with time left) is kept in the state and given by a later poll, also when the feed
-no longer shows it.
+A video is given once, and again only when its title or description changed; then with its captions again, so that only
+the real changes differ. A video that waits (for the end of a broadcast, for captions, for a poll with time left) is
+kept in the state and given by a later poll, also when the feed no longer shows it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ BLOCKED_PAUSE: Final = timedelta(hours=6)
 CAPTIONS_COME_WITHIN: Final = timedelta(hours=6)
 """The time for which a new video may have no captions yet; automatic ones take minutes to hours."""
 MAX_WAIT: Final = timedelta(hours=24)
-"""The longest wait for captions while YouTube refuses to give any."""
+"""The longest wait for captions while YouTube refuses them."""
 RECHECK_AFTER: Final = timedelta(hours=1)
 """The time after which a video that waits is tried again; half of it if the cause may pass sooner."""
 MAX_TRIES: Final = 3
@@ -44,9 +43,8 @@ MAX_TRIES: Final = 3
 MIN_DESCRIPTION_CHARACTERS: Final = 200
 """The length below which a description says too little to make an item of."""
 CHECK_EVERY: Final = timedelta(hours=6)
-"""The time between two checks of the newest videos by the Data API."""
+"""The time between two checks of the `CHECKED_WITH_KEY` newest videos by the Data API."""
 CHECKED_WITH_KEY: Final = 10
-"""The number of newest videos that such a check asks for."""
 CHECKED_WITHOUT_KEY: Final = 3
 """The most videos that one poll checks by oEmbed, with one call for each."""
 MISSING_UNTIL_WITHDRAWN: Final = 2
@@ -154,11 +152,7 @@ class Poll:
         return not self.state.place.startswith("playlist:") and 0 < _published(video) < self.state.floor
 
     def _videos_to_check(self, listing: VideoListing) -> list[str]:
-        """Return the ids of given videos that may have been taken back since.
-
-        They are those that were missed before; with a key, every `CHECK_EVERY`, also the newest; without one
-        those that are missing between others in a channel's feed, or the single video if it is missing.
-        """
+        """Return the ids of given videos that may be gone: missed before, missing now, or (with a key) the newest."""
         given = {key: record for key, record in self.state.records.items() if record.fate == "given"}
         doubtful = [key for key, record in given.items() if record.missing]
         is_time = self._now_seconds - self.state.checked >= CHECK_EVERY.total_seconds()
@@ -244,9 +238,8 @@ class Poll:
     def _postpone(self, video: YouTubeVideo, details: Details, reason: str) -> None:
         """Let a video wait whose captions can't be read now, or give it without them.
 
-        It is given without at the first poll, because a video that is given later would look new; after
-        `MAX_TRIES` failures; and while YouTube refuses, if its description says enough or after `MAX_WAIT`. A
-        video that was given with captions always waits.
+        A video given with captions always waits. Others are given at the first poll, as they would look new later; after
+        `MAX_TRIES` failures; and while YouTube refuses, if the description says enough or after `MAX_WAIT`.
         """
         record, waiting = self.state.records.get(video.id), self.state.waiting.get(video.id)
         tries = (waiting.tries if waiting else 0) + (reason == "captions_failed")
@@ -287,9 +280,8 @@ class Poll:
             return
         left_out = Note(reason, _MESSAGES.get(reason, _MESSAGES["no_captions"]))
         self._add_entry(video, details, None, left_out=left_out)
-        self.state.records[video.id] = YouTubeRecord(
-            video.fingerprint, "left_out", published=_published(video)
-        )
+        record = YouTubeRecord(video.fingerprint, "left_out", published=_published(video))
+        self.state.records[video.id] = record
 
     def _give(self, video: YouTubeVideo, details: Details, transcript: VideoTranscript | None) -> None:
         """Give a video as an entry, and record it."""
@@ -370,14 +362,12 @@ class Poll:
         state = self.state
         if state.captions_after > self._now_seconds:
             until = datetime.fromtimestamp(state.captions_after, tz=UTC)
-            self.notes.append(
-                Note(
-                    "captions_blocked",
-                    "YouTube doesn't let this service read captions at the moment, as it does with many addresses of "
-                    f"data centres. They are asked for again after {until:%d %B, %H:%M} UTC; until then entries come "
-                    "with title and description.",
-                )
+            message = (
+                "YouTube doesn't let this service read captions at the moment, as it does with many addresses of "
+                f"data centres. They are asked for again after {until:%d %B, %H:%M} UTC; until then entries come "
+                "with title and description."
             )
+            self.notes.append(Note("captions_blocked", message))
         live = sum(1 for upcoming in state.waiting.values() if upcoming.why == "live")
         if live:
             message = f"{_count_videos(live)} live or yet to begin: imported afterwards."
@@ -403,8 +393,7 @@ def _metadata(video: YouTubeVideo, details: Details, transcript: VideoTranscript
     metadata: dict[str, Any] = {"video_id": video.id, "channel": video.channel, "duration_seconds": duration}
     metadata["captions"] = None
     if transcript:
-        captions = {"language": transcript.language, "kind": transcript.kind, "by": transcript.by}
-        metadata["captions"] = captions
+        metadata["captions"] = {"language": transcript.language, "kind": transcript.kind, "by": transcript.by}
     if details.licence:
         metadata["licence"] = details.licence
     return metadata
