@@ -1,4 +1,4 @@
-"""Defines the interface of sources: clean the settings, fetch what is new."""
+"""Defines the interface of sources: clean the settings, fetch new entries."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def host_in(address: str) -> str:
 class Source(ABC):
     """A kind of source; a plug-in's module holds one instance as `PLUGIN`.
 
-    `fetches` is False for a kind that is only pushed to, or whose fetcher isn't built yet.
+    `fetches` is `False` for a kind that is only pushed to, or whose fetcher isn't built yet.
     """
 
     kind: ClassVar[str]

@@ -38,7 +38,7 @@ MAX_KEY_CHARACTERS: Final = 60
 
 
 class Field(ABC):
-    """One setting: what values it accepts, and how they are stored."""
+    """One setting: the values that it accepts, and how they are stored."""
 
     @abstractmethod
     def schema(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Count(Field):
 
 @dataclass(frozen=True)
 class Flag(Field):
-    """True or false."""
+    """A setting that is true or false."""
 
     hint: str
 
@@ -163,7 +163,7 @@ class Flag(Field):
 
 @dataclass(frozen=True)
 class Choice(Field):
-    """One of several words."""
+    """A setting that is one of several words."""
 
     hint: str
     options: tuple[str, ...]

@@ -123,7 +123,11 @@ def sniff_kind(received: ReceivedFile) -> str:
 
 
 def read_text_file(received: ReceivedFile) -> str | None:
-    """Return the words of a text file, which is not stored; None for every other kind. Raises as `store_upload`."""
+    """Return the text of a file, which is not stored, or `None` if it is a picture, sound or video.
+
+    Raises `UnsupportedFileType` for a type that isn't accepted, `PayloadTooLarge` for too many bytes, and `Invalid` for
+    an empty file.
+    """
     received.file.seek(0)
     if file_types.sniff_head(received.file.read(file_types.HEAD_BYTES)) is not None:
         return None
@@ -133,19 +137,16 @@ def read_text_file(received: ReceivedFile) -> str | None:
 
 
 def _sniff(received: ReceivedFile) -> file_types.SniffedFile:
+    """Return the type by the first bytes, and for a picture or text by all bytes. Raises as in `sniff_kind`."""
     received.file.seek(0)
     mime_type = file_types.sniff_head(received.file.read(file_types.HEAD_BYTES))
     kind = mime_type.partition("/")[0] if mime_type else "text"
     file_types.refuse_too_large(kind, received.size)
-    if kind not in _KINDS_READ_WHOLE or mime_type is None:
-        received.file.seek(0)
-        return (
-            file_types.SniffedFile(kind, mime_type)
-            if mime_type
-            else file_types.sniff_text(received.file.read())
-        )
     received.file.seek(0)
-    return file_types.sniff_picture(received.file.read(), mime_type)
+    if mime_type is not None and kind not in _KINDS_READ_WHOLE:
+        return file_types.SniffedFile(kind, mime_type)
+    data = received.file.read()
+    return file_types.sniff_text(data) if mime_type is None else file_types.sniff_picture(data, mime_type)
 
 
 def _refuse_too_many_unused(workspace: Workspace, size: int) -> None:

@@ -48,7 +48,7 @@ class KnownIdentities:
             for place, pair in (places.items() if isinstance(places, dict) else ())
             if isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
         }
-        shared_guids = shared if isinstance(shared, list) else ()
+        shared_guids = shared if isinstance(shared, list) else []
         valid_shared = frozenset(guid for guid in shared_guids if isinstance(guid, str))
         return cls(valid_places, valid_shared, state.get("is_volatile") is True)
 

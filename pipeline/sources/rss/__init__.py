@@ -139,7 +139,7 @@ def _strings_in(value: object) -> tuple[str, ...]:
 
 def _integers_in(value: object) -> frozenset[int]:
     """Return the integers in a list, or an empty set for any other value."""
-    values = value if isinstance(value, list) else ()
+    values = value if isinstance(value, list) else []
     return frozenset(each for each in values if isinstance(each, int))
 
 

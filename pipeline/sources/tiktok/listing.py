@@ -1,6 +1,6 @@
 """Lists the videos of a TikTok account or hashtag through yt-dlp, if the operator has it.
 
-TikTok itself shows these lists to nobody but people.
+TikTok itself shows these lists only to people.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stores what a TikTok source remembers of each link or video from poll to poll."""
+"""Stores the poll state of a TikTok source: a record of each link or video."""
 
 from __future__ import annotations
 

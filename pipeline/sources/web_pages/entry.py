@@ -1,4 +1,4 @@
-"""Turns a page into an entry, and finds what forbids that: the page's rules, its terms, or no text of its own."""
+"""Turns a page into an entry, and finds reasons to leave it out: its rules, its terms, or the lack of a text."""
 
 from __future__ import annotations
 
