@@ -43,11 +43,11 @@ class TooManyCalls(AppError):
 def inbound(request: HttpRequest, token: str) -> HttpResponse:
     """Take in a bridge's POST to a source, and answer with the outcome.
 
-    The status is 202 for a new raw item, and for a failed delivery, which is stored for its owner; 200 for every other
-    outcome (a duplicate, a revised or ignored one) and for a service's challenge; 405 for another method. Raises
-    `NotFound` for an unknown address or a workspace that isn't at work, `TooManyCalls` beyond the rate, `NotVerified`
-    if the sender doesn't prove itself, `NotVerifiable` if the source is paused or has no secret, the error of
-    `raw_body` for an unreadable body, and the delivery's problem if the sender shows it to a person.
+    The status is 202 for a new raw item, and for a failed delivery, which is stored for its owner; 200 for every
+    other outcome (a duplicate, a revised or ignored one) and for a service's challenge; 405 for another method.
+    Raises `NotFound` for an unknown address or a workspace that isn't at work, `TooManyCalls` beyond the rate,
+    `NotVerified` if the sender doesn't prove itself, `NotVerifiable` if the source is paused or has no secret, the
+    error of `raw_body` for an unreadable body, and the delivery's problem if the sender shows it to a person.
     """
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})
@@ -87,8 +87,9 @@ def _serialize_result(received: receive.DeliveryResult) -> dict[str, Any]:
 def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
     """Count a call, and raise `TooManyCalls` beyond `INBOUND_CALLS`.
 
-    Calls are counted by source, because many workspaces share a bridge's few addresses. Without a `source`, which is a
-    guess at an address, they are counted by the sender's network. Nothing is refused while the cache doesn't answer.
+    Calls are counted by source, because many workspaces share a bridge's few addresses. Without a `source`, which is
+    a guess at an address, they are counted by the sender's network. Nothing is refused while the cache doesn't
+    answer.
     """
 
     def count_key(group: str, request: HttpRequest) -> str:
@@ -113,9 +114,9 @@ def _refuse_too_many(request: HttpRequest, source: Source | None) -> None:
 def returned_mail(request: HttpRequest, secret: str) -> HttpResponse:
     """Take in a mail that came back to a newsletter; the request's body is the raw mail.
 
-    The status is 200 with the outcome, also for a mail that is no bounce, so that a mailbox's pipe goes on, and 405 for
-    another method. Raises `NotFound` if no newsletter has this address, and the error of `raw_body` for an unreadable
-    body.
+    The status is 200 with the outcome, also for a mail that is no bounce, so that a mailbox's pipe goes on, and 405
+    for another method. Raises `NotFound` if no newsletter has this address, and the error of `raw_body` for an
+    unreadable body.
     """
     if request.method != "POST":
         return error_response("method_not_allowed", headers={"Allow": "POST"})

@@ -133,6 +133,7 @@ _FILES_QUERY: Final[Prepared[dict[str, Any]]] = Prepared(
 
 
 def _render_sizes(engine: Engine, draft: Draft, persona: PersonaCard, inputs: _Inputs) -> list[RenderedAsset]:
+    """Return the pictures in all sizes. Raises `Refused` or `UnusablePicture` if text or file can't be drawn."""
     rendered: list[RenderedAsset] = []
     for size in engine.sizes:
         media = AvailableMedia(

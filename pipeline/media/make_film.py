@@ -74,12 +74,13 @@ def make_film(
     """Make the film and store its files. Runs outside any transaction.
 
     `voiced` is the script that was spoken for it. A `storyboard` is filmed unchanged; without one the engine lays the
-    film out, or decides that there is none. `find_shots` finds the shots of a span of a video, which may take minutes.
+    film out, or decides that there is none. `find_shots` finds the shots of a span of a video, which may take
+    minutes.
 
     Return `{"files": [columns of an Asset], "checks": [fields of a Check], "error": None}`. For a film that can't be
     made, `error` is `{"code", "message", "stage"}`, and the lists are empty. Raises `RenderBusy` or `NoRoom` if the
-    same call may succeed later, and `RenderFailed` if rendering fails, with the code `render_stopped` if `on_progress`
-    returned `False`.
+    same call may succeed later, and `RenderFailed` if rendering fails, with the code `render_stopped` if
+    `on_progress` returned `False`.
     """
     reason = film_process.unavailable_reason()
     if reason is not None:

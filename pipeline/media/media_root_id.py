@@ -1,9 +1,9 @@
 """Compares the media folder with this database by an id in both, before anything removes files.
 
-Without the id a wrong DATABASE_URL or MEDIA_ROOT makes every file one that no row names. The database has the id in the
-row of `MediaFolder`, the folder in a file. The id is written by the first check of a new service, which finds neither
-files nor rows that name any; once in a service from before there were ids, whose rows and files match; by a restore;
-and by the operator (`manage.py media --adopt`).
+Without the id a wrong DATABASE_URL or MEDIA_ROOT makes every file one that no row names. The database has the id in
+the row of `MediaFolder`, the folder in a file. The id is written by the first check of a new service, which finds
+neither files nor rows that name any; once in a service from before there were ids, whose rows and files match; by a
+restore; and by the operator (`manage.py media --adopt`).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _unclear_cache: Final[dict[Path, tuple[float, FolderComparison]]] = {}
 class FolderComparison:
     """The result of a comparison.
 
-    Folders that are `new` or `known` have no id yet, and get one; those that are `other` or `unclear` are refused, with
-    the fault in `message`.
+    Folders that are `new` or `known` have no id yet, and get one; those that are `other` or `unclear` are refused,
+    with the fault in `message`.
     """
 
     verdict: Literal["ours", "new", "known", "other", "unclear"]

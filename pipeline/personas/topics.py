@@ -56,10 +56,10 @@ def change(
     """Change a topic and return it; without a real change nothing is written.
 
     Settings are `title`, `notes`, `angles`, `evidence` (`{"url", "text"}` each), `weight`, `cooldown_days`,
-    `max_per_month` (or `None`), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or `None`), `is_active`,
-    `persona_id` (or `None`). Raises `Invalid` with all faults if there are any, `Conflict` for a deleted topic, or for
-    the title or listed notes of a topic in a source's own list, and `states.Overtaken` if it doesn't have
-    `expected_version` any more.
+    `max_per_month` (or `None`), `season` (`{"from": "MM-DD", "to": "MM-DD"}` or `None`), `is_active`, `persona_id`
+    (or `None`). Raises `Invalid` with all faults if there are any, `Conflict` for a deleted topic, or for the title
+    or listed notes of a topic in a source's own list, and `states.Overtaken` if it doesn't have `expected_version`
+    any more.
     """
     values = _clean(topic.workspace_id, changes)
     with transaction.atomic():

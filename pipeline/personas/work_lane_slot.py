@@ -222,7 +222,7 @@ def _few_topics_message(count: int) -> str:
 def _create_runs(
     lane: SlotContext, choice: select.TopicChoice, engines: Sequence[Engine], now: datetime
 ) -> list[Generation]:
-    """Create a run for each engine, an item for each variant, and records of the topic's use."""
+    """Create a run for each engine, with an item for each variant and a record of the topic's use."""
     source, variants = lane.source, lane.source.variants
     generations = [
         Generation(
@@ -258,6 +258,15 @@ def _create_runs(
         for engine, generation in zip(engines, generations, strict=True)
         for index in range(variants)
     )
+    _create_picks(lane, choice, generations, now)
+    dispatcher.wake()
+    return generations
+
+
+def _create_picks(
+    lane: SlotContext, choice: select.TopicChoice, generations: Sequence[Generation], now: datetime
+) -> None:
+    """Record the use of the topic by each run, which counts against its limits."""
     BrandPick.everywhere.bulk_create(
         BrandPick(
             workspace=lane.workspace,
@@ -271,8 +280,6 @@ def _create_runs(
         )
         for generation in generations
     )
-    dispatcher.wake()
-    return generations
 
 
 def _wait_for_credits(slot: BrandSlot, error: credit_account.QuotaExceeded, now: datetime) -> None:

@@ -156,35 +156,19 @@ def process_delivery(
     """Make a raw item of a delivery, unless its reading is ignored or fails, in the caller's transaction."""
     reading = parsed.reading
     if reading is None:
-        problem = parsed.problem or AppError()
-        return _finish(
-            row, "failed", DeliveryResult("failed", row, problem=problem, kind=kind), problem=problem
-        )
+        return _fail(row, kind, parsed.problem or AppError())
     values: dict[str, Any] = {
         "preset": reading.by,
         "notes": [_as_json(note) for note in reading.notes],
         "made": shorten_entry(reading.entry) if reading.entry else None,
     }
     if reading.ignored is not None:
-        return _finish(
-            row,
-            "ignored",
-            DeliveryResult("ignored", row, kind=kind),
-            reason=_as_json(reading.ignored),
-            **values,
-        )
+        received = DeliveryResult("ignored", row, kind=kind)
+        return _finish(row, "ignored", received, reason=_as_json(reading.ignored), **values)
     if reading.entry is None:
-        failed = reading.failed
-        problem = Invalid.one(
-            None, failed.code if failed else "nothing_found", failed.message if failed else ""
-        )
-        return _finish(
-            row,
-            "failed",
-            DeliveryResult("failed", row, problem=problem, kind=kind),
-            problem=problem,
-            **values,
-        )
+        note = reading.failed
+        code, message = (note.code, note.message) if note else ("nothing_found", "")
+        return _fail(row, kind, Invalid.one(None, code, message), **values)
     workspace = source.workspace
     defaults = WorkspaceDefaults.objects.of(workspace).get()
     try:
@@ -193,13 +177,7 @@ def process_delivery(
         )
     except AppError as problem:
         # Such a problem is an engine that is gone: the delivery can be replayed once the source is changed.
-        return _finish(
-            row,
-            "failed",
-            DeliveryResult("failed", row, problem=problem, kind=kind),
-            problem=problem,
-            **values,
-        )
+        return _fail(row, kind, problem, **values)
     raw_item_id = pushed.raw_item.pk
     if pushed.raw_item.deleted_at is not None:
         # A person had this content erased; sending it again doesn't bring it back.
@@ -325,6 +303,12 @@ def _event_id_in(kind: str, payload: Mapping[str, Any]) -> str:
     name = {"slack": "event_id", "stripe": "id"}.get(kind)
     event_id = payload.get(name) if name else None
     return event_id[:200] if isinstance(event_id, str) else ""
+
+
+def _fail(row: InboundDelivery, kind: str, problem: AppError, **changes: Any) -> DeliveryResult:
+    """Save the delivery as failed, with the reason of `problem`, and return the result."""
+    result = DeliveryResult("failed", row, problem=problem, kind=kind)
+    return _finish(row, "failed", result, problem=problem, **changes)
 
 
 def _finish(

@@ -1,7 +1,7 @@
 """Stores uploaded files, checked by their bytes, for some days, and for as long as a raw item or persona uses them.
 
-A file is written before its row, under the row's id. So a killed task leaves a file that isn't served, which the sweep
-of the media folder removes.
+A file is written before its row, under the row's id. So a killed task leaves a file that isn't served, which the
+sweep of the media folder removes.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def sniff_kind(received: ReceivedFile) -> str:
 def read_text_file(received: ReceivedFile) -> str | None:
     """Return the text of a file, which is not stored, or `None` if it is a picture, sound or video.
 
-    Raises `UnsupportedFileType` for a type that isn't accepted, `PayloadTooLarge` for too many bytes, and `Invalid` for
-    an empty file.
+    Raises `UnsupportedFileType` for a type that isn't accepted, `PayloadTooLarge` for too many bytes, and `Invalid`
+    for an empty file.
     """
     received.file.seek(0)
     if file_types.sniff_head(received.file.read(file_types.HEAD_BYTES)) is not None:
@@ -137,7 +137,7 @@ def read_text_file(received: ReceivedFile) -> str | None:
 
 
 def _sniff(received: ReceivedFile) -> file_types.SniffedFile:
-    """Return the type by the first bytes, and for a picture or text by all bytes. Raises as in `sniff_kind`."""
+    """Return the type by the first bytes, and for a picture or text by all. Raises the errors of `sniff_kind`."""
     received.file.seek(0)
     mime_type = file_types.sniff_head(received.file.read(file_types.HEAD_BYTES))
     kind = mime_type.partition("/")[0] if mime_type else "text"

@@ -22,8 +22,7 @@ _MAX_ACCENTED_SHARE: Final = 1 / 3
 def decode(data: bytes) -> str | None:
     """Return the text by its byte-order mark, else as UTF-8, else as Windows-1252, or `None` if none fits.
 
-    None fits a text with control characters, unless it is UTF-8 without a mark, and Windows-1252 fits only a text
-    in a Western language.
+    A text with control characters must be UTF-8 without a mark, and Windows-1252 fits only a Western language.
     """
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark)), "")
     try:

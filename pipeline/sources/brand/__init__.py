@@ -120,6 +120,8 @@ SETTINGS: Final = Group(
 
 
 class Brand(Source):
+    """Defines a lane's settings; nothing is fetched, because slots make its items."""
+
     kind = "brand"
     label = "Brand Prompt Lane"
     evidence = Evidence("none")

@@ -148,6 +148,8 @@ class _FoundFeedGone(Exception):
 
 
 class Rss(Source):
+    """Reads a feed, or the one feed of a web page."""
+
     kind = "rss"
     label = "RSS or Atom feed"
     evidence = Evidence("server", "WordPress 6.1", "tests/sources/test_real_wordpress.py")

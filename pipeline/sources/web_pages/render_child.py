@@ -1,9 +1,9 @@
 """Runs the child process that drives the browser: jobs on stdin, requests and rendered pages on stdout.
 
-It is run by its path and imports nothing of the project. Each message is a line of JSON. A job is
-`{"url", "type", "body", "seconds"}`: the address, content type and document (in base64) of a page, and the
-time for it in seconds. Its result is `{"html"}`. The child opens no connection: for each request of the page it writes
-`{"ask": {"url", "headers"}}`, and reads `{"status", "headers", "body"}` (in base64) or `{"refused": true}`.
+It is run by its path and imports nothing of the project. Each message is a line of JSON. A job is `{"url", "type",
+"body", "seconds"}`: the address, content type and document (in base64) of a page, and the time for it in seconds. Its
+result is `{"html"}`. The child opens no connection: for each request of the page it writes `{"ask": {"url",
+"headers"}}`, and reads `{"status", "headers", "body"}` (in base64) or `{"refused": true}`.
 """
 
 from __future__ import annotations

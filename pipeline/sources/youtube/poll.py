@@ -1,8 +1,8 @@
 """Runs one poll of a YouTube source: gives some videos as entries, lets others wait, withdraws lost ones.
 
-A video is given once, and again only when its title or description changed; then with its captions again, so that only
-the real changes differ. A video that waits (for the end of a broadcast, for captions, for a poll with time left) is
-kept in the state and given by a later poll, also when the feed no longer shows it.
+A video is given once, and again only when its title or description changed; then with its captions again, so that
+only the real changes differ. A video that waits (for the end of a broadcast, for captions, for a poll with time left)
+is kept in the state and given by a later poll, also when the feed no longer shows it.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ class Poll:
     def _postpone(self, video: YouTubeVideo, details: Details, reason: str) -> None:
         """Let a video wait whose captions can't be read now, or give it without them.
 
-        A video given with captions always waits. Others are given at the first poll, as they would look new later; after
-        `MAX_TRIES` failures; and while YouTube refuses, if the description says enough or after `MAX_WAIT`.
+        A video given with captions always waits. Others are given at the first poll, as they would look new later;
+        after `MAX_TRIES` failures; and while YouTube refuses, if the description says enough or after `MAX_WAIT`.
         """
         record, waiting = self.state.records.get(video.id), self.state.waiting.get(video.id)
         tries = (waiting.tries if waiting else 0) + (reason == "captions_failed")

@@ -41,6 +41,8 @@ _CHINESE_VOICES: Final = frozenset({"cmn", "yue", "hak"})
 
 
 class SystemVoice(Voice):
+    """The voice of espeak-ng."""
+
     kind = "system"
     label = "System voice"
     seconds = MAX_SECONDS

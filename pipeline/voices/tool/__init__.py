@@ -37,6 +37,8 @@ _LOOK_AHEAD_CHARACTERS: Final = 120
 
 
 class VoiceTool(Voice):
+    """The voice that the program in VOICE_TOOL speaks with."""
+
     kind = "tool"
     label = "The operator's voice"
     seconds = MAX_SECONDS
