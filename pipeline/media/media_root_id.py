@@ -126,7 +126,7 @@ def write_ids(*instances: UUID) -> None:
 
 
 def read_ids() -> list[UUID]:
-    """Return the ids in the folder's file, or none without a file. Raises `OSError` if it can't be read."""
+    """Return the ids in the folder's file, or an empty list without one. Raises `OSError` if it can't be read."""
     try:
         lines = (Path(settings.MEDIA_ROOT) / ID_FILE).read_text(encoding="utf-8", errors="replace").split()
     except (FileNotFoundError, NotADirectoryError):

@@ -122,7 +122,7 @@ def give_up(source: Source) -> None:
 
 
 def _poll(source: Source, now: datetime) -> None:
-    """Fetch and store, or sleep if it may not be polled now. Raises `states.Overtaken` if the row was changed."""
+    """Fetch the source and store its entries, or let it sleep. Raises `states.Overtaken` if the row was changed."""
     if source.status not in POLLED_SOURCES or source.deleted_at is not None:
         source.sleep_until(None, attempts=0)
         return
@@ -169,7 +169,7 @@ def _shortest_interval(workspace: Workspace) -> timedelta:
 
 
 def interval_of(source: Source, workspace: Workspace) -> timedelta:
-    """Return the wait between polls: a person's, else by rhythm, else the kind's, within the plan's bound."""
+    """Return the wait between polls: a person's, else the rhythm's, else the kind's, and at least the plan's."""
     shortest = _shortest_interval(workspace)
     if source.poll_interval_minutes:
         return max(timedelta(minutes=source.poll_interval_minutes), shortest)
@@ -309,7 +309,7 @@ def _mark_gone(source: Source, error: Mapping[str, str], now: datetime, **change
 
 
 def record_failing(source: Source, now: datetime) -> None:
-    """Record event and notice (for a live source) that it fails or is gone, in the transaction of the change."""
+    """Record the event, and a live source's notice, that a source fails or is gone, in the caller's transaction."""
     events.record(
         "source.failing",
         workspace_id=source.workspace_id,

@@ -181,7 +181,7 @@ def sniff_picture(data: bytes, mime_type: str) -> SniffedFile:
 
 
 def sniff_text(data: bytes) -> SniffedFile:
-    """Return the type of a text in UTF-8. Raises `UnsupportedFileType` for XML, and for anything else."""
+    """Return the type of a text. Raises `UnsupportedFileType` for XML, and for anything but UTF-8."""
     return sniff_decoded(read_utf8(data))
 
 

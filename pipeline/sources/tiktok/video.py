@@ -20,10 +20,11 @@ SHORT_HOSTS: Final = frozenset({"vm.tiktok.com", "vt.tiktok.com"})
 MAX_CAPTION_CHARACTERS: Final = 4000
 """TikTok's own limit of a caption (support.tiktok.com, "Adding a description", read in November 2026)."""
 
-_VIDEO_PATH: Final = re.compile(
-    r"/(?:@(?P<name>[^/?#]{1,60})/(?:video|photo)|v|embed(?:/v2)?)/(?P<id>[0-9]{6,25})"
-)
 _VIDEO_ID: Final = re.compile(r"[0-9]{6,25}")
+_VIDEO_PATH: Final = re.compile(
+    rf"/(?:@(?P<name>[^/?#]{{1,60}})/(?:video|photo)|v|embed(?:/v2)?)/(?P<id>{_VIDEO_ID.pattern})"
+)
+"""The path of a video, such as `/@example/video/7106594312292453675` or `/embed/v2/7106594312292453675`."""
 _ILLEGAL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
 

@@ -166,7 +166,7 @@ class PoliteFetcher:
         return _visit_of(answer, target, moved_to)
 
     def delay_of(self, url: str) -> float:
-        """Return the origin's pause between requests in seconds. Raises `VisitFailed` if it disallows them."""
+        """Return the seconds between two requests to an origin. Raises `VisitFailed` if it disallows `url`."""
         self._check_robots(url)
         return self._robots.delay_of(url)
 
@@ -306,7 +306,7 @@ def _check_status(answer: Response, *, now: datetime) -> None:
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
-    """Raise `VisitFailed` for the type of neither a page nor, with `sitemaps`, a sitemap; an empty one passes."""
+    """Raise `VisitFailed` for a type of no page and, with `sitemaps`, of no sitemap; an empty type passes."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type and media_type not in _READABLE_TYPES and not (sitemaps and _is_sitemap_type(media_type)):
         message = f"The address leads to a file of type {media_type[:80]}, not to a page."

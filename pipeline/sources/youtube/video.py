@@ -96,7 +96,7 @@ def watch_address(video_id: str) -> str:
 
 
 def prose_of(description: str) -> str:
-    """Return a cut description without lines that hold a link, only hashtags, or a chapter mark."""
+    """Return a description, cut first, without lines that hold a link, only hashtags, or a chapter mark."""
     lines = [
         line.strip()
         for line in description[:MAX_DESCRIPTION_CHARACTERS].splitlines()
