@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.sources.feeds.read_feed import EntryRecord
 
 MAX_REMEMBERED: Final = 400
-"""The most places remembered; a document has at most 200 entries, and some go and come back."""
+"""The most addresses remembered; a document has at most 200 entries, and some go and come back."""
 MAX_SHARED: Final = 200
 """The most guids remembered that stood for several entries."""
 MAX_ID_CHARACTERS: Final = 512
@@ -62,7 +62,7 @@ class KnownIdentities:
 
 
 def identify(records: Sequence[EntryRecord], known: KnownIdentities) -> tuple[list[str], KnownIdentities]:
-    """Return an identity for each record in order, and what to remember for the next poll.
+    """Return an identity for each record in order, and the known identities for the next poll.
 
     An identity is empty if the entry has no guid and no shared address; then the caller uses address or
     content. If a guid stands for several entries, now or earlier, the address is added to it, and the title
@@ -74,13 +74,13 @@ def identify(records: Sequence[EntryRecord], known: KnownIdentities) -> tuple[li
     bases = [_base_of(record, addresses) for record in records]
     bearers = Counter(base for base in bases if base)
     shared = {_short_hash(base) for base, count in bearers.items() if count > 1} | known.shared
-    places = [_place_of(record, addresses) for record in records]
-    is_volatile = _has_volatile_guids(records, places, known)
+    address_hashes = [_hash_address(record, addresses) for record in records]
+    is_volatile = _has_volatile_guids(records, address_hashes, known)
     identities = []
     remembered: dict[str, tuple[str, str]] = {}
-    for record, base, place in zip(records, bases, places, strict=True):
+    for record, base, address_hash in zip(records, bases, address_hashes, strict=True):
         guid = _short_hash(record["id"])
-        known_identity, known_guid = known.places.get(place, ("", ""))
+        known_identity, known_guid = known.places.get(address_hash, ("", ""))
         if known_identity and record["id"] and (is_volatile or guid == known_guid):
             identity = known_identity
         elif is_volatile and record["id"] and addresses[record["url"]] == 1:
@@ -91,11 +91,10 @@ def identify(records: Sequence[EntryRecord], known: KnownIdentities) -> tuple[li
             identity = record["id"]
         identity = _shorten_identity(identity)
         identities.append(identity)
-        remembered[place] = (identity, guid)
-    free_places = MAX_REMEMBERED - len(remembered)
-    older = [(place, pair) for place, pair in known.places.items() if place not in remembered]
-    places_to_keep = {**remembered, **dict(older[: max(0, free_places)])}
-    return identities, KnownIdentities(places_to_keep, frozenset(sorted(shared)[:MAX_SHARED]), is_volatile)
+        remembered[address_hash] = (identity, guid)
+    older = [(key, pair) for key, pair in known.places.items() if key not in remembered]
+    places = {**remembered, **dict(older[: max(0, MAX_REMEMBERED - len(remembered))])}
+    return identities, KnownIdentities(places, frozenset(sorted(shared)[:MAX_SHARED]), is_volatile)
 
 
 def _base_of(record: EntryRecord, addresses: Counter[str]) -> str:
@@ -105,7 +104,7 @@ def _base_of(record: EntryRecord, addresses: Counter[str]) -> str:
     return record["url"] if addresses[record["url"]] > 1 else ""
 
 
-def _place_of(record: EntryRecord, addresses: Counter[str]) -> str:
+def _hash_address(record: EntryRecord, addresses: Counter[str]) -> str:
     """Return a hash of the entry's address, with guid and title if several entries have that address."""
     if addresses[record["url"]] == 1:
         return _short_hash(record["url"])
@@ -113,13 +112,13 @@ def _place_of(record: EntryRecord, addresses: Counter[str]) -> str:
 
 
 def _has_volatile_guids(
-    records: Sequence[EntryRecord], places: Sequence[str], known: KnownIdentities
+    records: Sequence[EntryRecord], address_hashes: Sequence[str], known: KnownIdentities
 ) -> bool:
     """Return whether guids change from poll to poll, so that they identify nothing."""
     pairs = [
-        (_short_hash(record["id"]), known.places[place][1])
-        for record, place in zip(records, places, strict=True)
-        if record["id"] and place in known.places
+        (_short_hash(record["id"]), known.places[address_hash][1])
+        for record, address_hash in zip(records, address_hashes, strict=True)
+        if record["id"] and address_hash in known.places
     ]
     if len(pairs) < MIN_COMMON_ENTRIES:
         return known.is_volatile
