@@ -51,7 +51,7 @@ def read_opml(data: bytes) -> list[ListedAddress]:
 
     Raises `Invalid` at `file` if the file is broken (with the line), declares entities or has no address.
     """
-    listed: list[ListedAddress] = []
+    listed_addresses: list[ListedAddress] = []
     tag_count = 0
 
     def begin(tag: str, attributes: dict[str, str]) -> None:
@@ -62,7 +62,7 @@ def read_opml(data: bytes) -> list[ListedAddress]:
             address = _first_attribute(cleaned_attributes, _ADDRESS_ATTRIBUTES)
             name = _first_attribute(cleaned_attributes, _NAME_ATTRIBUTES)
             if address:
-                listed.append(ListedAddress(address, name[: core_limits.NAME_CHARACTERS]))
+                listed_addresses.append(ListedAddress(address, name[: core_limits.NAME_CHARACTERS]))
 
     def refuse(*declaration: Any) -> None:
         del declaration
@@ -78,16 +78,18 @@ def read_opml(data: bytes) -> list[ListedAddress]:
         # A file without a single tag isn't XML at all, so it is refused as one without feeds.
         if tag_count:
             raise Invalid.one("file", "broken", _broken_message(parser.ErrorLineNumber, error)) from error
-    if not listed:
+    if not listed_addresses:
         message = _("No feeds found in this file. Choose an OPML file exported from a feed reader.")
         raise Invalid.one("file", "no_feeds", message)
-    return listed
+    return listed_addresses
 
 
 def _broken_message(line: int, error: Exception) -> str:
     reason = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else ""
-    place = f"{line} ({reason})" if reason else str(line)
-    return _("The file is broken in line %(line)s. Correct it there, or export it again.") % {"line": place}
+    line_text = f"{line} ({reason})" if reason else str(line)
+    return _("The file is broken in line %(line)s. Correct it there, or export it again.") % {
+        "line": line_text
+    }
 
 
 def _first_attribute(attributes: Mapping[str, str], names: Sequence[str]) -> str:

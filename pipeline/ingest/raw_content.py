@@ -245,9 +245,9 @@ def _hash_to_int64(text: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def have_same_title_words(one: str, other: str) -> bool:
+def have_same_title_words(first: str, second: str) -> bool:
     """Return whether two titles have the same words."""
-    return plain_title(one) == plain_title(other)
+    return plain_title(first) == plain_title(second)
 
 
 def plain_title(title: str) -> str:
@@ -256,6 +256,6 @@ def plain_title(title: str) -> str:
     return " ".join(re.findall(r"\w+", normalized))
 
 
-def are_published_close(one: datetime | None, other: datetime | None) -> bool:
+def are_published_close(first: datetime | None, second: datetime | None) -> bool:
     """Return whether both dates lie within `limits.SAME_WITHIN` of each other, or one of them isn't known."""
-    return one is None or other is None or abs(one - other) <= limits.SAME_WITHIN
+    return first is None or second is None or abs(first - second) <= limits.SAME_WITHIN

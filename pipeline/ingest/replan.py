@@ -79,13 +79,13 @@ def resume_waiting(row: RawItem) -> None:
     """
     now = utc_now()
     with transaction.atomic():
-        fresh = _lock_raw_item(row.pk)
-        if fresh.status != RawItemStatus.WAITING_QUOTA or fresh.lease_token != row.lease_token:
+        locked_row = _lock_raw_item(row.pk)
+        if locked_row.status != RawItemStatus.WAITING_QUOTA or locked_row.lease_token != row.lease_token:
             return
-        if fresh.deleted_at is not None:
-            fresh.sleep_until(None)
+        if locked_row.deleted_at is not None:
+            locked_row.sleep_until(None)
             return
-        replan(fresh, fresh.workspace, when_short="wait", now=now)
+        replan(locked_row, locked_row.workspace, when_short="wait", now=now)
 
 
 def give_up_waiting(row: RawItem) -> None:

@@ -120,7 +120,7 @@ def hub_in_headers(response: Response) -> Hub | None:
 def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
     """Raise `Refused` if the status asks for a login or a payment, else `TryLater` for an answer without a feed."""
     status = response.status
-    after = read_retry_after(response.headers, now=now, longest=MAX_WAIT) or None
+    wait = read_retry_after(response.headers, now=now, longest=MAX_WAIT) or None
     if status in {
         HTTPStatus.UNAUTHORIZED,
         HTTPStatus.PROXY_AUTHENTICATION_REQUIRED,
@@ -136,24 +136,24 @@ def raise_for_response(response: Response, *, now: datetime) -> NoReturn:
             f"The feed's server refuses automatic readers (status {status}). If this continues, ask the "
             "feed's owner to allow this service, or give another address."
         )
-        raise TryLater(message, code="forbidden", after=after or FORBIDDEN_WAIT, platform_status=status)
+        raise TryLater(message, code="forbidden", after=wait or FORBIDDEN_WAIT, platform_status=status)
     if status == HTTPStatus.NOT_FOUND:
         message = (
             "The feed's server has no feed at this address (status 404). If this continues, check the "
             "address."
         )
-        raise TryLater(message, code="not_found", after=after, platform_status=status)
+        raise TryLater(message, code="not_found", after=wait, platform_status=status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = "The feed's server says that it is polled too often (status 429). It is polled again later."
-        raise TryLater(message, code="rate_limited", after=after, platform_status=status)
+        raise TryLater(message, code="rate_limited", after=wait, platform_status=status)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         message = f"The feed's server has an internal error (status {status}). It is polled again later."
-        raise TryLater(message, code="server_error", after=after, platform_status=status)
+        raise TryLater(message, code="server_error", after=wait, platform_status=status)
     message = (
         f"The feed's server answered with status {status} instead of a feed. If this continues, check the "
         "address."
     )
-    raise TryLater(message, code="unexpected_status", after=after, platform_status=status)
+    raise TryLater(message, code="unexpected_status", after=wait, platform_status=status)
 
 
 def as_plugin_error(error: OutboundError) -> PluginError:

@@ -101,21 +101,21 @@ def find_feeds_on_page(
     """
     if page is None:
         return ()
-    named = [
+    named_feeds = [
         FeedCandidate(address, _link_parameter(parameters, "title"), _KIND_BY_TYPE[mime_type])
         for address, relations, parameters in links_in_headers(page)
         if "alternate" in relations.split()
         and (mime_type := _link_parameter(parameters, "type").lower()) in _KIND_BY_TYPE
     ]
-    named += [
+    named_feeds += [
         FeedCandidate(
             link["url"], link["title"], _KIND_BY_TYPE.get(link["type"].partition(";")[0].strip(), "")
         )
         for link in links
         if link["kind"] == "link" and not _is_wordpress_api(link)
     ]
-    if named:
-        return _distinct_sorted(named)
+    if named_feeds:
+        return _distinct_sorted(named_feeds)
     anchors = [FeedCandidate(link["url"], link["title"]) for link in links if link["kind"] == "anchor"]
     confirmed = [anchor for anchor in anchors[: MAX_PROBES // 2] if _is_feed(anchor.url, http, deadline)]
     if confirmed:
@@ -144,11 +144,11 @@ def choose_feed(feeds: Sequence[FeedCandidate]) -> FeedCandidate:
             "feed's own address, or add the page as a source of type scraper."
         )
         raise Refused(message, code="not_a_feed", field="config.url")
-    listed = "; ".join(
+    feed_list = "; ".join(
         f"{feed.title}: {feed.url}" if feed.title else feed.url for feed in candidates[:MAX_FEEDS_NAMED]
     )
     others = f"; and {len(candidates) - MAX_FEEDS_NAMED} more" if len(candidates) > MAX_FEEDS_NAMED else ""
-    message = f"The address leads to a web page with several feeds. Give the address of one of them: {listed}{others}."
+    message = f"The address leads to a web page with several feeds. Give the address of one of them: {feed_list}{others}."
     raise Refused(message, code="several_feeds", field="config.url")
 
 

@@ -44,8 +44,8 @@ class KnownIdentities:
             return cls()
         places, shared = state.get("places"), state.get("shared")
         valid_places = {
-            place: (pair[0], pair[1])
-            for place, pair in (places.items() if isinstance(places, dict) else ())
+            address_hash: (pair[0], pair[1])
+            for address_hash, pair in (places.items() if isinstance(places, dict) else ())
             if isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
         }
         shared_guids = shared if isinstance(shared, list) else []
@@ -55,7 +55,7 @@ class KnownIdentities:
     def as_state(self) -> dict[str, Any]:
         """Return the identities as JSON to store."""
         return {
-            "places": {place: list(pair) for place, pair in self.places.items()},
+            "places": {address_hash: list(pair) for address_hash, pair in self.places.items()},
             "shared": sorted(self.shared),
             "is_volatile": self.is_volatile,
         }

@@ -95,8 +95,8 @@ def list_videos(config: Mapping[str, Any], *, tool: str, now: datetime) -> list[
         code, message = _FAILURE_MESSAGES.get(error.kind, _OTHER_FAILURE)
         wait = {"blocked": BLOCKED_WAIT, "missing": TOOL_MISSING_WAIT}.get(error.kind)
         raise TryLater(message, code=code, after=wait) from None
-    listed = answer.get("entries")
-    videos = [from_yt_dlp(each, now) for each in (listed if isinstance(listed, list) else [])[:MAX_VIDEOS]]
+    items = answer.get("entries")
+    videos = [from_yt_dlp(each, now) for each in (items if isinstance(items, list) else [])[:MAX_VIDEOS]]
     return [video for video in videos if video is not None]
 
 
@@ -135,7 +135,7 @@ class AccountPoll:
         A video is withdrawn if oEmbed doesn't show it any more either, twice in a row. Only
         `MAX_CHECKS_PER_POLL` videos are checked.
         """
-        listed = {video.id for video in videos}
+        listed_ids = {video.id for video in videos}
         oldest = min((_published_seconds(video) for video in videos if video.published_at), default=0)
         missing = [
             record
@@ -143,7 +143,7 @@ class AccountPoll:
             if record.fate == "given"
             and oldest
             and record.published > oldest
-            and record.video_id not in listed
+            and record.video_id not in listed_ids
         ]
         withdrawn = []
         for record in missing[:MAX_CHECKS_PER_POLL]:

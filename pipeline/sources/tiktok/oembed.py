@@ -126,8 +126,8 @@ def _raise_for_status(response: Response, *, now: datetime) -> None:
     """Raise `NoVideo` for a status other than 200."""
     status = response.status
     if status in {401, 403, 429}:
-        after = read_retry_after(response.headers, now=now, longest=MAX_WAIT)
-        raise NoVideo("blocked", after or None)
+        wait = read_retry_after(response.headers, now=now, longest=MAX_WAIT)
+        raise NoVideo("blocked", wait or None)
     if status >= 500:
         raise NoVideo("away")
     if status != 200:

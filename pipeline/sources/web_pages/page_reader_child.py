@@ -179,17 +179,17 @@ def _links(tree: Any, base: str) -> list[Record]:
 
 def _place_of(anchor: Any) -> str:
     """Return the part of the page that a link stands in: `nav`, `heading`, `article` or empty."""
-    place = "heading" if next(anchor.iter("h1", "h2", "h3", "h4"), None) is not None else ""
+    page_part = "heading" if next(anchor.iter("h1", "h2", "h3", "h4"), None) is not None else ""
     for depth, ancestor in enumerate(anchor.iterancestors()):
         if depth == 30:
             break
-        if ancestor.tag in {"nav", "header", "footer", "aside"} and not place:
+        if ancestor.tag in {"nav", "header", "footer", "aside"} and not page_part:
             return "nav"
         if ancestor.tag in {"h1", "h2", "h3", "h4"}:
-            place = "heading"
+            page_part = "heading"
         elif ancestor.tag in {"article", "main"}:
-            place = place or "article"
-    return place
+            page_part = page_part or "article"
+    return page_part
 
 
 def _matches(tree: Any, base: str, xpath: str) -> list[Record]:

@@ -295,14 +295,14 @@ def _check_login(requested_url: str, final_url: str) -> None:
 def _check_status(answer: Response, *, now: datetime) -> None:
     """Raise `VisitFailed` for an answer that is neither a page nor a sitemap."""
     status = answer.status
-    after = read_retry_after(answer.headers, now=now, longest=MAX_RETRY_WAIT) or None
+    wait = read_retry_after(answer.headers, now=now, longest=MAX_RETRY_WAIT) or None
     if _is_challenge(answer):
         message = f"The server shows a challenge that only a person in a browser passes (status {status})."
-        raise VisitFailed(message, code="challenge", kind="later", status=status, after=after, stops=True)
+        raise VisitFailed(message, code="challenge", kind="later", status=status, after=wait, stops=True)
     if status in {HTTPStatus.OK, HTTPStatus.NON_AUTHORITATIVE_INFORMATION}:
         check_type(answer.headers.get("Content-Type", ""), sitemaps=True)
         return
-    raise _failure_of_status(status, after)
+    raise _failure_of_status(status, wait)
 
 
 def check_type(content_type: str, *, sitemaps: bool = False) -> None:
@@ -334,7 +334,7 @@ def _is_challenge(answer: Response) -> bool:
     return is_suspect and _CHALLENGE_TITLE.search(answer.body[:20_000]) is not None
 
 
-def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
+def _failure_of_status(status: int, wait: timedelta | None) -> VisitFailed:
     """Return the failure that a status means."""
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return VisitFailed(
@@ -351,17 +351,17 @@ def _failure_of_status(status: int, after: timedelta | None) -> VisitFailed:
         return VisitFailed(message, code="legal_reasons", kind="left_out", status=status)
     if status == HTTPStatus.FORBIDDEN:
         message = "The server refuses automatic readers (status 403)."
-        return VisitFailed(message, code="forbidden", kind="later", status=status, after=after)
+        return VisitFailed(message, code="forbidden", kind="later", status=status, after=wait)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         message = "The server says that it is polled too often (status 429)."
-        return VisitFailed(message, code="rate_limited", kind="later", status=status, after=after, stops=True)
+        return VisitFailed(message, code="rate_limited", kind="later", status=status, after=wait, stops=True)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         message = f"The server has an internal error (status {status})."
         return VisitFailed(
-            message, code="server_error", kind="later", status=status, after=after, stops=after is not None
+            message, code="server_error", kind="later", status=status, after=wait, stops=wait is not None
         )
     message = f"The server answered with status {status} instead of a page."
-    return VisitFailed(message, code="unexpected_status", kind="later", status=status, after=after)
+    return VisitFailed(message, code="unexpected_status", kind="later", status=status, after=wait)
 
 
 def _failure_of_error(error: OutboundError, max_bytes: int) -> VisitFailed:

@@ -193,16 +193,16 @@ class PagePoll:
 
         They are those that robots.txt names, or `/sitemap.xml` if the page has nearly no text.
         """
-        named = list(self._robots.sitemaps_of(self._settings.url))
-        if not named and len(page.body) < MIN_TEXT_CHARACTERS:
+        sitemaps = list(self._robots.sitemaps_of(self._settings.url))
+        if not sitemaps and len(page.body) < MIN_TEXT_CHARACTERS:
             default_url = f"{origin_of(self._settings.url)}/sitemap.xml"
             try:
-                named = [default_url] if is_sitemap(self._fetcher.visit(default_url)) else []
+                sitemaps = [default_url] if is_sitemap(self._fetcher.visit(default_url)) else []
             except (VisitFailed, OutOfTime):
                 # There is none, or we may not read it: then the page is all that there is.
-                named = []
-        self._state.roots = named
-        return bool(named)
+                sitemaps = []
+        self._state.roots = sitemaps
+        return bool(sitemaps)
 
     def _run_sitemaps(self) -> None:
         """Read the sitemaps, and pages that they list. Raises `VisitFailed` if no sitemap can be read."""
@@ -239,8 +239,8 @@ class PagePoll:
         """Fetch new, changed and due pages of a list; the first poll marks all but the newest pages as seen."""
         state = self._state
         # Addresses that differ only in tracking parameters are one page.
-        named = [replace(link, url=canonical_url(link.url)) for link in links]
-        links = list({link.url: link for link in named}.values())
+        canonical_links = [replace(link, url=canonical_url(link.url)) for link in links]
+        links = list({link.url: link for link in canonical_links}.values())
         waiting = {link.url for link in state.waiting}
         new_links = [link for link in links if not state.knows(link.url) and link.url not in waiting]
         if state.is_started:
@@ -285,9 +285,9 @@ class PagePoll:
             for link in links
             if (record := pages.get(link.url)) and link.at and link.at > (record.stamp or record.checked)
         ]
-        listed = {link.url for link in links}
+        listed_urls = {link.url for link in links}
         for url, record in pages.items() if is_complete else ():
-            is_missing = url not in listed
+            is_missing = url not in listed_urls
             if record.digest and is_missing and not record.is_missing:
                 changed.append(PageLink(url, "", ""))
             record.is_missing = is_missing
@@ -318,8 +318,8 @@ class PagePoll:
         state.robots = self._robots.as_state()
         waits = [wait for wait in (self._wait, self._work.wait) if wait is not None]
         entries = self._work.entries
-        named = [str(entry.metadata["licence"]) for entry in entries if entry.metadata.get("licence")]
-        state.licences = list(dict.fromkeys([*named, *state.licences]))[:MAX_LICENCES_NAMED]
+        licences = [str(entry.metadata["licence"]) for entry in entries if entry.metadata.get("licence")]
+        state.licences = list(dict.fromkeys([*licences, *state.licences]))[:MAX_LICENCES_NAMED]
         # Newest first, as far as the pages have dates; withdrawn pages come last.
         entries.sort(
             key=lambda entry: (
@@ -392,7 +392,7 @@ def failure_of(problem: VisitFailed) -> PluginError:
     if problem.kind == "gone":
         message = f"{problem.message} If this continues, check the address."
         return TryLater(message, code="not_found", after=problem.after, platform_status=problem.status)
-    after = problem.after
-    if after is None and problem.code in {"forbidden", "challenge"}:
-        after = FORBIDDEN_WAIT
-    return TryLater(problem.message, code=problem.code, after=after, platform_status=problem.status)
+    wait = problem.after
+    if wait is None and problem.code in {"forbidden", "challenge"}:
+        wait = FORBIDDEN_WAIT
+    return TryLater(problem.message, code=problem.code, after=wait, platform_status=problem.status)

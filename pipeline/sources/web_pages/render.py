@@ -89,9 +89,9 @@ def missing_browser(environment: Mapping[str, str]) -> Unavailability | None:
 
 def _browser_path(environment: Mapping[str, str]) -> str:
     """Return the browser's path, or an empty string if there is none, or the named one can't be executed."""
-    named = environment.get("CHROMIUM_PATH", "")
-    if named:
-        return named if os.access(named, os.X_OK) else ""
+    chosen_path = environment.get("CHROMIUM_PATH", "")
+    if chosen_path:
+        return chosen_path if os.access(chosen_path, os.X_OK) else ""
     return next(filter(None, map(shutil.which, BROWSERS)), "")
 
 

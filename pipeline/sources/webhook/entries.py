@@ -122,14 +122,20 @@ def _map_payload(
 def _read_by_names(payload: Mapping[str, Any], notes: list[Note]) -> dict[str, Any]:
     """Return the fields under their own or similar names, with notes on the others."""
     fields = {name: payload[name] for name in TARGETS if payload.get(name) is not None}
-    similar = {own: sent_name for own, sent_name in _similar_names(payload).items() if own not in fields}
-    fields |= {own: payload[sent_name] for own, sent_name in similar.items()}
-    notes += [Note("read_as", f"{sent_name} is read as {own}.") for own, sent_name in similar.items()]
+    similar = {
+        our_name: sent_name
+        for our_name, sent_name in _similar_names(payload).items()
+        if our_name not in fields
+    }
+    fields |= {our_name: payload[sent_name] for our_name, sent_name in similar.items()}
+    notes += [
+        Note("read_as", f"{sent_name} is read as {our_name}.") for our_name, sent_name in similar.items()
+    ]
     unread = [name for name in payload if name not in _OWN_NAMES and name not in similar.values()]
     if unread:
-        named = ", ".join(name[:40] for name in unread[:_MAX_NAMED_FIELDS])
+        names = ", ".join(name[:40] for name in unread[:_MAX_NAMED_FIELDS])
         others = f" and {len(unread) - _MAX_NAMED_FIELDS} more" if len(unread) > _MAX_NAMED_FIELDS else ""
-        notes.append(Note("not_read", f"Not read: {named}{others}. A mapping can read them."))
+        notes.append(Note("not_read", f"Not read: {names}{others}. A mapping can read them."))
     return fields
 
 
@@ -155,11 +161,11 @@ def _suggest_mapping(payload: Mapping[str, Any]) -> str:
         inner = value[0] if isinstance(value, list) and value else value
         if not isinstance(inner, dict) or not re.fullmatch(r"[A-Za-z_]{1,40}", name):
             continue
-        exact = {own: own for own in _CONTENT_FIELDS if has_content(inner.get(own))}
+        exact = {our_name: our_name for our_name in _CONTENT_FIELDS if has_content(inner.get(our_name))}
         names = {**_similar_names(inner), **exact}
         if names:
             prefix = f"{name}[0]" if isinstance(value, list) else name
-            mapping = {own: f"{prefix}.{sent_name}" for own, sent_name in names.items()}
+            mapping = {our_name: f"{prefix}.{sent_name}" for our_name, sent_name in names.items()}
             return f" Give the source {json.dumps({'config': {'mapping': mapping}})}."
     return ""
 

@@ -70,16 +70,16 @@ class DataApi:
         For a channel's uploads these are the newest. Raises `ApiFailed` if a call fails.
         """
         query = {"part": "snippet,contentDetails", "playlistId": playlist, "maxResults": str(PAGE_SIZE)}
-        listed: list[YouTubeVideo] = []
+        listed_videos: list[YouTubeVideo] = []
         for _page in range(pages):
             answer = self._call("playlistItems", query, now)
             videos = [_listed_video(item, now) for item in _items_in(answer)]
-            listed += [video for video in videos if video is not None]
+            listed_videos += [video for video in videos if video is not None]
             next_token = answer.get("nextPageToken") if isinstance(answer, dict) else None
             if not isinstance(next_token, str):
                 break
             query["pageToken"] = next_token
-        return listed
+        return listed_videos
 
     def details_of(self, ids: Sequence[str], *, now: datetime) -> dict[str, Details]:
         """Return the details of the first `PAGE_SIZE` videos by id.

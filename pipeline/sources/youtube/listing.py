@@ -213,8 +213,8 @@ class VideoLister:
                 f"YouTube refuses this service at the moment (status {status}). It is polled again later. "
                 "An operator can set YOUTUBE_API_KEY to use the Data API instead."
             )
-            after = named_wait or BLOCKED_WAIT
-            return TryLater(message, code="blocked", after=after, platform_status=status)
+            wait = named_wait or BLOCKED_WAIT
+            return TryLater(message, code="blocked", after=wait, platform_status=status)
         if status == 404 and channel and self._is_no_channel(channel):
             message = (
                 "YouTube has no such channel: neither its feed nor its page exists. Check the "
@@ -286,10 +286,10 @@ class VideoLister:
         try:
             listing = self._list_from_api(api, uploads, state, pages=1)
         except ApiFailed as error:
-            after = error.until - self.now if error.until else feed_error.after
+            wait = error.until - self.now if error.until else feed_error.after
             message = f"{feed_error.message} {error}"
-            after = min(after, MAX_WAIT) if after else None
-            raise TryLater(message, code=error.code, after=after) from error
+            wait = min(wait, MAX_WAIT) if wait else None
+            raise TryLater(message, code=error.code, after=wait) from error
         return replace(listing, is_from_usual_origin=False, notes=(_FEED_OUTAGE_NOTE,))
 
     # --- Handles ---
