@@ -153,16 +153,14 @@ class Poll:
 
     def _videos_to_check(self, listing: VideoListing) -> list[str]:
         """Return the ids of given videos that may be gone: missed before, missing now, or (with a key) the newest."""
-        given_records = {key: record for key, record in self.state.records.items() if record.fate == "given"}
-        doubtful = [key for key, record in given_records.items() if record.missing]
+        records = {key: record for key, record in self.state.records.items() if record.fate == "given"}
+        doubtful = [key for key, record in records.items() if record.missing]
         is_time = self._now_seconds - self.state.checked >= CHECK_EVERY.total_seconds()
         if self.api is not None:
-            newest = sorted(given_records, key=lambda key: given_records[key].published, reverse=True)[
-                :CHECKED_WITH_KEY
-            ]
+            newest = sorted(records, key=lambda key: records[key].published, reverse=True)[:CHECKED_WITH_KEY]
             return list(dict.fromkeys([*doubtful, *(newest if is_time else [])]))
         if listing.origin == "video":
-            return [] if listing.videos else list(given_records)
+            return [] if listing.videos else list(records)
         if listing.origin != "feed" or self.state.place.startswith("playlist:"):
             return doubtful[:CHECKED_WITHOUT_KEY]
         # The feed shows the newest: a video missing between others was taken back, or is unlisted now.
@@ -170,7 +168,7 @@ class Poll:
         oldest = min((_published(video) for video in listing.videos if video.published_at), default=0)
         gaps = [
             key
-            for key, record in given_records.items()
+            for key, record in records.items()
             if oldest and record.published > oldest and key not in listed_ids and not record.is_unlisted
         ]
         return list(dict.fromkeys([*doubtful, *gaps]))[:CHECKED_WITHOUT_KEY]
